@@ -1,0 +1,89 @@
+"""groupgt: retrieval measured against grouped ground truth; `[["a", "b"], ["c"]]` means (a or b) and c.
+
+>>> import groupgt
+>>> groupgt.evaluate({"q1": [["a", "b"], ["c"]]}, {"q1": ["a", "c"]}, ["recall@5"]).means
+{'recall@5': 1.0}
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from groupgt.errors import (
+        ConfigError,
+        DataError,
+        GroupgtError,
+        GroupgtWarning,
+        MetricError,
+        RetrieverError,
+    )
+    from groupgt.evaluation.core import evaluate, label
+    from groupgt.evaluation.result import Evaluation
+    from groupgt.experiment.runner import Outcome, run_experiment
+    from groupgt.formats.detect import read_ground_truth, read_run
+    from groupgt.metrics.language import Metric, list_metrics, parse_metric
+    from groupgt.model.ground_truth import GroundTruth
+    from groupgt.model.policy import Policy
+    from groupgt.model.run import Run
+
+__version__ = "0.1.0"
+
+# Where each public name lives; it is imported when first asked for.
+_HOME = {
+    "ConfigError": "errors",
+    "DataError": "errors",
+    "Evaluation": "evaluation.result",
+    "GroundTruth": "model.ground_truth",
+    "GroupgtError": "errors",
+    "GroupgtWarning": "errors",
+    "Metric": "metrics.language",
+    "MetricError": "errors",
+    "Outcome": "experiment.runner",
+    "Policy": "model.policy",
+    "RetrieverError": "errors",
+    "Run": "model.run",
+    "evaluate": "evaluation.core",
+    "label": "evaluation.core",
+    "list_metrics": "metrics.language",
+    "parse_metric": "metrics.language",
+    "read_ground_truth": "formats.detect",
+    "read_run": "formats.detect",
+    "run_experiment": "experiment.runner",
+}
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "Evaluation",
+    "GroundTruth",
+    "GroupgtError",
+    "GroupgtWarning",
+    "Metric",
+    "MetricError",
+    "Outcome",
+    "Policy",
+    "RetrieverError",
+    "Run",
+    "__version__",
+    "evaluate",
+    "label",
+    "list_metrics",
+    "parse_metric",
+    "read_ground_truth",
+    "read_run",
+    "run_experiment",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'groupgt' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"groupgt.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,48 @@
+"""What an engine returns: the hits, and what was seen of the data on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.labellers.base import Labeller
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Hits, Ints
+from groupgt.model.policy import Policy
+
+__all__ = ["Labelled", "settled"]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Hits with their population.
+
+    `present` says which queries have results, shape (Q,); `extra` counts queries of the run without ground truth,
+    `duplicated` queries with a repeated result (of a relevant one, unless the policy looks at all of them). `tie_query`,
+    `tie_first` and `tie_last` are blocks of equal scores that hold a hit: the ranks they span.
+    """
+
+    hits: Hits
+    present: Bools
+    extra: int
+    duplicated: int
+    tie_query: Ints
+    tie_first: Ints
+    tie_last: Ints
+    no_match: bool = False
+
+    def tied_at(self, cutoffs: list[int]) -> int:
+        """How many queries have a hit in a block of equal scores that one of these cutoffs divides."""
+        tied = np.zeros(len(self.present), dtype=np.bool_)
+        for k in cutoffs:
+            tied[self.tie_query[(self.tie_first <= k) & (self.tie_last > k)]] = True
+        return int(tied.sum())
+
+
+def settled(
+    truth: GroundTruth, labeller: Labeller, policy: Policy, query: Ints, rank: Ints, document: Ints, length: Ints
+) -> Hits:
+    """The second half of labelling, the same for every engine: rows sorted by query and rank become `Hits`."""
+    query, rank, alternative, repeat = labeller.settle(truth, query, rank, document)
+    return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")

@@ -1,0 +1,237 @@
+"""Labels results held in memory: for each query its result list is probed with the query's own ids, in C."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import compress, islice
+from operator import gt, itemgetter
+from typing import Any
+
+import numpy as np
+
+from groupgt.engines.base import Labelled, settled
+from groupgt.errors import Faults
+from groupgt.labellers.base import Labeller
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import id_text, is_integer, plain
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+__all__ = ["in_order", "label", "ranking_of"]
+
+
+def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
+    """Labels a run of lists; raises `DataError` with everything that is no ranking."""
+    with _no_garbage_collection():
+        return _Probe(run, policy).walk(truth, labeller)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Millions of live strings make every collection slow, and nothing here makes cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _Probe:
+    def __init__(self, run: Run, policy: Policy) -> None:
+        self.policy = policy
+        self.faults = Faults()
+        self.run = run
+        self.title = run.source or run.name
+        self.rankings = _text_keys(run.rankings, self.title)
+        self.scores = run.scores
+        self.duplicated = 0
+        self.ties: list[tuple[int, int, int]] = []
+
+    def walk(self, truth: GroundTruth, labeller: Labeller) -> Labelled:
+        lengths: list[int] = []
+        counts: list[int] = []
+        ranks: list[int] = []
+        documents: list[int] = []
+        missing: list[int] = []
+        penalize = self.policy.duplicates in ("penalize", "keep")
+        rankings, scores, ordered = self.rankings, self.scores, self.scores is None
+        join = "".join
+        for number, (qid, table) in enumerate(zip(truth.qids, labeller.match(truth))):
+            ranking = rankings.get(qid)
+            if ranking is None:
+                missing.append(number)
+                lengths.append(0)
+                counts.append(0)
+                continue
+            own = scores.get(qid) if scores is not None else None
+            if type(ranking) is not list or (ranking and type(ranking[0]) is not str):
+                ranking, own = self.read(qid, ranking)
+            else:
+                try:
+                    join(ranking)
+                except TypeError:
+                    ranking, own = self.read(qid, ranking)
+            if own is not None:
+                ranking, own = in_order(ranking, own, self.policy)
+            if not penalize:
+                ranking, own = self.without_repeats(qid, ranking, own)
+            size = len(ranking)
+            lengths.append(size)
+            places = list(compress(range(size), map(table.__contains__, ranking)))
+            counts.append(len(places))
+            if places:
+                ranks += places
+                documents += [table[ranking[place]] for place in places]
+                if not ordered or own is not None:
+                    self.note_ties(number, places, own)
+        self.faults.stop()
+        length = np.array(lengths, dtype=np.int64)
+        query = np.repeat(np.arange(len(lengths)), np.array(counts, dtype=np.int64))
+        rank = np.array(ranks, dtype=np.int64) + 1
+        hits = settled(truth, labeller, self.policy, query, rank, np.array(documents, dtype=np.int64), length)
+        present = length > 0
+        known = len(lengths) - len(missing)
+        ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
+        return Labelled(
+            hits=hits,
+            present=present,
+            extra=len(rankings) - known,
+            duplicated=len(np.unique(hits.query[hits.repeat])) if penalize else self.duplicated,
+            tie_query=ties[:, 0],
+            tie_first=ties[:, 1],
+            tie_last=ties[:, 2],
+            no_match=not len(query) and bool(len(rankings)),
+        )
+
+    def read(self, qid: str, ranking: Any) -> tuple[list[str], Sequence[float] | None]:
+        ids, scores = ranking_of(ranking, self.policy, self.faults, self.where(qid))
+        return ids, scores
+
+    def where(self, qid: str) -> str:
+        return f"{self.title}: query {qid!r}" if self.title else f"results of query {qid!r}"
+
+    def without_repeats(
+        self, qid: str, ranking: list[str], scores: Sequence[float] | None
+    ) -> tuple[list[str], Sequence[float] | None]:
+        first = dict.fromkeys(ranking)
+        if len(first) == len(ranking):
+            return ranking, scores
+        self.duplicated += 1
+        if self.policy.duplicates == "error":
+            seen: set[str] = set()
+            twice = next(each for each in ranking if each in seen or seen.add(each))  # type: ignore[func-returns-value]  # adds as it looks
+            self.faults.add(self.where(qid), f"the result {twice!r} stands twice; remove it, or choose duplicates: drop")
+        if scores is not None:
+            kept = {each: score for each, score in zip(reversed(ranking), reversed(scores))}
+            scores = [kept[each] for each in first]
+        return list(first), scores
+
+    def note_ties(self, number: int, places: list[int], scores: Sequence[float] | None) -> None:
+        """Keeps the blocks of equal scores around hits."""
+        if scores is None:
+            return
+        last = len(scores) - 1
+        for place in places:
+            score = scores[place]
+            low = high = place
+            while low > 0 and scores[low - 1] == score:
+                low -= 1
+            while high < last and scores[high + 1] == score:
+                high += 1
+            if low < high:
+                self.ties.append((number, low + 1, high + 1))
+
+
+def _text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
+    if set(map(type, rankings)) <= {str}:
+        return rankings
+    faults = Faults()
+    out: dict[str, Any] = {}
+    for key, ranking in rankings.items():
+        name = id_text(key)
+        if name is None:
+            faults.add(title, f"expected a query id (text or an integer), found {key!r}")
+        elif name in out:
+            faults.add(title, f"query {name!r} stands twice, as a number and as text")
+        else:
+            out[name] = ranking
+    faults.stop()
+    return out
+
+
+def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
+    """Results in the order of their scores, under the tie rule; at once where scores fall strictly already."""
+    if all(map(gt, scores, islice(scores, 1, None))):
+        return ranking, scores
+    rows = list(zip(scores, ranking))
+    if policy.ties == "id":
+        rows.sort(reverse=True)
+    else:
+        rows.sort(key=itemgetter(0), reverse=True)
+    return [name for _, name in rows], [score for score, _ in rows]
+
+
+def ranking_of(
+    ranking: Any, policy: Policy, faults: Faults, where: str
+) -> tuple[list[str], Sequence[float] | None]:
+    """Reads one ranking in any of its shapes: ids, (id, score) pairs or {id: score}; scores order only the last.
+
+    Returns ids, best first, and the scores that ordered them, None where the order was given.
+    """
+    ranking = plain(ranking)
+    if isinstance(ranking, Mapping):
+        return _by_score(ranking, policy, faults, where)
+    if ranking is None:
+        return [], None
+    if not isinstance(ranking, (list, tuple)):
+        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {_shown(ranking)}")
+        return [], None
+    ids: list[str] = []
+    for place, cell in enumerate(ranking, 1):
+        if isinstance(cell, (tuple, list)) and len(cell) == 2:
+            if _score(cell[1]) is None and cell[1] is not None:
+                faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
+                return [], None
+            cell = cell[0]
+        name = id_text(cell)
+        if name is None:
+            kind = type(cell).__name__
+            faults.add(where, f"expected an id (text or an integer) at rank {place}, found {_shown(cell)} of type {kind}")
+            return [], None
+        ids.append(name)
+    return ids, None
+
+
+def _by_score(
+    ranking: Mapping[Any, Any], policy: Policy, faults: Faults, where: str
+) -> tuple[list[str], Sequence[float] | None]:
+    rows: list[tuple[float, str]] = []
+    for key, given in ranking.items():
+        name, score = id_text(key), _score(given)
+        if name is None:
+            faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
+            return [], None
+        if score is None:
+            faults.add(where, f"expected a finite number as the score of {name!r}, found {given!r}")
+            return [], None
+        rows.append((score, name))
+    return in_order([name for _, name in rows], [score for score, _ in rows], policy)
+
+
+def _score(value: Any) -> float | None:
+    if isinstance(value, (bool, str)) or not (is_integer(value) or hasattr(value, "__float__")):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"
+
+

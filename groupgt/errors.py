@@ -1,0 +1,118 @@
+"""Everything groupgt raises for its users, in one tree.
+
+    GroupgtError
+    ├── DataError        ground truth, results or another file are at fault
+    ├── MetricError      a metric's name, parameter or cutoff is at fault, or does not fit the data
+    ├── ConfigError      an experiment file or an option is at fault
+    └── RetrieverError   a retriever failed or returned what is not a ranking
+
+An error carries its faults one by one; its text shows the first ten of them and how many more there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "Faults",
+    "GroupgtError",
+    "GroupgtWarning",
+    "MetricError",
+    "RetrieverError",
+    "listed",
+    "near_names",
+]
+
+SHOWN = 10
+
+
+class GroupgtWarning(UserWarning):
+    """Something doubtful that does not stop an evaluation."""
+
+
+class GroupgtError(Exception):
+    """The root of the tree; `faults` holds the texts shown, `total` how many there are."""
+
+    def __init__(self, *faults: str, total: int | None = None) -> None:
+        self.faults = faults
+        self.total = len(faults) if total is None else total
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        lines = list(self.faults[:SHOWN])
+        if self.total > len(lines):
+            lines.append(f"… and {self.total - len(lines):,} more like these")
+        return "\n".join(lines)
+
+
+class DataError(GroupgtError):
+    """Ground truth, results or another file are at fault."""
+
+
+class MetricError(GroupgtError):
+    """A metric's name, parameter or cutoff is at fault, or does not fit the data."""
+
+
+class ConfigError(GroupgtError):
+    """An experiment file or an option is at fault."""
+
+
+class RetrieverError(GroupgtError):
+    """A retriever failed, or returned what is not a ranking."""
+
+
+class Faults:
+    """Collects faults, so that all of one file are shown at once.
+
+    >>> faults = Faults()
+    >>> faults.add("qa.jsonl:3", "expected a list, found 5")
+    >>> bool(faults), faults.total
+    (True, 1)
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.total = 0
+
+    def add(self, where: str, what: str) -> None:
+        """Adds one fault; only the first ten texts are kept."""
+        self.total += 1
+        if len(self.texts) < SHOWN:
+            self.texts.append(f"{where}: {what}" if where else what)
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+    def stop(self, kind: type[GroupgtError] = DataError) -> None:
+        """Raises what was collected; does nothing where nothing was."""
+        if self:
+            self.fail(kind)
+
+    def fail(self, kind: type[GroupgtError] = DataError) -> NoReturn:
+        """Raises what was collected."""
+        raise kind(*self.texts, total=self.total)
+
+
+def near_names(name: str, known: Iterable[str]) -> str:
+    """` (did you mean 'x' or 'y'?)`, or nothing where no known name is near."""
+    import difflib
+
+    names = list(known)
+    lowered = {known_name.lower(): known_name for known_name in reversed(names)}
+    near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
+    if not near:
+        return ""
+    return f" (did you mean {' or '.join(repr(lowered[found]) for found in near)}?)"
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b or c`: the choices of a message.
+
+    >>> listed(["a", "b", "c"])
+    'a, b or c'
+    """
+    *rest, last = names
+    return f"{', '.join(rest)} or {last}" if rest else last

@@ -1,0 +1,146 @@
+"""`evaluate` and `label`: from what the user has to an `Evaluation`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.engines import memory
+from groupgt.engines.base import Labelled
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.evaluation.nearby import warn_of_near_ids
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.sources import as_ground_truth, as_run
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.registry import labeller_named
+from groupgt.metrics.base import Cut
+from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Floats
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+__all__ = ["evaluate", "label"]
+
+
+def evaluate(
+    truth: Any,
+    run: Any,
+    metrics: Sequence[str | Metric],
+    *,
+    convention: str = "autorag",
+    k: Sequence[int] = (),
+    by: Sequence[str] | str = (),
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: str | Labeller = "id",
+    name: str = "",
+    truth_format: str | None = None,
+    run_format: str | None = None,
+) -> Evaluation:
+    """Measures one run against grouped ground truth.
+
+    `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path or a frame.
+    Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground truth, or `n_groups`,
+    to slice by. Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+
+    >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
+    >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
+    >>> evaluate(truth, run, ["recall@5", "mrr"]).means
+    {'recall@5': 0.75, 'mrr': 0.5}
+    """
+    rules = Policy.of(policy)
+    asked = parse_metrics([metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, k)
+    _check_policy(rules, asked)
+    grouped = as_ground_truth(truth, rules, truth_format)
+    slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
+    system = as_run(run, grouped, run_format, name)
+    labelled = _label(grouped, system, rules, labeller_named(labeller))
+    _check_population(grouped, labelled, rules)
+    if labelled.no_match:
+        warn_of_near_ids(grouped, system)
+    return Evaluation(
+        truth=grouped,
+        run=system,
+        metrics=asked,
+        values=_values(asked, labelled, rules),
+        labelled=labelled,
+        policy=rules,
+        convention=convention,
+        slicer=slicer,
+    )
+
+
+def label(
+    truth: Any, ranking: Any, *, groups: bool = False, policy: Policy | str | dict[str, str] | None = None
+) -> NDArray[np.uint8]:
+    """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
+
+    A 1 stands where a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
+
+    >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])
+    array([1, 0, 1, 0], dtype=uint8)
+    >>> label([["a", "b"], ["c"]], ["a", "x", "b", "c"], groups=True)
+    array([[1, 0, 1, 0],
+           [0, 0, 0, 1]], dtype=uint8)
+    """
+    rules = Policy.of(policy)
+    grouped = GroundTruth.of({"query": truth}, rules)
+    hits = memory.label(grouped, Run.of({"query": ranking}), rules, labeller_named("id")).hits
+    matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
+    chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
+    matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
+    return matrix if groups else matrix.any(axis=0).astype(np.uint8)
+
+
+def _label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
+    """Chooses the engine by what the results are."""
+    if run.columns is None:
+        return memory.label(truth, run, policy, labeller)
+    from groupgt.engines import streaming
+
+    return streaming.label(truth, run, policy, labeller)
+
+
+def _check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
+    if policy.duplicates != "keep":
+        return
+    others = [text for text, metric in metrics.items() if metric.convention != "autorag"]
+    if others:
+        raise ConfigError(
+            f"duplicates: keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
+            f"{', '.join(others)}; choose duplicates: penalize"
+        )
+
+
+def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) -> None:
+    faults = Faults()
+    if policy.missing == "error":
+        for position in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
+            faults.add(f"query {truth.qids[position]!r}", "has ground truth and no results (missing: error)")
+    if policy.extra == "error" and labelled.extra:
+        faults.add("results", f"{labelled.extra:,} queries have no ground truth (extra: error)")
+    faults.stop(DataError)
+
+
+def _values(metrics: dict[str, Metric], labelled: Labelled, policy: Policy) -> dict[str, Floats]:
+    """One column per metric, shape (Q,); NaN where a query is undefined, skipped, or has nothing to be worse by."""
+    hits = labelled.hits
+    hidden = ~hits.judgments.defined
+    if policy.missing == "skip":
+        hidden = hidden | ~labelled.present
+    cuts: dict[object, Cut] = {}
+    values: dict[str, Floats] = {}
+    for text, metric in metrics.items():
+        if metric.k not in cuts:
+            cuts[metric.k] = Cut.at(hits.length, metric.k)
+        column = metric.values(hits, cuts[metric.k])
+        column = np.where(hidden, np.nan, column)
+        if not metric.higher_is_better:
+            column[~labelled.present] = np.nan
+        values[text] = column
+    return values
+

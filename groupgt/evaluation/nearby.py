@@ -1,0 +1,60 @@
+"""Ids that nearly match where none matches: shown as a pair, so that the reader knows what to mend."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable
+from itertools import islice
+
+from groupgt.engines.memory import ranking_of
+from groupgt.errors import Faults, GroupgtWarning
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+__all__ = ["warn_of_near_ids"]
+
+LOOKED_AT = 200_000
+
+
+def warn_of_near_ids(truth: GroundTruth, run: Run) -> None:
+    """Warns when no result hits anything: with a pair that differs only in blanks, case, form or decimals, if any."""
+    qids, documents = _names(run)
+    shared = set(qids) & set(truth.qids)
+    if truth.qids and qids and not shared:
+        _warn("query ids", truth.qids, qids, "no query of the results has ground truth")
+    elif truth.ids and documents:
+        _warn("document ids", truth.ids, documents, "no result is in the ground truth")
+
+
+def _names(run: Run) -> tuple[list[str], list[str]]:
+    if run.columns is not None:
+        rows = run.columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
+        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
+    faults = Faults()
+    documents: dict[str, None] = {}
+    for ranking in run.rankings.values():
+        documents.update(dict.fromkeys(ranking_of(ranking, Policy(), faults, "")[0]))
+        if len(documents) > LOOKED_AT:
+            break
+    return [str(qid) for qid in run.rankings], list(documents)
+
+
+def _warn(what: str, ours: Iterable[str], theirs: Iterable[str], finding: str) -> None:
+    folded = {_fold(name): name for name in islice(ours, LOOKED_AT)}
+    for name in islice(theirs, LOOKED_AT):
+        near = folded.get(_fold(name))
+        if near is not None and near != name:
+            text = f"{finding}, but {what} nearly match: {near!r} in the ground truth, {name!r} in the results"
+            warnings.warn(text, GroupgtWarning, stacklevel=4)
+            return
+    warnings.warn(f"{finding}: are these {what} of the same data?", GroupgtWarning, stacklevel=4)
+
+
+def _fold(name: str) -> str:
+    """What is left of an id when blanks, case, Unicode form, leading zeros and `.0` are not looked at."""
+    text = unicodedata.normalize("NFC", name).strip().casefold()
+    number = re.fullmatch(r"0*([0-9]+)(\.0*)?", text)
+    return number[1] if number else text

@@ -1,0 +1,208 @@
+"""What an evaluation found: values, means, population, and where to look further."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from groupgt.engines.base import Labelled
+from groupgt.errors import MetricError, near_names
+from groupgt.evaluation.explained import explanation
+from groupgt.evaluation.slices import Slicer
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Floats
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.render import tables
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Evaluation", "mean_of"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """The values of some metrics for every query of one run.
+
+    `values` holds one column per metric, shape (Q,), NaN where a query does not count. `print` shows the means, the
+    policy and the counts; `means[text]` and `result[text]` give one mean.
+    """
+
+    truth: GroundTruth
+    run: Run
+    metrics: dict[str, Metric]
+    values: dict[str, Floats]
+    labelled: Labelled
+    policy: Policy
+    convention: str
+    slicer: Slicer
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self.run.name or "results"
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """The mean of each metric over the queries that count, keyed by the text asked; NaN where none does."""
+        return {text: mean_of(column) for text, column in self.values.items()}
+
+    def __getitem__(self, metric: str | Metric) -> float:
+        """One mean, by any spelling of the metric."""
+        return mean_of(self.values[self.text_of(metric)])
+
+    def text_of(self, metric: str | Metric) -> str:
+        """The text under which a metric was asked."""
+        if isinstance(metric, str) and metric in self.values:
+            return metric
+        wanted = parse_metric(metric, self.convention)
+        for text, each in self.metrics.items():
+            if each == wanted:
+                return text
+        raise MetricError(f"metric {str(metric)!r} was not evaluated{near_names(str(metric), self.metrics)}")
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The population: how many queries there are, count, are undefined, missing, extra, doubtful.
+
+        `duplicates` counts queries with a repeated result (of a relevant document, unless the policy looks at all),
+        `ties` those with a hit among equal scores across a cutoff asked, `repeated_ids` ids standing twice in one group,
+        `dropped_groups` groups that were empty or had no relevant alternative.
+        """
+        defined, present = self.truth.judgments.defined, self.labelled.present
+        missing = int((defined & ~present).sum())
+        undefined = int((~defined).sum())
+        skipped = missing if self.policy.missing == "skip" else 0
+        cutoffs = sorted({metric.k for metric in self.metrics.values() if metric.k is not None})
+        return {
+            "queries": len(self.truth),
+            "evaluated": len(self.truth) - undefined - skipped,
+            "undefined": undefined,
+            "missing": missing,
+            "extra": self.labelled.extra,
+            "duplicates": self.labelled.duplicated,
+            "ties": self.labelled.tied_at(cutoffs),
+            "repeated_ids": self.truth.repeated_ids,
+            "dropped_groups": self.truth.dropped + self.truth.irrelevant_groups,
+        }
+
+    @cached_property
+    def per_query(self) -> pl.DataFrame:
+        """A polars frame: `qid` and one float column a metric, null where a query does not count."""
+        import polars as pl
+
+        columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values.items()}
+        return pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), **columns})
+
+    def counted(self, text: str, among: Bools | None = None) -> int:
+        """How many queries stand behind one mean."""
+        column = self.values[text] if among is None else self.values[text][among]
+        return int((~np.isnan(column)).sum())
+
+    @cached_property
+    def slices(self) -> list[dict[str, Any]]:
+        """For each slice asked with `by`: its column, value, number of queries that count, and means."""
+        defined = self.truth.judgments.defined
+        return [
+            {
+                "by": column,
+                "value": value,
+                "queries": int((mask & defined).sum()),
+                "means": {text: mean_of(values[mask]) for text, values in self.values.items()},
+            }
+            for column, value, mask in self.slicer
+        ]
+
+    def label_of(self, text: str) -> str:
+        """How tables call a metric: shortened to what differs from the convention in their heading."""
+        return self.metrics[text].short(self.convention)
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """The means as a table in any tabulate format."""
+        return tables.table(*self.grid(), style)
+
+    def grid(self) -> tuple[list[str], list[list[Any]]]:
+        """Headers and rows of the table: a row a metric, and a column a cutoff where the metrics form such a grid."""
+        cutoffs = list(dict.fromkeys(metric.cutoff for metric in self.metrics.values()))
+        labels = {text: self.label_of(text) for text in self.metrics}
+        if len(cutoffs) > 1 and len(labels) > len(cutoffs):
+            names = {text: label.split("@")[0] for text, label in labels.items()}
+            cells = {(names[text], self.metrics[text].cutoff): self.means[text] for text in self.metrics}
+            headers = ["metric", *("all" if cutoff is None else f"@{cutoff}" for cutoff in cutoffs)]
+            return headers, [
+                [name, *(cells.get((name, cutoff), "") for cutoff in cutoffs)] for name in dict.fromkeys(names.values())
+            ]
+        return ["metric", "mean", "queries"], [
+            [labels[text], self.means[text], self.counted(text)] for text in self.metrics
+        ]
+
+    def slice_grids(self) -> list[tuple[list[str], list[list[Any]]]]:
+        """Headers and rows of one table per column of `by`."""
+        grids = []
+        for column in self.slicer.by:
+            own = [each for each in self.slices if each["by"] == column]
+            headers = [column, "queries", *(self.label_of(text) for text in self.metrics)]
+            grids.append((headers, [[each["value"], each["queries"], *each["means"].values()] for each in own]))
+        return grids
+
+    def footer(self) -> list[str]:
+        """The convention, the policy and the counts: no number without its population."""
+        counts = dict(self.counts)
+        total = counts.pop("queries")
+        told = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
+        return [
+            f"convention {self.convention}; {total:,} queries: {', '.join(told)}",
+            f"policy {self.policy}",
+        ]
+
+    def explain(self, qid: str, metrics: Sequence[str | Metric] = ()) -> str:
+        """The hit matrix of one query, and every formula with its figures filled in."""
+        asked = [parse_metric(metric, self.convention) for metric in metrics] or list(self.metrics.values())
+        return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked)
+
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Everything as plain Python, None for undefined: what `--format json` prints."""
+        out: dict[str, Any] = {
+            "run": self.name,
+            "convention": self.convention,
+            "policy": {name: getattr(self.policy, name) for name in self.policy.__dataclass_fields__},
+            "counts": self.counts,
+            "metrics": {
+                text: {"metric": str(metric), "mean": self.means[text], "queries": self.counted(text)}
+                for text, metric in self.metrics.items()
+            },
+        }
+        if self.slicer.by:
+            out["slices"] = self.slices
+        if per_query:
+            columns = {text: values.tolist() for text, values in self.values.items()}
+            out["per_query"] = {"qid": self.truth.qids, **columns}
+        plain: dict[str, Any] = tables.nulls(out)
+        return plain
+
+    def __str__(self) -> str:
+        parts = [self.table(), *(tables.table(*grid) for grid in self.slice_grids()), "\n".join(self.footer())]
+        return "\n\n".join(parts)
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{text}={mean:.4f}" for text, mean in self.means.items())
+        return f"Evaluation({self.name}: {means})"
+
+    def _repr_html_(self) -> str:
+        grids = [self.grid(), *self.slice_grids()]
+        footer = "<br>".join(html.escape(line) for line in self.footer())
+        return "".join(tables.table(*grid, "html") for grid in grids) + f"<p><small>{footer}</small></p>"
+
+
+def mean_of(column: Floats) -> float:
+    """The mean of what is not NaN, summed exactly: the order of queries changes no bit."""
+    counted = column[~np.isnan(column)]
+    return math.fsum(counted.tolist()) / len(counted) if len(counted) else math.nan

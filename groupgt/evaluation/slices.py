@@ -1,0 +1,60 @@
+"""Slices: the queries of one evaluation, divided by a column of the ground truth or by their number of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, Faults, near_names
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools
+
+__all__ = ["Slicer"]
+
+
+class Slicer:
+    """Divides queries; raises `ConfigError` for columns that are not there.
+
+    >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
+    >>> [(column, value, mask.tolist()) for column, value, mask in Slicer(truth, ["n_groups"])]
+    [('n_groups', '1', [False, True]), ('n_groups', '2', [True, False])]
+    """
+
+    def __init__(self, truth: GroundTruth, by: Sequence[str]) -> None:
+        self.truth = truth
+        self.by = list(dict.fromkeys(by))
+        known = ["n_groups", *truth.columns]
+        faults = Faults()
+        for name in self.by:
+            if name not in known:
+                faults.add("by", f"expected a column of the ground truth ({', '.join(known)}), found {name!r}"
+                           f"{near_names(name, known)}")
+        faults.stop(ConfigError)
+
+    def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
+        """(column, value as text, which queries have it), values in their order, absent values last."""
+        for name in self.by:
+            values = self._values(name)
+            texts = np.array([_text(value) for value in values], dtype=object)
+            for value in sorted(dict.fromkeys(values), key=_order):
+                yield name, _text(value), texts == _text(value)
+
+    def _values(self, name: str) -> list[Any]:
+        if name == "n_groups":
+            return self.truth.judgments.groups.tolist()
+        return [value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+                for value in self.truth.columns[name]]
+
+
+def _text(value: Any) -> str:
+    return "(none)" if value is None else str(value)
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    if value is None:
+        return 2, 0.0, ""
+    if isinstance(value, (int, float)):
+        return 0, float(value), ""
+    return 1, 0.0, str(value)

@@ -1,0 +1,40 @@
+"""What may be given as ground truth or results, and how it becomes a `GroundTruth` or a `Run`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from groupgt.errors import DataError
+from groupgt.formats import detect, frames
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+__all__ = ["as_ground_truth", "as_run"]
+
+
+def as_ground_truth(value: Any, policy: Policy, format: str | None = None) -> GroundTruth:
+    """A mapping, a path, a frame, or what is a `GroundTruth` already."""
+    if isinstance(value, GroundTruth):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return detect.read_ground_truth(value, format, policy)
+    if isinstance(value, Mapping):
+        return GroundTruth.of(value, policy)
+    if frames.is_frame(value):
+        return frames.truth_of(value, policy)
+    kind = type(value).__name__
+    raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
+
+
+def as_run(value: Any, truth: GroundTruth, format: str | None = None, name: str = "") -> Run:
+    """A mapping, a path, a frame, or what is a `Run` already."""
+    if isinstance(value, (str, os.PathLike)):
+        value = detect.read_run(value, format, qids=truth.qids)
+    elif frames.is_frame(value):
+        value = frames.run_of(value, qids=truth.qids)
+    elif not isinstance(value, Run):
+        value = Run.of(value)
+    return Run(value.rankings, value.scores, value.columns, name or value.name, value.source)

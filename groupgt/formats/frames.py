@@ -1,0 +1,226 @@
+"""Frames of polars, pandas and Arrow, and parquet files: the same columns, whoever holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import DataError, near_names
+from groupgt.formats.pages import check_pages
+from groupgt.formats.rows import gather, run_name
+from groupgt.formats.source import Source, bad_id
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Columns, Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["is_frame", "read_ground_truth", "read_run", "truth_of", "run_of", "write_ground_truth", "write_run"]
+
+NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a frame of polars, pandas or Arrow; none of them is imported for asking."""
+    return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow")
+
+
+def lazy(value: Any) -> pl.LazyFrame:
+    """Any frame as a lazy one."""
+    import polars as pl
+
+    if isinstance(value, pl.LazyFrame):
+        return value
+    if isinstance(value, pl.DataFrame):
+        return value.lazy()
+    if hasattr(value, "__dataframe__") or hasattr(value, "columns"):
+        if type(value).__module__.startswith("pandas"):
+            # Column by column: pandas' own way to Arrow needs pyarrow.
+            return pl.DataFrame({str(name): pl.Series(value[name].tolist(), strict=False) for name in value.columns}).lazy()
+    if hasattr(value, "__arrow_c_stream__"):
+        return pl.DataFrame(value).lazy()
+    raise DataError(f"expected a polars, pandas or Arrow frame, found {type(value).__name__}")
+
+
+def _scan(source: Source) -> pl.LazyFrame:
+    import polars as pl
+
+    frame = pl.scan_parquet(source.path, glob=False)
+    names = _guarded(source, frame.collect_schema).names()
+    check_pages(source.path, names)
+    return frame
+
+
+def _guarded(source: Source, read: Callable[[], Any]) -> Any:
+    """Runs a step of polars; what it says of a damaged file becomes a `DataError`."""
+    import polars as pl
+
+    try:
+        return read()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"{source.path}: the parquet file is damaged or cut off: {first}") from None
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """AutoRAG's `qa.parquet`: `qid`, `query`, `retrieval_gt`, other columns; or `qid, group, doc_id[, grade]` rows."""
+    frame = _scan(source)
+    return truth_of(_guarded(source, frame.collect).lazy(), policy, str(source.path))
+
+
+def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
+    """Ground truth of a frame."""
+    import polars as pl
+
+    frame = lazy(value).collect()
+    names = frame.columns
+    if "qid" not in names or not ({"retrieval_gt"} <= set(names) or {"group", "doc_id"} <= set(names)):
+        raise DataError(
+            f"{title}: expected the columns qid and retrieval_gt, or qid, group and doc_id; found {', '.join(names)}"
+        )
+
+    def place(row: int) -> str:
+        return f"{title}: row {row + 1}"
+
+    if "retrieval_gt" not in names:
+        grades = frame["grade"].cast(pl.Float64).to_list() if "grade" in names else [1.0] * len(frame)
+        cells = (_texts(frame, name, title).to_list() for name in ("qid", "group", "doc_id"))
+        return gather(zip(*cells, grades), policy)
+    texts = None if "query" not in names else [None if t is None else str(t) for t in frame["query"].to_list()]
+    others = [name for name in names if name not in ("qid", "query", "retrieval_gt")]
+    return GroundTruth.from_rows(
+        _texts(frame, "qid", title).to_list(),
+        frame["retrieval_gt"].to_list(),
+        policy,
+        place=place,
+        texts=texts,
+        columns={name: frame[name].to_list() for name in others},
+    )
+
+
+def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
+    """A column of ids as text; integers become their decimal text."""
+    return frame.select(id_column(frame.schema[name], name, title))[name]
+
+
+def id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
+    """The expression that makes ids text; raises `DataError` for floats, bools and the rest."""
+    import polars as pl
+
+    if kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
+        return pl.col(name).cast(pl.String)
+    raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
+
+
+def read_run(source: Source, qids: list[str] | None = None) -> Run:
+    """Long (`qid, doc_id, score | rank`), nested (`qid, retrieved_ids[, retrieve_scores]`), or AutoRAG's node output.
+
+    Node output has no `qid`: its rows are those of `qids`, in order.
+    """
+    frame = _scan(source)
+    run = run_of(frame, str(source.path), qids, guard=lambda read: _guarded(source, read))
+    return Run(run.rankings, run.scores, run.columns, run_name(source), str(source.path))
+
+
+def run_of(
+    value: Any,
+    title: str = "results",
+    qids: list[str] | None = None,
+    guard: Callable[[Callable[[], Any]], Any] = lambda read: read(),
+) -> Run:
+    """A run of a frame; nested ones become lists, long ones stay columns."""
+    import polars as pl
+
+    frame = lazy(value)
+    schema = guard(frame.collect_schema)
+    names = schema.names()
+    key = next((name for name in NESTED if name in names), None)
+    order = next((name for name in ("score", "rank") if name in names), None)
+    if key is not None:
+        rows = guard(lambda: frame.select(*(name for name in ("qid", key) if name in names)).collect())
+        found = _texts(rows, "qid", title).to_list() if "qid" in names else qids
+        if found is None:
+            raise DataError(f"{title}: there is no column qid, and no ground truth whose rows it could follow")
+        if len(found) != len(rows):
+            raise DataError(
+                f"{title}: without a column qid, rows follow those of the ground truth: expected {len(found):,} rows, "
+                f"found {len(rows):,}"
+            )
+        if len(set(found)) < len(found):
+            twice = next(qid for position, qid in enumerate(found) if qid in found[:position])
+            raise DataError(f"{title}: query {twice!r} stands in two rows")
+        return Run(dict(zip(found, rows[key].to_list())), name="", source=title)
+    missing = [name for name in ("qid", "doc_id") if name not in names]
+    if missing or order is None:
+        expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
+        near = near_names(missing[0], names) if missing else ""
+        raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
+    if not schema[order].is_numeric():
+        raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")
+    number = pl.col(order).cast(pl.Float64)
+    long = frame.select(
+        id_column(schema["qid"], "qid", title),
+        id_column(schema["doc_id"], "doc_id", title).alias("doc"),
+        (number if order == "score" else -number).alias("score"),
+    )
+    return Run(columns=Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard), source=title)
+
+
+def _find_fault(long: pl.LazyFrame, title: str, order: str, guard: Callable[[Callable[[], Any]], Any]) -> Run:
+    """Says which rows are wrong."""
+    import polars as pl
+
+    from groupgt.errors import Faults
+
+    doubtful = long.with_row_index("row").filter(
+        pl.any_horizontal(pl.all().is_null())
+        | ~pl.col("score").is_finite()
+        | (pl.col("qid").str.strip_chars() == "")
+        | (pl.col("doc").str.strip_chars() == "")
+        | pl.col("qid").str.contains("\0", literal=True)
+        | pl.col("doc").str.contains("\0", literal=True)
+        | (pl.col("doc").str.len_bytes() > 1 << 16)
+    )
+    faults = Faults()
+    for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():
+        where = f"{title}: row {row + 1}: query {qid!r}"
+        fault = next((fault for name in (qid, document) if name is not None and (fault := bad_id(name))), None)
+        if qid is None or document is None:
+            faults.add(where, "expected a qid and a doc_id, found null")
+        elif fault:
+            faults.add(where, f"an id {fault}")
+        else:
+            shown = score if score is None or order == "score" else -score
+            faults.add(where, f"expected a finite number as the {order}, found {shown}")
+    faults.stop()
+    raise DataError(f"{title}: the results changed while they were read")
+
+
+def write_ground_truth(path: Path, truth: GroundTruth) -> None:
+    """AutoRAG's `qa.parquet`; grades, weights and names of groups have no place in it."""
+    import polars as pl
+
+    columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
+    if truth.texts:
+        columns["query"] = pl.Series(truth.texts, dtype=pl.String)
+    groups = [groups for _, groups in truth.items()]
+    columns["retrieval_gt"] = pl.Series(groups, dtype=pl.List(pl.List(pl.String)))
+    for name, values in truth.columns.items():
+        columns[name] = pl.Series(values, strict=False)
+    pl.DataFrame(columns).write_parquet(path)
+
+
+def write_run(path: Path, rankings: list[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
+    """`qid, retrieved_ids[, retrieve_scores]`."""
+    import polars as pl
+
+    qids, ids, scores = ([row[column] for row in rankings] for column in range(3))
+    columns = {
+        "qid": pl.Series(qids, dtype=pl.String),
+        "retrieved_ids": pl.Series(ids, dtype=pl.List(pl.String)),
+    }
+    if scored:
+        columns["retrieve_scores"] = pl.Series(scores, dtype=pl.List(pl.Float64))
+    pl.DataFrame(columns).write_parquet(path)

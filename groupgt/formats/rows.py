@@ -1,0 +1,90 @@
+"""Rows of (query, group, document, grade), as qrels and CSV files hold them, gathered into ground truth."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+__all__ = ["Judgment", "finite", "flat_rows", "gather", "ordered_run", "run_name", "score_of"]
+
+Judgment = tuple[str, str, str, float]
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def finite(text: str) -> float | None:
+    """A finite number written in plain decimal notation, or None: no `nan`, no `1_000`.
+
+    >>> finite("1e-3"), finite("1_000"), finite("nan")
+    (0.001, None, None)
+    """
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def gather(rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | None = None) -> GroundTruth:
+    """Ground truth of rows; rows of one query and group become one group, whose label is kept unless it is its number."""
+    queries: dict[str, dict[str, list[Any]]] = {}
+    for qid, group, document, grade in rows:
+        alternative: Any = document if grade == 1 else {"id": document, "grade": grade}
+        queries.setdefault(qid, {}).setdefault(group, []).append(alternative)
+    groups = [
+        [
+            alternatives if label == str(number) else {"alternatives": alternatives, "name": label}
+            for number, (label, alternatives) in enumerate(own.items(), 1)
+        ]
+        for own in queries.values()
+    ]
+    named = [texts.get(qid) for qid in queries] if texts else None
+    return GroundTruth.from_rows(list(queries), groups, policy, texts=named)
+
+
+def flat_rows(rows: Iterable[tuple[str, str, float]]) -> Iterable[Judgment]:
+    """Every document a group of its own: how flat judgments are read."""
+    numbers: dict[str, int] = {}
+    for qid, document, grade in rows:
+        numbers[qid] = numbers.get(qid, 0) + 1
+        yield qid, str(numbers[qid]), document, grade
+
+
+def score_of(row: dict[str, Any]) -> float | None:
+    """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
+    given, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return None
+    try:
+        number = sign * float(given)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def ordered_run(
+    source: Source, nested: dict[str, list[str]], long: dict[str, tuple[list[str], list[float]]]
+) -> Run:
+    """A run of lists whose order is given, or of results that scores put in order."""
+    scores = {qid: own[1] for qid, own in long.items()} if long else None
+    return Run(
+        rankings=nested or {qid: own[0] for qid, own in long.items()},
+        scores=scores,
+        name=run_name(source),
+        source=str(source.path),
+    )
+
+
+def run_name(source: Source) -> str:
+    """The file's stem: what stands before the first ending.
+
+    >>> run_name(Source(Path("runs/bm25.trec.gz")))
+    'bm25'
+    """
+    return source.path.name.split(".")[0] or source.path.name

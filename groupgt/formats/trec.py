@@ -1,0 +1,177 @@
+"""TREC files: runs, qrels and subtopic qrels, as trec_eval and ndeval read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from groupgt.errors import DataError, Faults
+from groupgt.formats.rows import Judgment, finite, flat_rows, gather, run_name
+from groupgt.formats.source import LONGEST_ID, Source, bad_id
+from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Columns, Run
+
+__all__ = ["read_qrels", "read_run", "read_subtopics", "write_qrels", "write_run", "write_subtopics"]
+
+
+def read_qrels(source: Source, policy: Policy) -> GroundTruth:
+    """`qid iter doc rel`: each document is a group of one, with its grade."""
+    rows = ((qid, document, grade) for qid, _, document, grade in _judgments(source, "qid iter doc rel"))
+    return gather(flat_rows(rows), policy)
+
+
+def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
+    """`topic subtopic doc rel`: the subtopic is the group."""
+    return gather(_judgments(source, "topic subtopic doc rel"), policy)
+
+
+def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
+    faults = Faults()
+    source.warn_if_empty("judgments")
+    rows: list[Judgment] = []
+    seen: dict[tuple[bytes, ...], int] = {}
+    for number, line in enumerate(source.lines(), 1):
+        cells = line.split()
+        if not cells or cells[0].startswith(b"#"):
+            continue
+        where = f"{source.path}:{number}"
+        if len(cells) != 4:
+            faults.add(where, f"expected 4 columns ({expected}), found {len(cells)}")
+            continue
+        qid, group, document, grade_text = (cell.decode() for cell in cells)
+        grade = finite(grade_text)
+        wrong = _wrong(qid, document)
+        if wrong:
+            faults.add(where, wrong)
+        elif grade is None:
+            faults.add(where, f"query {qid!r}: expected a number as the relevance of {document!r}, found {grade_text!r}")
+        elif abs(grade) > GRADE_LIMIT:
+            faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
+        elif (key := tuple(cells[:3])) in seen or (key := (cells[0], b"", cells[2])) in seen and "iter" in expected:
+            faults.add(where, f"query {qid!r}: {document!r} is judged twice (first in line {seen[key]}); remove one")
+        else:
+            seen[(cells[0], b"", cells[2]) if "iter" in expected else tuple(cells[:3])] = number
+            rows.append((qid, group, document, grade))
+    faults.stop()
+    yield from rows
+
+
+def _wrong(qid: str, document: str) -> str | None:
+    for kind, name in (("query id", qid), ("document id", document)):
+        fault = bad_id(name)
+        if fault:
+            return f"the {kind} {fault}"
+    return None
+
+
+def read_run(source: Source) -> Run:
+    """`qid Q0 doc rank score tag`, by blanks or tabs; more columns are ignored, the rank too: the score rules."""
+    if source.is_large:
+        return _columns(source)
+    return read_slowly(source)
+
+
+def read_slowly(source: Source) -> Run:
+    """Reads line by line, and names every line that is wrong."""
+    faults = Faults()
+    source.warn_if_empty("results")
+    ids: dict[bytes, list[str]] = {}
+    scores: dict[bytes, list[float]] = {}
+    for number, line in enumerate(source.lines(), 1):
+        cells = line.split(None, 5)
+        if len(cells) < 6:
+            if cells:
+                faults.add(
+                    f"{source.path}:{number}", f"expected 6 columns (qid Q0 doc rank score tag), found {len(cells)}"
+                )
+            continue
+        qid, text = cells[0], cells[4]
+        score = _score(text)
+        if score is None:
+            faults.add(
+                f"{source.path}:{number}",
+                f"query {qid.decode()!r}: expected a finite number as the score, found {text.decode()!r}",
+            )
+            continue
+        if len(cells[2]) > LONGEST_ID or len(qid) > LONGEST_ID:
+            faults.add(f"{source.path}:{number}", f"an id is longer than {LONGEST_ID:,} bytes")
+            continue
+        if qid not in ids:
+            ids[qid], scores[qid] = [], []
+        ids[qid].append(cells[2].decode())
+        scores[qid].append(score)
+    faults.stop()
+    return Run(
+        rankings={qid.decode(): own for qid, own in ids.items()},
+        scores={qid.decode(): own for qid, own in scores.items()},
+        name=run_name(source),
+        source=str(source.path),
+    )
+
+
+def _score(text: bytes) -> float | None:
+    try:
+        score = float(text)
+    except ValueError:
+        return None
+    # float takes 1_000, nan and inf; a score may be none of these.
+    return score if score - score == 0 and b"_" not in text else None
+
+
+def _columns(source: Source) -> Run:
+    """The same as lazy columns, each as text: what polars makes of a doubtful line is caught when they are read."""
+    import polars as pl
+
+    first = source.head().split(b"\n", 1)[0]
+    separator = "\t" if b"\t" in first else " "
+    frame = pl.scan_csv(
+        source.path,
+        has_header=False,
+        schema=dict.fromkeys(("qid", "q0", "doc", "rank", "score", "tag"), pl.String),
+        separator=separator,
+        quote_char=None,
+        extra_columns="ignore",
+        glob=False,
+    ).select(
+        "qid",
+        "doc",
+        # A line with five columns has no score worth trusting: the slow reader says so.
+        pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False)).alias("score"),
+    )
+    return Run(
+        columns=Columns(frame, lambda: read_slowly(source), path=source.path),
+        name=run_name(source),
+        source=str(source.path),
+    )
+
+
+def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], tag: str) -> None:
+    """Writes a TREC run; ids with blanks cannot be written."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for qid, ids, scores in rankings:
+            for rank, (document, score) in enumerate(zip(ids, scores), 1):
+                _check_blanks(qid, document)
+                file.write(f"{qid} Q0 {document} {rank} {score!r} {tag}\n")
+
+
+def write_qrels(path: Path, rows: Iterator[Judgment]) -> None:
+    """Writes flat qrels."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for qid, _, document, grade in rows:
+            _check_blanks(qid, document)
+            file.write(f"{qid} 0 {document} {grade:g}\n")
+
+
+def write_subtopics(path: Path, rows: Iterator[Judgment]) -> None:
+    """Writes subtopic qrels; a group's name, with blanks made `_`, is the subtopic."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for qid, group, document, grade in rows:
+            _check_blanks(qid, document)
+            file.write(f"{qid} {'_'.join(group.split())} {document} {grade:g}\n")
+
+
+def _check_blanks(*names: str) -> None:
+    for name in names:
+        if len(name.encode().split()) != 1:
+            raise DataError(f"the id {name!r} holds white space and cannot stand in a TREC file; write jsonl or parquet")

@@ -1,0 +1,100 @@
+"""What a metric is made of: its definition, its parameters, and the depth at which it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from groupgt.model.hits import Floats, Hits, Ints
+
+__all__ = ["CONVENTIONS", "Cut", "Definition", "Formula", "Parameter", "ratio"]
+
+CONVENTIONS = ("autorag", "trec", "coverage")
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """How deep a metric looks, one number per query: a cutoff is a length, whatever it was written as.
+
+    `top` is the number of results looked at, shape (Q,); `k` what k is in formulas, shape (Q,); `ideal` the depth at
+    which ideal rankings are cut, shape (Q,), or None where they are not.
+    """
+
+    top: Ints
+    k: Ints
+    ideal: Ints | None = None
+    key: object = None
+
+    @classmethod
+    def at(cls, length: Ints, k: int | None) -> Cut:
+        """The cutoff @k, or the whole ranking: then k is its length, and ideals are not cut."""
+        if k is None:
+            return cls(top=length, k=length)
+        every = np.full(len(length), k, dtype=np.int64)
+        return cls(top=np.minimum(length, k), k=every, ideal=every, key=k)
+
+
+class Function(Protocol):
+    """Hits and a depth → one value per query, shape (Q,); what is 0 ÷ 0 is 0."""
+
+    def __call__(self, hits: Hits, cut: Cut, /, **parameters: Any) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One reading of a metric: its function, the formula as text, and the hook that fills the formula in.
+
+    `worked(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`.
+    """
+
+    function: Function
+    text: str
+    worked: Callable[..., str]
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: its default, its range in words, and the test of that range. `choices` where it is a word."""
+
+    name: str
+    default: float | str
+    expected: str
+    holds: Callable[[float], bool] = field(default=lambda value: True)
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Definition:
+    """Everything there is to know of one metric; `list_metrics`, `groupgt metrics` and the README print from it.
+
+    `formulas` has one entry per convention, or the single key None where conventions do not matter.
+    """
+
+    name: str
+    summary: str
+    formulas: Mapping[str | None, Formula]
+    parameters: Mapping[str | None, tuple[Parameter, ...]] = field(default_factory=dict)
+    higher_is_better: bool = True
+    bounded: bool = True
+    takes_cutoff: bool = True
+    warning: str = ""
+
+    def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:
+        """The parameters under one convention."""
+        return tuple(self.parameters.get(convention, ()))
+
+
+def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
+    """numerator ÷ denominator, where 0 ÷ 0 is 0.
+
+    >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
+    [0.5, 0.0]
+    """
+    out = np.zeros(len(numerator))
+    np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
+    return out
+

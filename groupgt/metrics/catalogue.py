@@ -1,0 +1,44 @@
+"""The registry: every metric there is. A new one is a definition in its own file and a line here."""
+
+from __future__ import annotations
+
+from groupgt.metrics import diversity, gains, ranks, sets, users
+from groupgt.metrics.base import Definition
+
+__all__ = ["ALIASES", "CATALOGUE", "TREC_EVAL"]
+
+CATALOGUE: dict[str, Definition] = {
+    definition.name: definition
+    for definition in (
+        *sets.DEFINITIONS,
+        *ranks.DEFINITIONS,
+        *gains.DEFINITIONS,
+        *users.DEFINITIONS,
+        *diversity.DEFINITIONS,
+    )
+}
+
+# Other spellings, resolved on parsing: what a name before any `(` or `@` stands for.
+ALIASES: dict[str, str] = {
+    "p": "precision",
+    "r": "recall",
+    "rr": "mrr",
+    "ap": "map",
+    "success": "hit_rate",
+    "full_recall": "complete",
+    "strec": "recall.coverage",
+    "s_recall": "recall.coverage",
+    "ndcg_burges": "ndcg.trec(gain=exp)",
+    "r-precision": "r_precision",
+    "recip_rank": "mrr.trec",
+    "Rprec": "r_precision",
+}
+
+# trec_eval's names that end in a cutoff, such as P_5, in its own case.
+TREC_EVAL: dict[str, str] = {
+    "P": "precision.trec",
+    "recall": "recall.trec",
+    "ndcg_cut": "ndcg.trec",
+    "map_cut": "map.trec",
+    "success": "hit_rate.trec",
+}

@@ -1,0 +1,276 @@
+"""Diversity metrics of ndeval: groups are subtopics, and each further hit of a group is worth (1 − α) of the last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from groupgt.metrics import discounts, views
+from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
+from groupgt.metrics.ideal import greedy
+from groupgt.metrics.worked import Sheet, number, over, plus, times
+from groupgt.model.hits import Floats, Hits, Ints
+
+__all__ = ["DEFINITIONS"]
+
+ALPHA = Parameter("alpha", 0.5, "a number from 0 to 1", lambda value: 0 <= value <= 1)
+BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < value < 1)
+
+
+def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats]) -> Floats:
+    """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), shape (Q,)."""
+    rows, nth = views.in_groups(hits)
+    within = rows.rank <= cut.top[rows.query]
+    query, rank = rows.query[within], rows.rank[within]
+    gain = discounts.power(1 - alpha, nth[within] - 1)
+    starts = np.ones(len(query), dtype=np.bool_)
+    starts[1:] = (query[1:] != query[:-1]) | (rank[1:] != rank[:-1])
+    # First the gain of each result, then the discounted sum, as the ideal's is built.
+    total = np.bincount(np.cumsum(starts) - 1, gain, minlength=int(starts.sum()))
+    return np.bincount(query[starts], total * discount(rank[starts]), minlength=hits.size)
+
+
+def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats], depth: Ints | None) -> Floats:
+    judgments = hits.judgments
+    path = greedy(judgments, alpha)
+    if depth is not None and cut.key is None:
+        return path.value(judgments, discount, depth)
+    key = ("greedy ideal", alpha, discount, None if depth is None else cut.key)
+    return judgments.once(key, lambda: path.value(judgments, discount, depth))
+
+
+def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
+    return ratio(
+        _novelty(hits, cut, alpha, discounts.log2), _ideal(hits, cut, alpha, discounts.log2, cut.ideal)
+    )
+
+
+def alpha_dcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
+    most = hits.judgments.groups * discounts.geometric_sum(1 - alpha, discounts.log2, cut.k)
+    return ratio(_novelty(hits, cut, alpha, discounts.log2), most)
+
+
+def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
+    most = hits.judgments.groups * discounts.geometric_sum(1 - alpha, discounts.inverse, cut.k)
+    return ratio(_novelty(hits, cut, alpha, discounts.inverse), most)
+
+
+def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
+    return ratio(
+        _novelty(hits, cut, alpha, discounts.inverse), _ideal(hits, cut, alpha, discounts.inverse, cut.ideal)
+    )
+
+
+class _Persistence:
+    """β^(rank − 1) as a discount; equal β are equal discounts, so that ideals are found again."""
+
+    def __init__(self, beta: float) -> None:
+        self.beta = beta
+
+    def __call__(self, rank: Ints) -> Floats:
+        return discounts.power(self.beta, rank - 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Persistence) and other.beta == self.beta
+
+    def __hash__(self) -> int:
+        return hash(self.beta)
+
+
+def nrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
+    scale = 1 - (1 - alpha) * beta
+    return ratio(scale * _novelty(hits, cut, alpha, _Persistence(beta)), hits.judgments.groups)
+
+
+def nnrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats:
+    discount = _Persistence(beta)
+    return ratio(_novelty(hits, cut, alpha, discount), _ideal(hits, cut, alpha, discount, None))
+
+
+def map_ia(hits: Hits, cut: Cut) -> Floats:
+    judgments = hits.judgments
+    rows, nth = views.in_groups(hits)
+    within = rows.rank <= cut.top[rows.query]
+    total = np.bincount(rows.group[within], nth[within] / rows.rank[within], minlength=len(judgments.group_query))
+    average = ratio(total, judgments.group_sizes)
+    return ratio(np.bincount(judgments.group_query, average, minlength=hits.size), judgments.groups)
+
+
+def p_ia(hits: Hits, cut: Cut) -> Floats:
+    rows, _ = views.in_groups(hits)
+    within = rows.rank <= cut.top[rows.query]
+    return ratio(np.bincount(rows.query[within], minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
+
+
+def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str]) -> str:
+    """Each hit of each group, in rank order, with the power of (1 − α) that it earns."""
+    hits = sorted((hit.rank, hit.nth) for group in sheet.groups for hit in group.hits)
+    rows = [(rank, (1 - alpha) ** (nth - 1)) for rank, nth in hits]
+    return plus(share(number(gain), rank) for rank, gain in rows)
+
+
+def _ideal_terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], depth: int | None) -> str:
+    path = greedy(sheet.judgments, alpha)
+    own = (path.query == sheet.query) & (path.rank <= (len(path.rank) if depth is None else depth))
+    return plus(share(number(gain), rank) for rank, gain in zip(path.rank[own].tolist(), path.gain[own].tolist()))
+
+
+def _log(gain: str, rank: int) -> str:
+    return f"{gain}/log2({rank}+1)"
+
+
+def _inverse(gain: str, rank: int) -> str:
+    return f"{gain}/{rank}"
+
+
+def _w_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _log), _ideal_terms(sheet, alpha, _log, sheet.ideal))
+
+
+def _w_most(sheet: Sheet, alpha: float, discount: Callable[[Ints], Floats]) -> str:
+    most = float(discounts.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
+    return times(number(len(sheet.groups)), number(most))
+
+
+def _w_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _log), _w_most(sheet, alpha, discounts.log2))
+
+
+def _w_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _inverse), _w_most(sheet, alpha, discounts.inverse))
+
+
+def _w_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _inverse), _ideal_terms(sheet, alpha, _inverse, sheet.ideal))
+
+
+def _persisting(beta: float) -> Callable[[str, int], str]:
+    return lambda gain, rank: times(gain, f"{number(beta)}**{rank - 1}") if rank > 1 else gain
+
+
+def _w_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
+    scale = f"(1 - {number(1 - alpha)}*{number(beta)})"
+    return over(f"{scale} * ({_terms(sheet, alpha, _persisting(beta))})", len(sheet.groups))
+
+
+def _w_nnrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _persisting(beta)), _ideal_terms(sheet, alpha, _persisting(beta), None))
+
+
+def _w_map_ia(sheet: Sheet) -> str:
+    averages = [
+        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.grades))
+        for group in sheet.groups
+        if group.hits
+    ]
+    return over(plus(averages), len(sheet.groups))
+
+
+def _w_p_ia(sheet: Sheet) -> str:
+    count = sum(len(group.hits) for group in sheet.groups)
+    return over(number(count), times(number(sheet.k), number(len(sheet.groups))) if sheet.k else 0)
+
+
+_GREEDY = "Where groups share documents the greedy ideal of the literature can be beaten, and the value may pass 1."
+
+DEFINITIONS = (
+    Definition(
+        "alpha_ndcg",
+        "Discounted cumulative gain in which each further hit of a group is worth (1 − α) of the last, as a share of the ideal.",
+        {
+            None: Formula(
+                alpha_ndcg,
+                "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
+                _w_alpha_ndcg,
+                "Clarke+, SIGIR 2008; ndeval",
+            )
+        },
+        parameters={None: (ALPHA,)},
+        warning=_GREEDY,
+    ),
+    Definition(
+        "alpha_dcg",
+        "The numerator of alpha_ndcg, as a share of a ranking that hits every group at every rank.",
+        {
+            None: Formula(
+                alpha_dcg,
+                "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ Σ_{r≤k} m(1−α)^(r−1)/log2(r + 1)",
+                _w_alpha_dcg,
+                "ndeval (whose value at k = 1 is not normalized)",
+            )
+        },
+        parameters={None: (ALPHA,)},
+    ),
+    Definition(
+        "err_ia",
+        "Intent-aware expected reciprocal rank.",
+        {
+            None: Formula(
+                err_ia,
+                "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
+                _w_err_ia,
+                "Chapelle+, CIKM 2009; ndeval (whose value at k = 1 is not normalized)",
+            )
+        },
+        parameters={None: (ALPHA,)},
+    ),
+    Definition(
+        "nerr_ia",
+        "Intent-aware expected reciprocal rank, as a share of that of alpha_ndcg's ideal ranking.",
+        {
+            None: Formula(
+                nerr_ia,
+                "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
+                _w_nerr_ia,
+                "ndeval",
+            )
+        },
+        parameters={None: (ALPHA,)},
+        warning=_GREEDY,
+    ),
+    Definition(
+        "nrbp",
+        "Novelty- and rank-biased precision.",
+        {
+            None: Formula(
+                nrbp,
+                "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
+                _w_nrbp,
+                "Clarke+, ICTIR 2009; ndeval (full depth)",
+            )
+        },
+        parameters={None: (ALPHA, BETA)},
+    ),
+    Definition(
+        "nnrbp",
+        "Novelty- and rank-biased precision, as a share of that of alpha_ndcg's ideal ranking.",
+        {
+            None: Formula(
+                nnrbp,
+                "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking at full length",
+                _w_nnrbp,
+                "ndeval (full depth)",
+            )
+        },
+        parameters={None: (ALPHA, BETA)},
+        warning=_GREEDY,
+    ),
+    Definition(
+        "map_ia",
+        "Intent-aware mean average precision.",
+        {
+            None: Formula(
+                map_ia,
+                "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
+                _w_map_ia,
+                "Agrawal+, WSDM 2009; ndeval (full depth)",
+            )
+        },
+    ),
+    Definition(
+        "p_ia",
+        "Intent-aware precision.",
+        {None: Formula(p_ia, "Σ_r Σ_g hit ÷ (k·m)", _w_p_ia, "Agrawal+, WSDM 2009; ndeval")},
+    ),
+)

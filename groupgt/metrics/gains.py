@@ -1,0 +1,207 @@
+"""Metrics that discount gains by the logarithm of the rank: NDCG and its relatives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from groupgt.metrics import discounts, views
+from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
+from groupgt.metrics.ideal import coverage_ideal, exact_path, exponential, gain_of, problem_of, sorted_grades, to_one
+from groupgt.metrics.worked import Sheet, log_share, over, plus
+from groupgt.model.hits import Floats, Hits, Ints
+
+__all__ = ["DEFINITIONS"]
+
+GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
+
+
+def _discounted(hits: Hits, cut: Cut, query: Ints, rank: Ints, gain: Floats | None) -> Floats:
+    """Σ gain · 1/log2(rank + 1) over ranks in top, shape (Q,)."""
+    within = rank <= cut.top[query]
+    terms = discounts.log2(rank[within])
+    if gain is not None:
+        terms = gain[within] * terms
+    return np.bincount(query[within], terms, minlength=hits.size)
+
+
+def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
+    rows = views.counted_results(hits)
+    judgments = hits.judgments
+    listed = np.bincount(judgments.group_query, judgments.group_sizes, minlength=hits.size).astype(np.int64)
+    depth = np.minimum(listed, cut.top)
+    highest = int(depth.max()) if len(depth) else 0
+    ideal = np.concatenate(([0.0], np.cumsum(discounts.log2(np.arange(1, highest + 1, dtype=np.int64)))))
+    return ratio(_discounted(hits, cut, rows.query, rows.rank, None), ideal[depth])
+
+
+def dcg(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
+    rows = views.found(hits)
+    return _discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, gain, hits.judgments))
+
+
+def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
+    judgments = hits.judgments
+    key = ("ndcg.trec ideal", gain, cut.key)
+    path = sorted_grades(judgments, gain)
+    if cut.key is None and cut.ideal is not None:
+        ideal = path.value(judgments, discounts.log2, cut.ideal)
+    else:
+        ideal = judgments.once(key, lambda: path.value(judgments, discounts.log2, cut.ideal))
+    return to_one(dcg(hits, cut, gain), ideal)
+
+
+def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
+    query, rank, gains = hits.once(("upgrades", gain), lambda: _upgrades(hits, gain))
+    ideal = coverage_ideal(hits.judgments, gain, discounts.log2, cut)
+    return to_one(_discounted(hits, cut, query, rank, gains), ideal)
+
+
+def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
+    """Each relevant result and what it adds: Σ_groups weight × (gain − best gain so far in that group, if above 0)."""
+    rows = views.relevant(hits)
+    judgments = hits.judgments
+    gains = gain_of(rows.grade, gain, judgments)
+    # The running best of each group: gains become small integers, and a group's integers lie above those of groups
+    # before it, so one running maximum over all groups never looks back across a border.
+    order = np.lexsort((rows.rank, rows.group))
+    levels, level = np.unique(gains, return_inverse=True)
+    group = rows.group[order]
+    running = np.maximum.accumulate(group * (len(levels) + 1) + level[order] + 1) if len(order) else group
+    before = np.concatenate(([0], running[:-1]))
+    base = group * (len(levels) + 1)
+    ladder = np.concatenate(([0.0], levels))
+    step = ladder[running - base] - ladder[np.maximum(before - base, 0)]
+    added = np.empty(len(order))
+    added[order] = step
+    starts = np.ones(len(rows.query), dtype=np.bool_)
+    starts[1:] = (rows.query[1:] != rows.query[:-1]) | (rows.rank[1:] != rows.rank[:-1])
+    result = np.cumsum(starts) - 1
+    total = np.bincount(result, judgments.weight[rows.group] * added, minlength=int(starts.sum()))
+    return rows.query[starts], rows.rank[starts], total
+
+
+def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
+    rows = views.novel(hits)
+    judgments = hits.judgments
+    whole = Cut(top=cut.top, k=cut.k)
+    ideal = judgments.once("novelty ideal", lambda: _novelty_ideal(hits, whole))
+    return to_one(_discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, "exp", judgments)), ideal)
+
+
+def _novelty_ideal(hits: Hits, cut: Cut) -> Floats:
+    judgments = hits.judgments
+    best = np.zeros(len(judgments.group_query))
+    chosen = judgments.alternative_group >= 0
+    np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])
+    gains = gain_of(best, "exp", judgments)
+    order = np.lexsort((-gains, judgments.group_query))
+    query = judgments.group_query[order]
+    starts = np.concatenate(([0], np.cumsum(judgments.groups)))
+    rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
+    return np.bincount(query, gains[order] * discounts.log2(rank), minlength=judgments.size)
+
+
+def _power(grade: float, gain: str) -> float:
+    return grade if gain == "linear" else exponential(grade)
+
+
+def _w_ndcg_autorag(sheet: Sheet) -> str:
+    depth = min(sum(len(group.grades) for group in sheet.groups), sheet.top)
+    return over(
+        plus(log_share(rank) for rank, _ in sheet.counted), plus(log_share(rank) for rank in range(1, depth + 1))
+    )
+
+
+def _w_dcg(sheet: Sheet, gain: str = "linear") -> str:
+    return plus(log_share(rank, _power(grade, gain)) for rank, grade in sheet.results)
+
+
+def _w_ndcg_trec(sheet: Sheet, gain: str = "linear") -> str:
+    judgments = sheet.judgments
+    grades = judgments.document_grade[(judgments.document_query == sheet.query) & (judgments.document_grade > 0)]
+    best = sorted(grades.tolist(), reverse=True)[: sheet.ideal]
+    return over(_w_dcg(sheet, gain), plus(log_share(rank, _power(grade, gain)) for rank, grade in enumerate(best, 1)))
+
+
+def _w_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
+    steps: dict[int, float] = {}
+    for group in sheet.groups:
+        best = 0.0
+        for hit in group.hits:
+            value = _power(hit.grade, gain)
+            if value > best:
+                steps[hit.rank] = steps.get(hit.rank, 0.0) + group.weight * (value - best)
+                best = value
+    ideal = exact_path(problem_of(sheet.judgments, sheet.query, gain), discounts.log2, sheet.ideal)
+    return over(
+        plus(log_share(rank, steps[rank]) for rank in sorted(steps)),
+        plus(log_share(rank, value) for rank, value in enumerate(ideal, 1)),
+    )
+
+
+def _w_novelty_ndcg(sheet: Sheet) -> str:
+    best = sorted((max(group.grades) for group in sheet.groups), reverse=True)
+    return over(
+        plus(log_share(rank, _power(grade, "exp")) for rank, grade in sheet.novel),
+        plus(log_share(rank, _power(grade, "exp")) for rank, grade in enumerate(best, 1)),
+    )
+
+
+DEFINITIONS = (
+    Definition(
+        "ndcg",
+        "Discounted cumulative gain, as a share of the best possible.",
+        {
+            "autorag": Formula(
+                ndcg_autorag,
+                "Σ_hits 1/log2(rank + 1) ÷ the same of min(Σ_j |G_j|, len(top)) ones at the head",
+                _w_ndcg_autorag,
+                "AutoRAG",
+            ),
+            "trec": Formula(
+                ndcg_trec,
+                "Σ gain(grade)/log2(rank + 1) ÷ the same of the R relevant grades, highest first, cut at k",
+                _w_ndcg_trec,
+                "trec_eval ndcg; Järvelin & Kekäläinen, TOIS 2002",
+            ),
+            "coverage": Formula(
+                ndcg_coverage,
+                "Σ_r Σ_groups weight × max(0, gain(grade) − best gain so far in that group) / log2(r + 1) "
+                "÷ the same of the best ranking, cut at k",
+                _w_ndcg_coverage,
+            ),
+        },
+        parameters={"trec": (GAIN,), "coverage": (GAIN,)},
+        warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall .5) and demands all "
+        "alternatives. ndcg.coverage: the ideal is exact while what has been met has at most 4,096 states; beyond, where "
+        "documents are shared between groups, it is greedy and the value is capped at 1.",
+    ),
+    Definition(
+        "dcg",
+        "Discounted cumulative gain: the numerator of ndcg.trec.",
+        {
+            None: Formula(
+                dcg,
+                "Σ gain(grade)/log2(rank + 1)",
+                _w_dcg,
+                "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
+            )
+        },
+        parameters={None: (GAIN,)},
+        bounded=False,
+    ),
+    Definition(
+        "novelty_ndcg",
+        "NDCG in which a result gains once when it first meets new groups.",
+        {
+            None: Formula(
+                novelty_ndcg,
+                "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the groups "
+                "newly met ÷ the same of the best grade of each group, highest first, not cut at k",
+                _w_novelty_ndcg,
+                "AutoRAG-Research",
+            )
+        },
+        warning="A document that meets two groups at once gains once, so a perfect ranking can score below 1.",
+    ),
+)

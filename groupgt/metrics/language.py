@@ -1,0 +1,276 @@
+"""The metric language: text ↔ `Metric`. `name[.convention][(parameter=value, …)][@cutoff]`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+
+from groupgt.errors import Faults, MetricError, listed, near_names
+from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
+from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
+from groupgt.metrics.worked import Sheet
+from groupgt.model.hits import Floats, Hits
+
+__all__ = ["Budget", "Metric", "list_metrics", "parse_metric", "parse_metrics", "split_names"]
+
+HIGHEST_K = 10**15
+UNITS = ("tokens", "chars")
+
+_TEXT = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
+    re.DOTALL,
+)
+_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A cutoff by length: the longest prefix whose lengths sum to at most `amount`."""
+
+    amount: int
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.amount}{self.unit}"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric with its convention, parameters and cutoff; `str` gives its canonical text, which reads back to it.
+
+    `parameters` holds only those that differ from their defaults, sorted by name.
+
+    >>> parse_metric("ndcg.trec(gain=exp)@10")
+    Metric('ndcg.trec(gain=exp)@10')
+    """
+
+    name: str
+    convention: str | None = None
+    parameters: tuple[tuple[str, float | str], ...] = ()
+    cutoff: int | Budget | None = None
+
+    @property
+    def definition(self) -> Definition:
+        """The catalogue's entry."""
+        return CATALOGUE[self.name]
+
+    @property
+    def formula(self) -> Formula:
+        """The formula under this metric's convention."""
+        return self.definition.formulas[self.convention]
+
+    @property
+    def higher_is_better(self) -> bool:
+        """The direction of the metric."""
+        return self.definition.higher_is_better
+
+    def __str__(self) -> str:
+        return self._text(self.convention)
+
+    def __repr__(self) -> str:
+        return f"Metric({str(self)!r})"
+
+    def short(self, convention: str | None) -> str:
+        """The text without its convention, where that is the one in force."""
+        return self._text(None if self.convention == convention else self.convention)
+
+    def _text(self, convention: str | None) -> str:
+        given = ", ".join(f"{name}={_written(value)}" for name, value in self.parameters)
+        parts = [self.name, f".{convention}" if convention else "", f"({given})" if given else ""]
+        return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
+
+    def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
+        """One value per query, shape (Q,): what a query without groups gets here is masked by who asks."""
+        if cut is None:
+            cut = Cut.at(hits.length, self.k)
+        return self.formula.function(hits, cut, **dict(self.parameters))
+
+    def worked(self, hits: Hits, query: int) -> str:
+        """The formula with the figures of one query filled in, as an expression."""
+        return self.formula.worked(Sheet.of(hits, query, self.k), **dict(self.parameters))
+
+    @property
+    def k(self) -> int | None:
+        """The cutoff as a number of results; None looks at the whole ranking. Raises `MetricError` for a budget."""
+        if isinstance(self.cutoff, Budget):
+            raise MetricError(
+                f"{self}: a budget needs the length of every result, which these results do not carry; "
+                "use a number of results, such as @10"
+            )
+        return self.cutoff
+
+
+def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
+    """Reads one metric; a bare name takes the convention in force.
+
+    Raises `MetricError` that says what was expected and which names are near.
+
+    >>> str(parse_metric("recall@5"))
+    'recall.autorag@5'
+    >>> str(parse_metric("P_5")), str(parse_metric("rbp(p=0.95)@20"))
+    ('precision.trec@5', 'rbp(p=0.95)@20')
+    """
+    if isinstance(text, Metric):
+        return text
+    if convention not in CONVENTIONS:
+        raise MetricError(
+            f"convention: expected {listed(CONVENTIONS)}, found {convention!r}{near_names(convention, CONVENTIONS)}"
+        )
+    if not isinstance(text, str):
+        raise MetricError(f"expected a metric's name as text, found {text!r}")
+    return _Parser(text, convention).metric()
+
+
+def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
+    """Reads metrics keyed by their text, each without a cutoff of its own once per k; all faults at once."""
+    faults = Faults()
+    metrics: dict[str, Metric] = {}
+    for text in texts:
+        try:
+            metric = parse_metric(text, convention)
+        except MetricError as error:
+            for fault in error.faults:
+                faults.add("", fault)
+            continue
+        if ks and metric.cutoff is None and metric.definition.takes_cutoff and "@" not in str(text):
+            for k in ks:
+                metrics[f"{text}@{k}"] = replace(metric, cutoff=k)
+        else:
+            metrics[str(text)] = metric
+    faults.stop(MetricError)
+    return metrics
+
+
+def split_names(text: str) -> list[str]:
+    """Splits `recall@5,err(max_grade=3),ndcg` at commas outside brackets.
+
+    >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2)")
+    ['recall@5', 'nrbp(alpha=0.1, beta=0.2)']
+    """
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def list_metrics() -> list[Definition]:
+    """Every metric there is, with its formulas, parameters and sources: the catalogue.
+
+    >>> [definition.name for definition in list_metrics()][:3]
+    ['precision', 'recall', 'f1']
+    """
+    return list(CATALOGUE.values())
+
+
+def _written(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+class _Parser:
+    def __init__(self, text: str, convention: str) -> None:
+        self.text = text
+        self.convention = convention
+
+    def fail(self, what: str) -> MetricError:
+        return MetricError(f"metric {self.text!r}: {what}")
+
+    def metric(self) -> Metric:
+        expanded = self.expand(self.text.strip())
+        match = _TEXT.fullmatch(expanded)
+        if match is None:
+            raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
+        definition = CATALOGUE.get(match["name"])
+        if definition is None:
+            known = [*CATALOGUE, *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
+            near = near_names(match["name"], known) or "; `groupgt metrics` lists them all"
+            raise self.fail(f"there is no metric named {match['name']!r}{near}")
+        convention = self.read_convention(definition, match["convention"])
+        return Metric(
+            definition.name,
+            convention,
+            self.read_parameters(definition, convention, match["parameters"]),
+            self.read_cutoff(definition, match["cutoff"]),
+        )
+
+    def expand(self, text: str) -> str:
+        """Resolves aliases; what the alias fixes may not be said again."""
+        foreign = _TREC_EVAL.fullmatch(text)
+        if foreign:
+            return f"{TREC_EVAL[foreign['name']]}@{foreign['k']}"
+        for _ in range(4):
+            match = re.match(r"[A-Za-z][A-Za-z0-9_-]*", text)
+            if match is None:
+                return text
+            name, rest = match[0], text[match.end() :]
+            if name.startswith("retrieval_"):
+                if rest.startswith("."):
+                    raise self.fail("a retrieval_ name is AutoRAG's and has that convention already")
+                inner = name.removeprefix("retrieval_")
+                target = ALIASES.get(inner, inner)
+                definition = CATALOGUE.get(target)
+                text = target + (".autorag" if definition and "autorag" in definition.formulas else "") + rest
+            elif name in ALIASES:
+                target = ALIASES[name]
+                if ("." in target and rest.startswith(".")) or ("(" in target and rest.startswith("(")):
+                    raise self.fail(f"{name} stands for {target} and leaves only a cutoff to say")
+                text = target + rest
+            else:
+                return text
+        return text
+
+    def read_convention(self, definition: Definition, given: str | None) -> str | None:
+        if None in definition.formulas:
+            if given is not None:
+                raise self.fail(f"{definition.name} has one meaning and takes no convention; write {definition.name}")
+            return None
+        chosen = given or self.convention
+        if chosen not in definition.formulas:
+            near = near_names(chosen, definition.formulas)  # type: ignore[arg-type]  # None was handled above
+            raise self.fail(f"expected the convention {listed(CONVENTIONS)}, found {chosen!r}{near}")
+        return chosen
+
+    def read_parameters(
+        self, definition: Definition, convention: str | None, given: str | None
+    ) -> tuple[tuple[str, float | str], ...]:
+        known = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
+        title = definition.name + (f".{convention}" if convention else "")
+        if given is not None and not given.strip():
+            raise self.fail("expected parameter=value within the brackets, or no brackets")
+        values: dict[str, float | str] = {}
+        for part in given.split(",") if given is not None else []:
+            name, equals, text = (piece.strip() for piece in part.partition("="))
+            if not equals or not text:
+                raise self.fail(f"expected parameter=value, found {part.strip()!r}")
+            if name not in known:
+                has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
+                raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, known)}")
+            if name in values:
+                raise self.fail(f"the parameter {name} stands twice")
+            values[name] = self.read_value(known[name], text)
+        kept = ((name, value) for name, value in values.items() if value != known[name].default)
+        return tuple(sorted(kept))
+
+    def read_value(self, parameter: Parameter, text: str) -> float | str:
+        if parameter.choices:
+            if text not in parameter.choices:
+                raise self.fail(f"{parameter.name}: expected {parameter.expected}, found {text!r}")
+            return text
+        number = float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII) else math.nan
+        if not math.isfinite(number) or not parameter.holds(number):
+            raise self.fail(f"{parameter.name}: expected {parameter.expected}, found {text}")
+        return number
+
+    def read_cutoff(self, definition: Definition, given: str | None) -> int | Budget | None:
+        if given is None or given == "all":
+            return None
+        match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", given)
+        if match is None or int(match[1]) < 1 or int(match[1]) > HIGHEST_K:
+            raise self.fail(f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{given}")
+        if not definition.takes_cutoff:
+            raise self.fail(f"{definition.name} looks at the whole ranking and takes no cutoff; write {definition.name}")
+        return Budget(int(match[1]), match[2]) if match[2] else int(match[1])
+
+

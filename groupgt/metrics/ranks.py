@@ -1,0 +1,168 @@
+"""Metrics that ask at which rank each group, or the first relevant result, stands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from groupgt.metrics import discounts, views
+from groupgt.metrics.base import Cut, Definition, Formula, ratio
+from groupgt.metrics.ideal import coverage_ideal, exact_path, problem_of, to_one
+from groupgt.metrics.sets import groups_met
+from groupgt.metrics.worked import Sheet, number, over, plus, times
+from groupgt.model.hits import Floats, Hits
+
+__all__ = ["DEFINITIONS"]
+
+
+def mrr_autorag(hits: Hits, cut: Cut) -> Floats:
+    rows = views.met(hits)
+    within = rows.rank <= cut.top[rows.query]
+    total = np.bincount(rows.query[within], 1.0 / rows.rank[within], minlength=hits.size)
+    return ratio(total, hits.judgments.groups)
+
+
+def mrr_trec(hits: Hits, cut: Cut) -> Floats:
+    rows = views.found(hits)
+    first = (rows.nth == 1) & (rows.rank <= cut.top[rows.query])
+    value = np.zeros(hits.size)
+    value[rows.query[first]] = 1.0 / rows.rank[first]
+    return value
+
+
+def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
+    rows = views.met(hits)
+    novel = views.novel(hits)
+    weight = np.bincount(rows.result, hits.judgments.weight[rows.group], minlength=len(novel.query))
+    within = novel.rank <= cut.top[novel.query]
+    terms = weight[within] * discounts.inverse(novel.rank[within])
+    total = np.bincount(novel.query[within], terms, minlength=hits.size)
+    return to_one(total, coverage_ideal(hits.judgments, None, discounts.inverse, cut))
+
+
+def map_autorag(hits: Hits, cut: Cut) -> Floats:
+    rows, nth = views.in_groups(hits, repeats=True)
+    within = rows.rank <= cut.top[rows.query]
+    group = rows.group[within]
+    size = len(hits.judgments.group_query)
+    total = np.bincount(group, nth[within] / rows.rank[within], minlength=size)
+    average = ratio(total, np.bincount(group, minlength=size))
+    return ratio(np.bincount(hits.judgments.group_query, average, minlength=hits.size), hits.judgments.groups)
+
+
+def map_trec(hits: Hits, cut: Cut) -> Floats:
+    rows = views.found(hits)
+    within = rows.rank <= cut.top[rows.query]
+    total = np.bincount(rows.query[within], rows.nth[within] / rows.rank[within], minlength=hits.size)
+    return ratio(total, hits.judgments.relevant)
+
+
+def map_coverage(hits: Hits, cut: Cut) -> Floats:
+    judgments = hits.judgments
+    rows = views.met(hits)
+    within = rows.rank <= cut.top[rows.query]
+    # Summed in the order of groups, as the total weight is: all first ranks ideal gives exactly 1.
+    value = np.zeros(len(judgments.group_query))
+    value[rows.group[within]] = rows.nth[within] / rows.rank[within]
+    return ratio(np.bincount(judgments.group_query, value * judgments.weight, minlength=hits.size), judgments.total_weight)
+
+
+def completion_rank(hits: Hits, cut: Cut) -> Floats:
+    rows = views.met(hits)
+    last = np.zeros(hits.size, dtype=np.int64)
+    within = rows.rank <= cut.top[rows.query]
+    np.maximum.at(last, rows.query[within], rows.rank[within])
+    groups = hits.judgments.groups
+    done = (groups_met(hits, cut) == groups) & (groups > 0)
+    return ratio(done.astype(np.float64), np.where(done, last, 1))
+
+
+def _w_mrr_autorag(sheet: Sheet) -> str:
+    return over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups))
+
+
+def _w_mrr_trec(sheet: Sheet) -> str:
+    return f"1/{sheet.results[0][0]}" if sheet.results else "0"
+
+
+def _w_mrr_coverage(sheet: Sheet) -> str:
+    terms = sorted((group.first or 0, group.weight) for group in sheet.met)
+    ideal = exact_path(problem_of(sheet.judgments, sheet.query, None), discounts.inverse, sheet.ideal)
+    return over(
+        plus(f"{number(weight)}/{rank}" for rank, weight in terms),
+        plus(f"{number(gain)}/{rank}" for rank, gain in enumerate(ideal, 1)),
+    )
+
+
+def _w_map_autorag(sheet: Sheet) -> str:
+    averages = [
+        over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits)) for group in sheet.counted_groups
+    ]
+    return over(plus(average for average in averages if average != "0"), len(sheet.groups))
+
+
+def _w_map_trec(sheet: Sheet) -> str:
+    return over(plus(f"{nth}/{rank}" for nth, (rank, _) in enumerate(sheet.results, 1)), sheet.relevant)
+
+
+def _w_map_coverage(sheet: Sheet) -> str:
+    numbers = {rank: nth for nth, (rank, _) in enumerate(sheet.novel, 1)}
+    terms = (times(number(group.weight), f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
+    return over(plus(terms), plus(number(group.weight) for group in sheet.groups))
+
+
+def _w_completion_rank(sheet: Sheet) -> str:
+    if len(sheet.met) < len(sheet.groups):
+        return "0"
+    return f"1/{max(group.first or 0 for group in sheet.met)}"
+
+
+_GREEDY = (
+    "The ideal is exact while what has been met has at most 4,096 states; beyond, where documents are shared between "
+    "groups, it is greedy and the value is capped at 1."
+)
+
+DEFINITIONS = (
+    Definition(
+        "mrr",
+        "How early what is needed is first met.",
+        {
+            "autorag": Formula(
+                mrr_autorag, "mean over groups of 1 ÷ rank of its first hit (0 if none)", _w_mrr_autorag, "AutoRAG"
+            ),
+            "trec": Formula(mrr_trec, "1 ÷ rank of the first relevant result", _w_mrr_trec, "trec_eval recip_rank"),
+            "coverage": Formula(
+                mrr_coverage,
+                "Σ_groups weight ÷ first-hit rank, divided by the largest such sum any ranking reaches (both cut at k)",
+                _w_mrr_coverage,
+            ),
+        },
+        warning="mrr.autorag of a perfect ranking is below 1 where there are several groups (two groups: 0.75). "
+        f"mrr.coverage: {_GREEDY}",
+    ),
+    Definition(
+        "map",
+        "The precision at the ranks where something needed is found, on average.",
+        {
+            "autorag": Formula(
+                map_autorag,
+                "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
+                _w_map_autorag,
+                "AutoRAG",
+            ),
+            "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _w_map_trec, "trec_eval map"),
+            "coverage": Formula(
+                map_coverage,
+                "weighted mean over groups of N(r_g) ÷ r_g (0 if not met): r_g is the rank that first meets g, "
+                "N(r) counts the results up to r that met some new group",
+                _w_map_coverage,
+            ),
+        },
+        warning="map.autorag can rise when a late hit is lost, for it divides by the hits found. "
+        "map.coverage does not see how many groups one document covers.",
+    ),
+    Definition(
+        "completion_rank",
+        "How early the last group is met: the multi-hop reading of the reciprocal rank.",
+        {None: Formula(completion_rank, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rank)},
+    ),
+)

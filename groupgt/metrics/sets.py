@@ -1,0 +1,313 @@
+"""Metrics that ask what is in top, not where: precision, recall and their kin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from groupgt.metrics import views
+from groupgt.metrics.base import Cut, Definition, Formula, ratio
+from groupgt.metrics.worked import Sheet, number, over, plus
+from groupgt.model.hits import Floats, Hits, Ints
+
+__all__ = ["DEFINITIONS"]
+
+
+def _count(hits: Hits, cut: Cut, found: views.Found) -> Ints:
+    """How many of these results are in top, shape (Q,)."""
+    within = found.rank <= cut.top[found.query]
+    return np.bincount(found.query[within], minlength=hits.size)
+
+
+def groups_met(hits: Hits, cut: Cut) -> Ints:
+    """How many groups are met in top, shape (Q,)."""
+    rows = views.met(hits)
+    within = rows.rank <= cut.top[rows.query]
+    return np.bincount(rows.query[within], minlength=hits.size)
+
+
+def _documents(hits: Hits, cut: Cut) -> Ints:
+    """How many distinct relevant documents are found in top, shape (Q,)."""
+    rows = views.relevant(hits)
+    within = rows.rank <= cut.top[rows.query]
+    found = np.zeros(hits.judgments.documents, dtype=np.bool_)
+    found[rows.document[within]] = True
+    chosen = np.flatnonzero(found)
+    return np.bincount(hits.judgments.document_query[chosen], minlength=hits.size)
+
+
+def precision_autorag(hits: Hits, cut: Cut) -> Floats:
+    return ratio(_count(hits, cut, views.found(hits)), cut.top)
+
+
+def precision_trec(hits: Hits, cut: Cut) -> Floats:
+    return ratio(_count(hits, cut, views.found(hits)), cut.k)
+
+
+def precision_coverage(hits: Hits, cut: Cut) -> Floats:
+    return ratio(_count(hits, cut, views.novel(hits)), cut.top)
+
+
+def recall_autorag(hits: Hits, cut: Cut) -> Floats:
+    return ratio(groups_met(hits, cut), hits.judgments.groups)
+
+
+def recall_trec(hits: Hits, cut: Cut) -> Floats:
+    return ratio(_documents(hits, cut), hits.judgments.relevant)
+
+
+def recall_coverage(hits: Hits, cut: Cut) -> Floats:
+    judgments = hits.judgments
+    rows = views.met(hits)
+    within = rows.rank <= cut.top[rows.query]
+    # Summed in the order of groups, as the total is: every group met gives exactly 1.
+    met = np.zeros(len(judgments.group_query))
+    met[rows.group[within]] = 1.0
+    return ratio(np.bincount(judgments.group_query, met * judgments.weight, minlength=hits.size), judgments.total_weight)
+
+
+def _harmonic(precision: Floats, recall: Floats) -> Floats:
+    return ratio(2 * precision * recall, precision + recall)
+
+
+def f1_autorag(hits: Hits, cut: Cut) -> Floats:
+    return _harmonic(precision_autorag(hits, cut), recall_autorag(hits, cut))
+
+
+def f1_trec(hits: Hits, cut: Cut) -> Floats:
+    return _harmonic(precision_trec(hits, cut), recall_trec(hits, cut))
+
+
+def f1_coverage(hits: Hits, cut: Cut) -> Floats:
+    return _harmonic(precision_coverage(hits, cut), recall_coverage(hits, cut))
+
+
+def hit_rate(hits: Hits, cut: Cut) -> Floats:
+    return (groups_met(hits, cut) > 0).astype(np.float64)
+
+
+def complete_groups(hits: Hits, cut: Cut) -> Floats:
+    groups = hits.judgments.groups
+    return ((groups_met(hits, cut) == groups) & (groups > 0)).astype(np.float64)
+
+
+def complete_trec(hits: Hits, cut: Cut) -> Floats:
+    relevant = hits.judgments.relevant
+    return ((_documents(hits, cut) == relevant) & (relevant > 0)).astype(np.float64)
+
+
+def hits_found(hits: Hits, cut: Cut) -> Floats:
+    return _documents(hits, cut).astype(np.float64)
+
+
+def r_precision(hits: Hits, cut: Cut) -> Floats:
+    relevant = hits.judgments.relevant
+    first = Cut(top=np.minimum(cut.top, relevant), k=cut.k)
+    return ratio(_count(hits, first, views.found(hits)), relevant)
+
+
+def redundancy(hits: Hits, cut: Cut) -> Floats:
+    idle = _count(hits, cut, views.found(hits)) - _count(hits, cut, views.novel(hits))
+    share = ratio(idle, cut.top)
+    share[cut.top == 0] = np.nan
+    return share
+
+
+def judged(hits: Hits, cut: Cut) -> Floats:
+    found = views.judged(hits)
+    chosen = found.gain >= 0
+    kept = views.Found(found.query[chosen], found.rank[chosen], found.nth[chosen], found.gain[chosen])
+    return ratio(_count(hits, cut, kept), cut.top)
+
+
+def bpref(hits: Hits, cut: Cut) -> Floats:
+    rows = views.judged(hits)
+    judgments = hits.judgments
+    rejected = rows.gain == 0
+    # The number of judged non-relevant results above each row, counted within its query.
+    above = np.cumsum(rejected) - rejected
+    before = np.concatenate(([0], np.cumsum(np.bincount(rows.query[rejected], minlength=hits.size))))
+    chosen = rows.gain > 0
+    query = rows.query[chosen]
+    over_it = above[chosen] - before[query]
+    relevant, non_relevant = judgments.relevant[query], judgments.rejected[query]
+    share = ratio(np.minimum(over_it, relevant), np.minimum(non_relevant, relevant))
+    return ratio(np.bincount(query, 1.0 - share, minlength=hits.size), judgments.relevant)
+
+
+def _w_weights(sheet: Sheet, *, met: bool) -> str:
+    return plus(number(group.weight) for group in (sheet.met if met else sheet.groups))
+
+
+def _w_precision_autorag(sheet: Sheet) -> str:
+    return over(number(len(sheet.results)), sheet.top)
+
+
+def _w_precision_trec(sheet: Sheet) -> str:
+    return over(number(len(sheet.results)), sheet.k)
+
+
+def _w_precision_coverage(sheet: Sheet) -> str:
+    return over(number(len(sheet.novel)), sheet.top)
+
+
+def _w_recall_autorag(sheet: Sheet) -> str:
+    return over(number(len(sheet.met)), len(sheet.groups))
+
+
+def _w_recall_trec(sheet: Sheet) -> str:
+    return over(number(len(sheet.results)), sheet.relevant)
+
+
+def _w_recall_coverage(sheet: Sheet) -> str:
+    return over(_w_weights(sheet, met=True), _w_weights(sheet, met=False))
+
+
+def _w_harmonic(precision: str, recall: str) -> str:
+    if precision.startswith("0") or recall.startswith("0"):
+        return "0"
+    return f"2 * ({precision}) * ({recall}) / ({precision} + {recall})"
+
+
+def _w_hit_rate(sheet: Sheet) -> str:
+    return "1" if sheet.met else "0"
+
+
+def _w_complete_groups(sheet: Sheet) -> str:
+    return "1" if len(sheet.met) == len(sheet.groups) else "0"
+
+
+def _w_complete_trec(sheet: Sheet) -> str:
+    return "1" if len(sheet.results) == sheet.relevant else "0"
+
+
+def _w_hits(sheet: Sheet) -> str:
+    return plus("1" for _ in sheet.results)
+
+
+def _w_r_precision(sheet: Sheet) -> str:
+    return over(number(sum(rank <= sheet.relevant for rank, _ in sheet.results)), sheet.relevant)
+
+
+def _w_redundancy(sheet: Sheet) -> str:
+    return over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top)
+
+
+def _w_judged(sheet: Sheet) -> str:
+    return over(number(sum(grade >= 0 for _, grade in sheet.judged)), sheet.top)
+
+
+def _w_bpref(sheet: Sheet) -> str:
+    relevant, rejected = sheet.relevant, int(sheet.judgments.rejected[sheet.query])
+    terms = []
+    for rank, grade in sheet.judged:
+        above = sum(other == 0 and place < rank for place, other in sheet.judged)
+        if grade > 0:
+            terms.append(f"(1 - {min(above, relevant)}/{min(rejected, relevant)})" if above else "1")
+    return over(plus(terms), relevant)
+
+
+DEFINITIONS = (
+    Definition(
+        "precision",
+        "The share of the results looked at that is relevant.",
+        {
+            "autorag": Formula(
+                precision_autorag, "distinct relevant results in top ÷ len(top)", _w_precision_autorag, "AutoRAG"
+            ),
+            "trec": Formula(precision_trec, "relevant results in top ÷ k", _w_precision_trec, "trec_eval P"),
+            "coverage": Formula(
+                precision_coverage, "results that meet a group not met before ÷ len(top)", _w_precision_coverage
+            ),
+        },
+    ),
+    Definition(
+        "recall",
+        "The share of what is needed that was found.",
+        {
+            "autorag": Formula(recall_autorag, "groups met ÷ m", _w_recall_autorag, "AutoRAG"),
+            "trec": Formula(recall_trec, "distinct relevant found ÷ R", _w_recall_trec, "trec_eval recall"),
+            "coverage": Formula(
+                recall_coverage,
+                "weight of groups met ÷ total weight",
+                _w_recall_coverage,
+                "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
+            ),
+        },
+    ),
+    Definition(
+        "f1",
+        "The harmonic mean of precision and recall.",
+        {
+            "autorag": Formula(
+                f1_autorag,
+                "2·P·R ÷ (P + R)",
+                lambda sheet: _w_harmonic(_w_precision_autorag(sheet), _w_recall_autorag(sheet)),
+                "AutoRAG",
+            ),
+            "trec": Formula(
+                f1_trec, "2·P·R ÷ (P + R)", lambda sheet: _w_harmonic(_w_precision_trec(sheet), _w_recall_trec(sheet))
+            ),
+            "coverage": Formula(
+                f1_coverage,
+                "2·P·R ÷ (P + R)",
+                lambda sheet: _w_harmonic(_w_precision_coverage(sheet), _w_recall_coverage(sheet)),
+            ),
+        },
+    ),
+    Definition(
+        "hit_rate",
+        "Whether anything needed was found at all.",
+        {
+            "autorag": Formula(hit_rate, "1 if any group is met, else 0", _w_hit_rate),
+            "trec": Formula(hit_rate, "1 if any relevant result is in top, else 0", _w_hit_rate, "trec_eval success"),
+            "coverage": Formula(hit_rate, "1 if any group is met, else 0", _w_hit_rate),
+        },
+    ),
+    Definition(
+        "complete",
+        "Whether everything needed was found.",
+        {
+            "autorag": Formula(
+                complete_groups, "1 if every group is met, else 0", _w_complete_groups, "AutoRAG-Research full recall"
+            ),
+            "trec": Formula(complete_trec, "1 if all R relevant are found, else 0", _w_complete_trec),
+            "coverage": Formula(complete_groups, "1 if every group is met, else 0", _w_complete_groups),
+        },
+    ),
+    Definition(
+        "hits",
+        "How many distinct relevant results were found.",
+        {None: Formula(hits_found, "number of distinct relevant results in top", _w_hits, "ranx")},
+        bounded=False,
+    ),
+    Definition(
+        "r_precision",
+        "Precision at R, the number of relevant documents.",
+        {None: Formula(r_precision, "relevant in the first R of top ÷ R", _w_r_precision, "trec_eval Rprec, ranx")},
+    ),
+    Definition(
+        "redundancy",
+        "The share of the results looked at that is relevant and meets nothing new; null for an empty ranking.",
+        {None: Formula(redundancy, "(relevant results − results that meet a new group) in top ÷ len(top)", _w_redundancy)},
+        higher_is_better=False,
+    ),
+    Definition(
+        "judged",
+        "The share of the results looked at that was judged at all.",
+        {None: Formula(judged, "results in top with a grade ≥ 0 ÷ len(top)", _w_judged, "ir-measures Judged")},
+    ),
+    Definition(
+        "bpref",
+        "How rarely judged non-relevant results stand above relevant ones; results not judged do not matter.",
+        {
+            None: Formula(
+                bpref,
+                "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
+                "each term 1 if none is above",
+                _w_bpref,
+                "trec_eval; Buckley & Voorhees, SIGIR 2004",
+            )
+        },
+        takes_cutoff=False,
+    ),
+)

@@ -1,0 +1,99 @@
+"""Metrics made from a model of a reader who goes down the list and may stop: ERR and RBP."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from groupgt.errors import MetricError
+from groupgt.metrics import discounts, views
+from groupgt.metrics.base import Cut, Definition, Formula, Parameter
+from groupgt.metrics.worked import Sheet, number, plus, times
+from groupgt.model.hits import Floats, Hits
+
+__all__ = ["DEFINITIONS"]
+
+
+def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
+    judgments = hits.judgments
+    if judgments.alternative_grade.size and float(judgments.alternative_grade.max()) > max_grade:
+        at = int(np.argmax(judgments.alternative_grade))
+        qid = judgments.qid(int(judgments.alternative_query[at]))
+        grade = judgments.alternative_grade[at]
+        raise MetricError(
+            f"query {qid!r}: err expects grades up to max_grade={max_grade:g}, found {grade:g}; "
+            f"write err(max_grade={grade:g})"
+        )
+    rows = views.found(hits)
+    stop = np.array([_satisfied(grade, max_grade) for grade in rows.gain.tolist()])
+    going_on = np.ones(hits.size)
+    terms = np.zeros(len(rows.query))
+    # One step for each relevant result of the query that has most; all queries take it together.
+    order = np.argsort(rows.nth, kind="stable")
+    borders = np.searchsorted(rows.nth[order], np.arange(1, int(rows.nth.max()) + 2 if len(order) else 1))
+    for low, high in zip(borders[:-1], borders[1:]):
+        step = order[low:high]
+        query = rows.query[step]
+        terms[step] = going_on[query] * stop[step] / rows.rank[step]
+        going_on[query] *= 1 - stop[step]
+    within = rows.rank <= cut.top[rows.query]
+    return np.bincount(rows.query[within], terms[within], minlength=hits.size)
+
+
+def _satisfied(grade: float, max_grade: float) -> float:
+    """(2^grade − 1) / 2^max_grade, without overflow."""
+    return 2.0 ** (grade - max_grade) - 2.0**-max_grade
+
+
+def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
+    rows = views.found(hits)
+    within = rows.rank <= cut.top[rows.query]
+    terms = discounts.power(p, rows.rank[within] - 1)
+    return (1 - p) * np.bincount(rows.query[within], terms, minlength=hits.size)
+
+
+def _w_err(sheet: Sheet, max_grade: float = 4) -> str:
+    terms = []
+    before: list[str] = []
+    for rank, grade in sheet.results:
+        stop = f"(2**{number(grade)}-1)/2**{number(max_grade)}"
+        terms.append(times(*before, f"{stop}/{rank}"))
+        before.append(f"(1-{stop})")
+    return plus(terms)
+
+
+def _w_rbp(sheet: Sheet, p: float = 0.8) -> str:
+    powers = plus(f"{number(p)}**{rank - 1}" if rank > 1 else "1" for rank, _ in sheet.results)
+    return f"(1-{number(p)}) * ({powers})" if sheet.results else "0"
+
+
+DEFINITIONS = (
+    Definition(
+        "err",
+        "Expected reciprocal rank: of a reader who stops at a result with a probability that grows with its grade.",
+        {
+            None: Formula(
+                err,
+                "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
+                _w_err,
+                "Chapelle+, CIKM 2009",
+            )
+        },
+        parameters={
+            None: (Parameter("max_grade", 4, "a number above 0, up to 1000", lambda value: 0 < value <= 1000),)
+        },
+    ),
+    Definition(
+        "rbp",
+        "Rank-biased precision: of a reader who goes on to the next result with probability p.",
+        {
+            None: Formula(
+                rbp,
+                "(1−p) Σ_r p^(r−1) rel_r; what lies beyond the ranking can add at most p^min(k,n), and a reader looks at "
+                "1/(1−p) results on average",
+                _w_rbp,
+                "Moffat & Zobel, TOIS 2008",
+            )
+        },
+        parameters={None: (Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),)},
+    ),
+)

@@ -1,0 +1,146 @@
+"""One query laid out for working by hand: the figures that formulas are filled in with, as expressions.
+
+An expression holds numbers, `+ - * / **`, brackets and `log2`, so that a reader, or a test, can evaluate it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.metrics import views
+from groupgt.model.hits import Hits, Judgments
+
+__all__ = ["Group", "Hit", "Sheet", "log_share", "number", "over", "plus", "times"]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A hit of one group: the result's rank, its number among the group's hits, the grade of the alternative."""
+
+    rank: int
+    nth: int
+    grade: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group: its weight, the relevant alternatives' grades, and its hits within top."""
+
+    weight: float
+    grades: tuple[float, ...]
+    hits: tuple[Hit, ...]
+
+    @property
+    def first(self) -> int | None:
+        """The rank that first meets the group, or None."""
+        return self.hits[0].rank if self.hits else None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One query, cut at `top` results: `k` is what formulas call k, `ideal` the depth at which ideals are cut.
+
+    `results` are the relevant results as (rank, grade), `counted` the same with repeats where the policy keeps them,
+    `judged` all judged results, `novel` those that meet a new group as (rank, highest grade newly met).
+    """
+
+    judgments: Judgments
+    query: int
+    top: int
+    k: int
+    ideal: int | None
+    groups: tuple[Group, ...]
+    counted_groups: tuple[Group, ...]
+    results: tuple[tuple[int, float], ...]
+    counted: tuple[tuple[int, float], ...]
+    judged: tuple[tuple[int, float], ...]
+    novel: tuple[tuple[int, float], ...]
+
+    @classmethod
+    def of(cls, hits: Hits, query: int, k: int | None) -> Sheet:
+        """Lays out one query of a run at the cutoff k (None: the whole ranking)."""
+        length = int(hits.length[query])
+        top = length if k is None else min(k, length)
+
+        def results(found: views.Found) -> tuple[tuple[int, float], ...]:
+            chosen = (found.query == query) & (found.rank <= top)
+            return tuple(zip(found.rank[chosen].tolist(), found.gain[chosen].tolist()))
+
+        return cls(
+            judgments=hits.judgments,
+            query=query,
+            top=top,
+            k=length if k is None else k,
+            ideal=k,
+            groups=_groups(hits, query, top, repeats=False),
+            counted_groups=_groups(hits, query, top, repeats=True),
+            results=results(views.found(hits)),
+            counted=results(views.counted_results(hits)),
+            judged=results(views.judged(hits)),
+            novel=results(views.novel(hits)),
+        )
+
+    @property
+    def relevant(self) -> int:
+        """R."""
+        return int(self.judgments.relevant[self.query])
+
+    @property
+    def met(self) -> tuple[Group, ...]:
+        """The groups met within top."""
+        return tuple(group for group in self.groups if group.hits)
+
+
+def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, ...]:
+    judgments = hits.judgments
+    rows, nth = views.in_groups(hits, repeats=repeats)
+    out = []
+    for group in np.flatnonzero(judgments.group_query == query).tolist():
+        chosen = (rows.group == group) & (rows.rank <= top)
+        own = zip(rows.rank[chosen].tolist(), nth[chosen].tolist(), rows.grade[chosen].tolist())
+        grades = judgments.alternative_grade[judgments.alternative_group == group]
+        out.append(Group(float(judgments.weight[group]), tuple(grades.tolist()), tuple(Hit(*hit) for hit in own)))
+    return tuple(out)
+
+
+def number(value: float) -> str:
+    """A number as a reader would write it, with up to 12 digits.
+
+    >>> number(2.0), number(0.1), number(-0.5)
+    ('2', '0.1', '(-0.5)')
+    """
+    text = str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"
+    return f"({text})" if value < 0 else text
+
+
+def plus(terms: Iterable[str]) -> str:
+    """`a + b`, or `0` where there is nothing to add."""
+    listed = list(terms)
+    return " + ".join(listed) if listed else "0"
+
+
+def times(*factors: str) -> str:
+    """`a*b`, leaving out factors of 1."""
+    listed = [factor for factor in factors if factor != "1"]
+    return "*".join(listed) if listed else "1"
+
+
+def over(numerator: str, denominator: str | float) -> str:
+    """`(numerator) / (denominator)`; 0 ÷ 0 is written 0."""
+    bottom = denominator if isinstance(denominator, str) else number(denominator)
+    if bottom == "0":
+        return "0"
+    return f"{_bracketed(numerator)} / {_bracketed(bottom)}"
+
+
+def log_share(rank: int, gain: float = 1.0) -> str:
+    """`gain/log2(rank+1)`."""
+    return f"{number(gain)}/log2({rank}+1)"
+
+
+def _bracketed(text: str) -> str:
+    simple = all(letter.isalnum() or letter == "." for letter in text)
+    return text if simple else f"({text})"

@@ -1,0 +1,403 @@
+"""Ground truth: for each query a list of groups (AND) of alternatives (OR), kept as columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, count, islice
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import Faults
+from groupgt.model.hits import Floats, Ints, Judgments
+from groupgt.model.ids import id_text, is_integer, plain
+from groupgt.model.policy import Policy
+
+__all__ = ["GroundTruth"]
+
+GRADE_LIMIT = 2.0**31
+SEQUENCES = (list, tuple, set, frozenset)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroundTruth:
+    """The grouped ground truth of many queries; `[["a", "b"], ["c"]]` means (a or b) and c.
+
+    Inside are columns: `ids`, `grade` and `group_of` for each alternative, `group_query`, `group_weight` and `group_name`
+    for each group, sorted by query. `texts` holds the query texts, `columns` what else was stored with each query: the
+    slices of `by`.
+
+    >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
+    >>> len(truth), truth["q1"]
+    (2, [['a', 'b'], ['c']])
+    """
+
+    qids: list[str]
+    ids: list[str]
+    group_of: Ints
+    grade: Floats
+    group_query: Ints
+    group_weight: Floats
+    group_name: list[str | None] | None = None
+    texts: list[str | None] | None = None
+    columns: Mapping[str, list[Any]] = field(default_factory=dict)
+    repeated_ids: int = 0
+    dropped: int = 0
+
+    @classmethod
+    def of(cls, groups: Mapping[Any, Any], policy: Policy | None = None) -> GroundTruth:
+        """Reads `{qid: groups}`; raises `DataError` with every fault found.
+
+        A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital"}`; an alternative is an
+        id or `{"id": "b", "grade": 2}`. Integer ids are read as their decimal text.
+        """
+        return cls.from_rows(list(groups), list(groups.values()), policy or Policy())
+
+    @classmethod
+    def from_rows(
+        cls,
+        qids: Sequence[Any],
+        groups: Sequence[Any],
+        policy: Policy,
+        *,
+        place: Callable[[int], str] | None = None,
+        texts: list[str | None] | None = None,
+        columns: Mapping[str, list[Any]] | None = None,
+    ) -> GroundTruth:
+        """Reads one row a query; `place(i)` names row i in error messages (a file and its line)."""
+        rest: dict[str, Any] = {"texts": texts, "columns": columns or {}}
+        return _read_plain(qids, groups, rest) or _read_carefully(qids, groups, policy, place, rest)
+
+    def __len__(self) -> int:
+        return len(self.qids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.qids)
+
+    def __contains__(self, qid: object) -> bool:
+        return qid in self.index
+
+    def __repr__(self) -> str:
+        return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
+
+    def __getitem__(self, qid: str) -> list[Any]:
+        """The groups of one query, as they were given: plain lists, or mappings where there is a grade, weight or name."""
+        at = self.index[qid]
+        first, last = np.searchsorted(self.group_query, [at, at + 1])
+        bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
+        groups: list[Any] = []
+        for group in range(int(first), int(last)):
+            low, high = bounds[group - int(first)], bounds[group - int(first) + 1]
+            alternatives = [
+                self.ids[a] if self.grade[a] == 1 else {"id": self.ids[a], "grade": _number(self.grade[a])}
+                for a in range(low, high)
+            ]
+            name = self.group_name[group] if self.group_name else None
+            extra: dict[str, Any] = {}
+            if self.group_weight[group] != 1:
+                extra["weight"] = _number(self.group_weight[group])
+            if name is not None:
+                extra["name"] = name
+            groups.append({"alternatives": alternatives, **extra} if extra else alternatives)
+        return groups
+
+    def items(self) -> Iterator[tuple[str, list[Any]]]:
+        """Each query with its groups."""
+        for qid in self.qids:
+            yield qid, self[qid]
+
+    def select(self, keep: Iterable[int]) -> GroundTruth:
+        """The queries at these positions, in this order."""
+        wanted = list(keep)
+        texts = [self.texts[i] for i in wanted] if self.texts else None
+        columns = {name: [values[i] for i in wanted] for name, values in self.columns.items()}
+        qids = [self.qids[i] for i in wanted]
+        return self.from_rows(qids, [self[qid] for qid in qids], Policy(), texts=texts, columns=columns)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The position of each query."""
+        return dict(zip(self.qids, count()))
+
+    @cached_property
+    def query_of(self) -> Ints:
+        """The query of each alternative."""
+        return self.group_query[self.group_of] if len(self.group_of) else self.group_of
+
+    @cached_property
+    def per_query(self) -> Ints:
+        """The number of alternatives of each query."""
+        return np.bincount(self.query_of, minlength=len(self.qids))
+
+    @cached_property
+    def tables(self) -> list[dict[str, int]]:
+        """For each query, each of its ids and the document's number: what a result list is probed with."""
+        ids, number = iter(self.ids), count()
+        return [dict(zip(islice(ids, size), number)) for size in self.per_query.tolist()]
+
+    @cached_property
+    def document_of(self) -> Ints:
+        """The document number of each alternative: its own position, or that of the last one with the same id."""
+        documents = np.arange(len(self.ids), dtype=np.int64)
+        sizes = self.per_query.tolist()
+        start = 0
+        for table, size in zip(self.tables, sizes):
+            if len(table) < size:
+                documents[start : start + size] = [table[name] for name in self.ids[start : start + size]]
+            start += size
+        return documents
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """The numeric side, for metrics: groups without a relevant alternative are gone."""
+        relevant = self.grade > 0
+        kept = np.bincount(self.group_of[relevant], minlength=len(self.group_query)) > 0
+        renumber = np.cumsum(kept) - 1
+        return Judgments(
+            size=len(self.qids),
+            alternative_query=self.query_of,
+            alternative_group=np.where(relevant, renumber[self.group_of], -1) if len(self.ids) else self.group_of,
+            alternative_grade=self.grade,
+            alternative_document=self.document_of,
+            group_query=self.group_query[kept],
+            group_weight=self.group_weight[kept],
+            documents=len(self.ids),
+            byte_order=self._byte_order,
+            qid=self.qids.__getitem__,
+        )
+
+    @cached_property
+    def irrelevant_groups(self) -> int:
+        """The number of groups without a relevant alternative, which no metric sees."""
+        return len(self.group_query) - len(self.judgments.group_query)
+
+    def group_label(self, group: int) -> str:
+        """A name for a group, counted among all groups as given: its own, or its number within the query."""
+        name = self.group_name[group] if self.group_name else None
+        first = int(np.searchsorted(self.group_query, self.group_query[group]))
+        return name if name is not None else f"group {group - first + 1}"
+
+    def _byte_order(self) -> Ints:
+        """Code points sort as UTF-8 bytes do, so plain text order is the byte order."""
+        query = self.query_of.tolist()
+        order = sorted(range(len(self.ids)), key=lambda a: (query[a], self.ids[a]))
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        return places[self.document_of] if len(order) else places
+
+
+def _number(value: float) -> float | int:
+    return int(value) if value == int(value) else float(value)
+
+
+def _read_plain(qids: Sequence[Any], rows: Sequence[Any], rest: dict[str, Any]) -> GroundTruth | None:
+    """Reads lists of lists of text in a few passes in C; None where anything at all is unusual."""
+    if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not all(map(str.strip, qids)):
+        return None
+    if not set(map(type, rows)) <= {list, tuple}:
+        return None
+    groups = list(chain.from_iterable(rows))
+    if not set(map(type, groups)) <= {list, tuple}:
+        return None
+    ids = list(chain.from_iterable(groups))
+    if not set(map(type, ids)) <= {str} or not all(map(str.strip, ids)) or not all(groups):
+        return None
+    group_query = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
+    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+    truth = GroundTruth(
+        qids=list(qids),
+        ids=ids,
+        group_of=np.repeat(np.arange(len(groups)), sizes),
+        grade=np.ones(len(ids)),
+        group_query=group_query,
+        group_weight=np.ones(len(groups)),
+        **rest,
+    )
+    documents = truth.document_of
+    shared = np.flatnonzero(documents != np.arange(len(documents)))
+    if len(shared) and np.any(np.diff(np.sort(truth.group_of[_same_document(documents, shared)])) == 0):
+        pairs = truth.group_of * len(ids) + documents
+        if len(np.unique(pairs)) < len(pairs):
+            return None
+    return truth
+
+
+def _same_document(documents: Ints, shared: Ints) -> Ints:
+    """The alternatives whose document stands in more than one of them."""
+    return np.flatnonzero(np.isin(documents, documents[shared]))
+
+
+def _read_carefully(
+    qids: Sequence[Any],
+    rows: Sequence[Any],
+    policy: Policy,
+    place: Callable[[int], str] | None,
+    rest: dict[str, Any],
+) -> GroundTruth:
+    """Reads every shape, one alternative at a time, and collects what is wrong."""
+    reader = _Reader(policy)
+    for position, (qid, row) in enumerate(zip(qids, rows)):
+        reader.read(qid, row, place(position) if place else "")
+    reader.faults.stop()
+    return GroundTruth(
+        qids=reader.qids,
+        ids=reader.ids,
+        group_of=np.array(reader.group_of, dtype=np.int64),
+        grade=np.array(reader.grades, dtype=np.float64),
+        group_query=np.array(reader.group_query, dtype=np.int64),
+        group_weight=np.array(reader.weights, dtype=np.float64),
+        group_name=reader.names if any(name is not None for name in reader.names) else None,
+        repeated_ids=reader.repeated,
+        dropped=reader.dropped,
+        **rest,
+    )
+
+
+class _Reader:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.faults = Faults()
+        self.seen: dict[str, str] = {}
+        self.qids: list[str] = []
+        self.ids: list[str] = []
+        self.group_of: list[int] = []
+        self.grades: list[float] = []
+        self.group_query: list[int] = []
+        self.weights: list[float] = []
+        self.names: list[str | None] = []
+        self.repeated = 0
+        self.dropped = 0
+
+    def read(self, qid: Any, row: Any, place: str) -> None:
+        name = id_text(qid)
+        if name is None or not name.strip():
+            self.faults.add(place, f"expected a query id (text or an integer), found {qid!r}")
+            return
+        where = f"{place}: query {name!r}" if place else f"query {name!r}"
+        if name in self.seen:
+            self.faults.add(where, f"this query stands twice (first {self.seen[name]}); merge the two or remove one")
+            return
+        self.seen[name] = f"at {place}" if place else "under the same text"
+        self.qids.append(name)
+        groups = [group for group in (self.group(each, where) for each in self.listed(row, where)) if group is not None]
+        empty = [group for group in groups if not group[0]]
+        if len(empty) == len(groups):
+            return
+        if empty and self.policy.empty_groups == "error":
+            self.faults.add(
+                where,
+                f"{len(empty)} of its {len(groups)} groups is empty, so no result can meet it; "
+                "remove the group, or drop such groups with the policy empty_groups: drop",
+            )
+        self.dropped += len(empty)
+        for alternatives, weight, label, blank in groups:
+            if blank and alternatives and self.policy.empty_groups == "error":
+                self.faults.add(where, "a group holds a blank id; remove it, or drop it with empty_groups: drop")
+            if not alternatives:
+                continue
+            for alternative, grade in alternatives.items():
+                self.ids.append(alternative)
+                self.grades.append(grade)
+                self.group_of.append(len(self.group_query))
+            self.group_query.append(len(self.qids) - 1)
+            self.weights.append(weight)
+            self.names.append(label)
+
+    def listed(self, row: Any, where: str) -> list[Any]:
+        """The groups of a row; a flat list becomes what the policy says it means."""
+        row = plain(row)
+        if row is None:
+            return []
+        if not isinstance(row, (list, tuple)):
+            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {_shown(row)}')
+            return []
+        cells = [plain(cell) for cell in row]
+        flat = [cell for cell in cells if id_text(cell) is not None]
+        if not flat:
+            return cells
+        if len(flat) < len(cells):
+            self.faults.add(where, f"ids and groups are mixed in one list: {_shown(row)}; put every id into a group")
+            return []
+        if self.policy.flat_gt == "and":
+            return [[cell] for cell in flat]
+        if self.policy.flat_gt == "or":
+            return [flat]
+        self.faults.add(
+            where,
+            f"expected groups (a list of lists), found the flat list {_shown(row)}; say which is meant with the policy "
+            "flat_gt: and (every id is needed) or flat_gt: or (any one is enough)",
+        )
+        return []
+
+    def group(self, cell: Any, where: str) -> tuple[dict[str, float], float, str | None, bool] | None:
+        """(alternatives with grades, weight, name, whether a blank id was among them); None after a fault."""
+        weight, label = 1.0, None
+        if cell is None:
+            return {}, weight, label, False
+        if isinstance(cell, Mapping):
+            unknown = set(cell) - {"alternatives", "ids", "weight", "name"}
+            if unknown or not ({"alternatives", "ids"} & set(cell)):
+                self.faults.add(where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {_shown(cell)}')
+                return None
+            given = cell.get("weight", 1)
+            number = _finite(given)
+            if number is None or number <= 0:
+                self.faults.add(where, f"expected a group weight above 0, found {given!r}")
+                return None
+            weight = number
+            label = None if cell.get("name") is None else str(cell["name"])
+            cell = plain(cell.get("alternatives", cell.get("ids")))
+        if not isinstance(cell, SEQUENCES):
+            self.faults.add(where, f"expected a group of ids, found {_shown(cell)}")
+            return None
+        alternatives: dict[str, float] = {}
+        blank = False
+        for each in sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell:
+            read = self.alternative(each, where)
+            if read is None:
+                return None
+            name, grade = read
+            if not name.strip():
+                blank = True
+            elif name in alternatives:
+                self.repeated += 1
+                alternatives[name] = max(alternatives[name], grade)
+            else:
+                alternatives[name] = grade
+        return alternatives, weight, label, blank
+
+    def alternative(self, cell: Any, where: str) -> tuple[str, float] | None:
+        grade = 1.0
+        given = cell
+        if isinstance(cell, Mapping):
+            if "id" not in cell or set(cell) - {"id", "grade"}:
+                self.faults.add(where, f'expected an alternative {{"id": ..., "grade": ...}}, found {_shown(cell)}')
+                return None
+            number = _finite(cell.get("grade", 1))
+            if number is None or abs(number) > GRADE_LIMIT:
+                self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
+                return None
+            grade, cell = number, cell["id"]
+        if cell is None:
+            return "", grade
+        name = id_text(cell)
+        if name is None:
+            kind = type(cell).__name__
+            self.faults.add(where, f"expected an id (text or an integer), found {_shown(given)} of type {kind}")
+            return None
+        return name, grade
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, bool) or not (isinstance(value, float) or is_integer(value)):
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,154 @@
+"""The waist: what every metric sees of ground truth and results, and nothing more.
+
+`Judgments` is the numeric side of a ground truth, `Hits` what a labeller found in the results of one run. No id, text,
+score or file passes this point, so whatever makes `Hits` (memory, files, a cluster) gets the same metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Bools", "Floats", "Hits", "Ints", "Judgments"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """The ground truth as numbers: `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
+
+    An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
+    sorted by query, then group; groups by query.
+
+    `alternative_group` is −1 where the grade is ≤ 0 (judged, not relevant). `byte_order` gives, when first asked, the
+    place of each document in the byte order of ids within its query.
+    """
+
+    size: int
+    alternative_query: Ints
+    alternative_group: Ints
+    alternative_grade: Floats
+    alternative_document: Ints
+    group_query: Ints
+    group_weight: Floats
+    documents: int
+    byte_order: Callable[[], Ints]
+    qid: Callable[[int], str] = str
+    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """`make()`, kept under `key`: what depends on the ground truth alone is computed once for all runs."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        result: T = self._memo[key]
+        return result
+
+    @cached_property
+    def groups(self) -> Ints:
+        """m: the number of groups of each query, shape (Q,)."""
+        return np.bincount(self.group_query, minlength=self.size)
+
+    @cached_property
+    def defined(self) -> Bools:
+        """Whether a query has a group at all, shape (Q,)."""
+        return self.groups > 0
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Group weights, scaled by a power of two for each query so that no sum overflows (ratios keep their bits)."""
+        if not self.group_weight.size or np.all(self.group_weight == 1.0):
+            return self.group_weight
+        highest = np.zeros(self.size)
+        np.maximum.at(highest, self.group_query, self.group_weight)
+        exponent = np.frexp(highest)[1]
+        return np.ldexp(self.group_weight, -exponent[self.group_query])
+
+    @cached_property
+    def total_weight(self) -> Floats:
+        """The sum of the group weights of each query, in the order of groups, shape (Q,)."""
+        return np.bincount(self.group_query, self.weight, minlength=self.size)
+
+    @cached_property
+    def document_grade(self) -> Floats:
+        """The highest grade of each document over its groups, shape (D,); −inf where a number is not in use."""
+        grade = np.full(self.documents, -np.inf)
+        if self.one_to_one:
+            grade[self.alternative_document] = self.alternative_grade
+        else:
+            np.maximum.at(grade, self.alternative_document, self.alternative_grade)
+        return grade
+
+    @cached_property
+    def document_query(self) -> Ints:
+        """The query of each document, shape (D,); −1 where a number is not in use."""
+        query = np.full(self.documents, -1, dtype=np.int64)
+        query[self.alternative_document] = self.alternative_query
+        return query
+
+    @cached_property
+    def relevant(self) -> Ints:
+        """R: the number of distinct relevant documents of each query, shape (Q,)."""
+        return np.bincount(self.document_query[self.document_grade > 0], minlength=self.size)
+
+    @cached_property
+    def rejected(self) -> Ints:
+        """N: the number of documents judged and not relevant (highest grade 0) of each query, shape (Q,)."""
+        return np.bincount(self.document_query[self.document_grade == 0], minlength=self.size)
+
+    @cached_property
+    def one_to_one(self) -> bool:
+        """Whether no document stands in two alternatives."""
+        counts = np.bincount(self.alternative_document, minlength=self.documents)
+        return not bool(np.any(counts > 1))
+
+    @cached_property
+    def group_sizes(self) -> Ints:
+        """|G|: the number of relevant alternatives of each group, shape (G,)."""
+        return np.bincount(self.alternative_group[self.alternative_group >= 0], minlength=len(self.group_query))
+
+    @cached_property
+    def alternatives_by_document(self) -> tuple[Ints, Ints]:
+        """Alternatives sorted by document, and the D + 1 offsets at which each document's begin."""
+        order = np.argsort(self.alternative_document, kind="stable")
+        counts = np.bincount(self.alternative_document, minlength=self.documents)
+        return order, np.concatenate(([0], np.cumsum(counts)))
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """The hits of one run, in normal form: sorted by query, rank and alternative, not cut by any k.
+
+    One row for each (query, alternative), at the first rank that hits it, with `repeat` False; later hits of an
+    alternative follow as rows with `repeat` True, which earn nothing unless `keep` asks for AutoRAG's arithmetic.
+    `length` is the number of results of each query, shape (Q,).
+    """
+
+    judgments: Judgments
+    query: Ints
+    rank: Ints
+    alternative: Ints
+    repeat: Bools
+    length: Ints
+    keep: bool = False
+    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """`make()`, kept under `key`: tables that several metrics use are made once."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        result: T = self._memo[key]
+        return result
+
+    @property
+    def size(self) -> int:
+        """The number of queries."""
+        return self.judgments.size

@@ -1,0 +1,66 @@
+"""The results of one system: rankings in memory, or columns that have not been read yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Columns", "Run"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Results as a lazy frame with `qid` and `doc` as text and `score` as a double, the higher the better.
+
+    A null, or a score that is not finite, is a doubt: `recheck` then reads the same source again, slowly, and either
+    says what is wrong and where, or returns rankings. `guard` runs a step of polars and turns what it raises into a
+    `DataError`. `path` is the text file underneath, where there is one: its bytes can be searched for NUL.
+    """
+
+    frame: pl.LazyFrame
+    recheck: Callable[[], Run]
+    guard: Callable[[Callable[[], Any]], Any] = lambda read: read()
+    path: Path | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """The results of one system for many queries, best first.
+
+    `rankings` maps each query to its ids, as lists; or `columns` holds them as a lazy frame, for files too large to be
+    worth turning into lists. `scores`, where known, stand beside the ids and say which results are tied.
+
+    >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
+    ['a', 'b']
+    """
+
+    rankings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    scores: Mapping[str, Sequence[float]] | None = None
+    columns: Columns | None = None
+    name: str = ""
+    source: str = ""
+
+    @classmethod
+    def of(cls, rankings: Mapping[Any, Any], name: str = "") -> Run:
+        """Wraps `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`."""
+        if not isinstance(rankings, Mapping):
+            kind = type(rankings).__name__
+            raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
+        return cls(rankings=rankings, name=name)
+
+    def __len__(self) -> int:
+        return len(self.rankings)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rankings)
+
+    def __repr__(self) -> str:
+        size = "columns, not read yet" if self.columns else f"{len(self.rankings):,} queries"
+        return f"Run({self.name or self.source or 'results'}: {size})"

@@ -1,0 +1,102 @@
+"""Tables of strings and numbers, in any format tabulate knows, or as JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groupgt.errors import ConfigError, near_names
+from groupgt.render.numbers import fixed
+
+__all__ = ["DEFAULT", "csv_text", "formats", "json_text", "nulls", "table"]
+
+DEFAULT = "simple"
+Cell = str | int | float | None
+
+
+def formats() -> list[str]:
+    """The names of the formats that `table` takes."""
+    import tabulate
+
+    return list(tabulate.tabulate_formats)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
+    """Draws a table; floats have four digits and stand right, None is `–`.
+
+    >>> print(table(["run", "map"], [["a", 0.5]]))
+    run       map
+    -----  ------
+    a      0.5000
+    """
+    import tabulate
+
+    if style not in tabulate.tabulate_formats:
+        near = near_names(style, [*tabulate.tabulate_formats, "json", "csv"])
+        raise ConfigError(f"format: {style!r} is not known{near}; formats are {', '.join(tabulate.tabulate_formats)}")
+    numeric = [all(not isinstance(row[column], str) for row in rows) for column in range(len(headers))]
+    return tabulate.tabulate(
+        [[_text(cell) for cell in row] for row in rows],
+        headers=headers,
+        tablefmt=style,
+        disable_numparse=True,
+        colalign=["right" if right else "left" for right in numeric] if rows else None,
+    )
+
+
+def _text(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return fixed(cell)
+
+
+def nulls(value: Any) -> Any:
+    """The same structure with None for NaN: JSON has no NaN.
+
+    >>> nulls({"a": [float("nan"), 1.0]})
+    {'a': [None, 1.0]}
+    """
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, Mapping):
+        return {key: nulls(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [nulls(each) for each in value]
+    return value
+
+
+def json_text(value: Any) -> str:
+    """JSON with full doubles and null for NaN."""
+    return json.dumps(nulls(value), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """CSV with full doubles; an undefined value is an empty cell, and text that a spreadsheet would run is quoted.
+
+    >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
+    ['qid,map', "'=1+1,0.25", 'q2,']
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([_harmless(header) for header in headers])
+    for row in rows:
+        writer.writerow([_harmless(cell) if isinstance(cell, str) else nulls(cell) for cell in row])
+    return out.getvalue()
+
+
+def _harmless(text: str) -> str:
+    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
