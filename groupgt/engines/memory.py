@@ -125,7 +125,9 @@ class _Probe:
         if self.policy.duplicates == "error":
             seen: set[str] = set()
             twice = next(each for each in ranking if each in seen or seen.add(each))  # type: ignore[func-returns-value]  # adds as it looks
-            self.faults.add(self.where(qid), f"the result {twice!r} stands twice; remove it, or choose duplicates: drop")
+            self.faults.add(
+                self.where(qid), f"the result {twice!r} stands twice; remove it, or choose duplicates: drop"
+            )
         if scores is not None:
             kept = {each: score for each, score in zip(reversed(ranking), reversed(scores))}
             scores = [kept[each] for each in first]
@@ -176,9 +178,7 @@ def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tup
     return [name for _, name in rows], [score for score, _ in rows]
 
 
-def ranking_of(
-    ranking: Any, policy: Policy, faults: Faults, where: str
-) -> tuple[list[str], Sequence[float] | None]:
+def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tuple[list[str], Sequence[float] | None]:
     """Reads one ranking in any of its shapes: ids, (id, score) pairs or {id: score}; scores order only the last.
 
     Returns ids, best first, and the scores that ordered them, None where the order was given.
@@ -201,7 +201,9 @@ def ranking_of(
         name = id_text(cell)
         if name is None:
             kind = type(cell).__name__
-            faults.add(where, f"expected an id (text or an integer) at rank {place}, found {_shown(cell)} of type {kind}")
+            faults.add(
+                where, f"expected an id (text or an integer) at rank {place}, found {_shown(cell)} of type {kind}"
+            )
             return [], None
         ids.append(name)
     return ids, None
@@ -233,5 +235,3 @@ def _score(value: Any) -> float | None:
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "…"
-
-

@@ -31,7 +31,7 @@ __all__ = ["label"]
 LONGEST_ID = 1 << 16
 
 
-class _Doubtful(Exception):
+class _DoubtError(Exception):
     """A row is not what it should be; the slow reader will say which."""
 
 
@@ -43,9 +43,9 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> L
         raise DataError(f"labeller {labeller.name!r} needs the columns {', '.join(labeller.needs)} of the results")
     try:
         if run.columns.path is not None and _holds_nul(run.columns.path):
-            raise _Doubtful
+            raise _DoubtError
         return _Plan(truth, run.columns, policy, labeller).walk()
-    except _Doubtful:
+    except _DoubtError:
         return memory.label(truth, run.columns.recheck(), policy, labeller)
 
 
@@ -75,7 +75,7 @@ class _Plan:
         except pl.exceptions.PolarsError:
             if self.columns.path is None:
                 raise
-            raise _Doubtful from None
+            raise _DoubtError from None
 
     def walk(self) -> Labelled:
         import polars as pl
@@ -99,7 +99,7 @@ class _Plan:
             self.rows.select(pl.len()),
         )
         if not borders["sound"].all():
-            raise _Doubtful
+            raise _DoubtError
         first = borders.filter("starts")
         if borders["broken"].any() or first["qid"].n_unique() < len(first):
             return self.count(hits)
@@ -171,9 +171,7 @@ class _Plan:
         lengths[where] = length
         query, document = hits["query"].to_numpy(), hits["document"].to_numpy()
         order = np.lexsort((rank, query))
-        found = settled(
-            self.truth, self.labeller, self.policy, query[order], rank[order], document[order], lengths
-        )
+        found = settled(self.truth, self.labeller, self.policy, query[order], rank[order], document[order], lengths)
         repeated = len(np.unique(found.query[found.repeat]))
         looked_at_all = self.policy.duplicates in ("drop", "error")
         return Labelled(

@@ -24,7 +24,7 @@ from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["evaluate", "label"]
+__all__ = ["evaluate", "label", "label_run"]
 
 
 def evaluate(
@@ -58,7 +58,7 @@ def evaluate(
     grouped = as_ground_truth(truth, rules, truth_format)
     slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
     system = as_run(run, grouped, run_format, name)
-    labelled = _label(grouped, system, rules, labeller_named(labeller))
+    labelled = label_run(grouped, system, rules, labeller)
     _check_population(grouped, labelled, rules)
     if labelled.no_match:
         warn_of_near_ids(grouped, system)
@@ -96,13 +96,14 @@ def label(
     return matrix if groups else matrix.any(axis=0).astype(np.uint8)
 
 
-def _label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
-    """Chooses the engine by what the results are."""
+def label_run(truth: GroundTruth, run: Run, policy: Policy, labeller: str | Labeller = "id") -> Labelled:
+    """Labels a run; the engine is chosen by what the results are."""
+    chosen = labeller_named(labeller)
     if run.columns is None:
-        return memory.label(truth, run, policy, labeller)
+        return memory.label(truth, run, policy, chosen)
     from groupgt.engines import streaming
 
-    return streaming.label(truth, run, policy, labeller)
+    return streaming.label(truth, run, policy, chosen)
 
 
 def _check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
@@ -143,4 +144,3 @@ def _values(metrics: dict[str, Metric], labelled: Labelled, policy: Policy) -> d
             column[~labelled.present] = np.nan
         values[text] = column
     return values
-

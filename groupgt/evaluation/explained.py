@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.base import Labelled
-from groupgt.engines.memory import in_order, ranking_of
-from groupgt.errors import DataError, Faults, near_names
+from groupgt.engines.rankings import ranking_for
+from groupgt.errors import DataError, near_names
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -17,7 +17,7 @@ from groupgt.model.run import Run
 from groupgt.render import tables
 from groupgt.render.numbers import fixed
 
-__all__ = ["explanation", "position_of", "ranking_for", "worked_out"]
+__all__ = ["as_dict", "explanation", "position_of", "worked_out"]
 
 SHOWN = 20
 
@@ -27,27 +27,6 @@ def position_of(truth: GroundTruth, qid: str) -> int:
     if qid not in truth.index:
         raise DataError(f"query {qid!r} is not in the ground truth{near_names(qid, truth.qids)}")
     return truth.index[qid]
-
-
-def ranking_for(run: Run, qid: str, policy: Policy) -> list[str]:
-    """The ids of one query, best first, read again from where the run came from."""
-    if run.columns is not None:
-        import polars as pl
-
-        rows = run.columns.frame.filter(pl.col("qid") == qid).collect()
-        ids, scores = rows["doc"].to_list(), rows["score"].to_list()
-        return _without_repeats(in_order(ids, scores, policy)[0], policy)
-    faults = Faults()
-    found = next((ranking for key, ranking in run.rankings.items() if str(key) == qid), [])
-    ids = ranking_of(found, policy, faults, f"results of query {qid!r}")[0]
-    faults.stop()
-    if run.scores is not None and qid in run.scores:
-        ids = in_order(ids, run.scores[qid], policy)[0]
-    return _without_repeats(ids, policy)
-
-
-def _without_repeats(ids: list[str], policy: Policy) -> list[str]:
-    return list(dict.fromkeys(ids)) if policy.duplicates == "drop" else ids
 
 
 def worked_out(labelled: Labelled, position: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
@@ -78,13 +57,39 @@ def explanation(
 ) -> str:
     """The query, its groups, the hit matrix by rank, and every formula with its figures filled in."""
     position = position_of(truth, qid)
-    parts = [_heading(truth, position), _groups(truth, position, corpus), _matrix(truth, run, labelled, policy, position, corpus)]
+    parts = [
+        _heading(truth, position),
+        _groups(truth, position, corpus),
+        _matrix(truth, run, labelled, policy, position, corpus),
+    ]
     if not labelled.hits.judgments.defined[position]:
         parts.append("no group with a relevant alternative: the query is undefined and counts in no mean")
     for row in worked_out(labelled, position, metrics):
         figures = row["worked"] if row["worked"] is not None else "undefined"
         parts.append(f"{row['metric']} = {fixed(row['value'])}\n  {row['formula']}\n  = {figures}")
     return "\n\n".join(parts)
+
+
+def as_dict(
+    truth: GroundTruth, run: Run, labelled: Labelled, policy: Policy, qid: str, metrics: Sequence[Metric]
+) -> dict[str, Any]:
+    """The same as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
+    position = position_of(truth, qid)
+    hits = labelled.hits
+    met: dict[int, list[int]] = {}
+    first = int(np.searchsorted(truth.group_query, position))
+    for row in np.flatnonzero((hits.query == position) & ~hits.repeat).tolist():
+        alternative = int(hits.alternative[row])
+        if truth.grade[alternative] > 0:
+            met.setdefault(int(hits.rank[row]), []).append(int(truth.group_of[alternative]) - first + 1)
+    ids, _ = ranking_for(run, qid, policy)
+    return {
+        "qid": qid,
+        "query": truth.texts[position] if truth.texts else None,
+        "groups": truth[qid],
+        "results": [{"rank": rank, "id": name, "hits": met.get(rank, [])} for rank, name in enumerate(ids, 1)],
+        "metrics": worked_out(labelled, position, metrics),
+    }
 
 
 def _heading(truth: GroundTruth, position: int) -> str:
@@ -104,7 +109,9 @@ def _groups(truth: GroundTruth, position: int, corpus: Mapping[str, str] | None)
         label = truth.group_label(group)
         title = label if label == f"group {number + 1}" else f"group {number + 1} ({label})"
         lines.append(f"{title}{weight}: {' or '.join(cells)}")
-        lines += [f"    {truth.ids[a]}: {_snippet(corpus[truth.ids[a]])}" for a in own if corpus and truth.ids[a] in corpus]
+        lines += [
+            f"    {truth.ids[a]}: {_snippet(corpus[truth.ids[a]])}" for a in own if corpus and truth.ids[a] in corpus
+        ]
     return "\n".join(lines) if lines else "no groups"
 
 
@@ -120,7 +127,7 @@ def _matrix(
     length = int(hits.length[position])
     if not length:
         return "no results"
-    ids = ranking_for(run, truth.qids[position], policy)
+    ids, _ = ranking_for(run, truth.qids[position], policy)
     own = np.flatnonzero(hits.query == position)
     groups = np.flatnonzero(truth.group_query == position).tolist()
     marks: dict[int, dict[int, str]] = {}

@@ -14,7 +14,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["warn_of_near_ids"]
+__all__ = ["fold", "warn_of_near_ids"]
 
 LOOKED_AT = 200_000
 
@@ -24,7 +24,9 @@ def warn_of_near_ids(truth: GroundTruth, run: Run) -> None:
     qids, documents = _names(run)
     shared = set(qids) & set(truth.qids)
     if truth.qids and qids and not shared:
-        _warn("query ids", truth.qids, qids, "no query of the results has ground truth")
+        finding = "no query of the results has ground truth"
+        if not _warn("query ids", truth.qids, qids, finding):
+            warnings.warn(f"{finding}: are these results of the same questions?", GroupgtWarning, stacklevel=3)
     elif truth.ids and documents:
         _warn("document ids", truth.ids, documents, "no result is in the ground truth")
 
@@ -42,18 +44,18 @@ def _names(run: Run) -> tuple[list[str], list[str]]:
     return [str(qid) for qid in run.rankings], list(documents)
 
 
-def _warn(what: str, ours: Iterable[str], theirs: Iterable[str], finding: str) -> None:
-    folded = {_fold(name): name for name in islice(ours, LOOKED_AT)}
+def _warn(what: str, ours: Iterable[str], theirs: Iterable[str], finding: str) -> bool:
+    folded = {fold(name): name for name in islice(ours, LOOKED_AT)}
     for name in islice(theirs, LOOKED_AT):
-        near = folded.get(_fold(name))
+        near = folded.get(fold(name))
         if near is not None and near != name:
             text = f"{finding}, but {what} nearly match: {near!r} in the ground truth, {name!r} in the results"
             warnings.warn(text, GroupgtWarning, stacklevel=4)
-            return
-    warnings.warn(f"{finding}: are these {what} of the same data?", GroupgtWarning, stacklevel=4)
+            return True
+    return False
 
 
-def _fold(name: str) -> str:
+def fold(name: str) -> str:
     """What is left of an id when blanks, case, Unicode form, leading zeros and `.0` are not looked at."""
     text = unicodedata.normalize("NFC", name).strip().casefold()
     number = re.fullmatch(r"0*([0-9]+)(\.0*)?", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names
-from groupgt.evaluation.explained import explanation
+from groupgt.evaluation.explained import as_dict, explanation
 from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
@@ -163,10 +163,18 @@ class Evaluation:
             f"policy {self.policy}",
         ]
 
-    def explain(self, qid: str, metrics: Sequence[str | Metric] = ()) -> str:
+    def explain(
+        self, qid: str, metrics: Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
+    ) -> str:
         """The hit matrix of one query, and every formula with its figures filled in."""
         asked = [parse_metric(metric, self.convention) for metric in metrics] or list(self.metrics.values())
-        return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked)
+        return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked, corpus)
+
+    def explain_dict(self, qid: str) -> dict[str, Any]:
+        """The same as plain Python."""
+        asked = list(self.metrics.values())
+        plain: dict[str, Any] = tables.nulls(as_dict(self.truth, self.run, self.labelled, self.policy, qid, asked))
+        return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Everything as plain Python, None for undefined: what `--format json` prints."""

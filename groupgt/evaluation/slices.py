@@ -29,8 +29,11 @@ class Slicer:
         faults = Faults()
         for name in self.by:
             if name not in known:
-                faults.add("by", f"expected a column of the ground truth ({', '.join(known)}), found {name!r}"
-                           f"{near_names(name, known)}")
+                faults.add(
+                    "by",
+                    f"expected a column of the ground truth ({', '.join(known)}), found {name!r}"
+                    f"{near_names(name, known)}",
+                )
         faults.stop(ConfigError)
 
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
@@ -44,8 +47,10 @@ class Slicer:
     def _values(self, name: str) -> list[Any]:
         if name == "n_groups":
             return self.truth.judgments.groups.tolist()
-        return [value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
-                for value in self.truth.columns[name]]
+        return [
+            value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
+            for value in self.truth.columns[name]
+        ]
 
 
 def _text(value: Any) -> str:

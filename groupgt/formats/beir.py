@@ -32,7 +32,9 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         test = source.path / "qrels" / "test.tsv"
         if test not in splits and len(splits) != 1:
             names = ", ".join(str(split) for split in splits) or "none"
-            raise DataError(f"{source.path}: expected one split or qrels/test.tsv, found {names}; name the file of a split")
+            raise DataError(
+                f"{source.path}: expected one split or qrels/test.tsv, found {names}; name the file of a split"
+            )
         qrels = Source(test if test in splits else splits[0])
     faults = Faults()
     rows: list[tuple[str, str, float]] = []
@@ -46,7 +48,9 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         elif grade is None or abs(grade) > GRADE_LIMIT:
             faults.add(where, f"query {qid!r}: expected a number within ±2^31 as the score, found {text!r}")
         elif (qid, document) in seen:
-            faults.add(where, f"query {qid!r}: {document!r} is judged twice (first at {seen[qid, document]}); remove one")
+            faults.add(
+                where, f"query {qid!r}: {document!r} is judged twice (first at {seen[qid, document]}); remove one"
+            )
         else:
             seen[qid, document] = where
             rows.append((qid, document, grade))

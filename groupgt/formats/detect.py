@@ -164,4 +164,8 @@ def _look_json(source: Source, first: bytes) -> str:
     except (ValueError, RecursionError):
         # Whichever reader gets it names the line; a long first line may only have been cut.
         keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
-    return "jsonl truth" if "retrieval_gt" in keys or not keys & {"retrieved_ids", "doc_id", *jsonl.NESTED} else "jsonl run"
+    return (
+        "jsonl truth"
+        if "retrieval_gt" in keys or not keys & {"retrieved_ids", "doc_id", *jsonl.NESTED}
+        else "jsonl run"
+    )

@@ -17,7 +17,7 @@ from groupgt.model.run import Columns, Run
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_frame", "read_ground_truth", "read_run", "truth_of", "run_of", "write_ground_truth", "write_run"]
+__all__ = ["is_frame", "read_ground_truth", "read_run", "run_of", "truth_of", "write_ground_truth", "write_run"]
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 
@@ -38,7 +38,9 @@ def lazy(value: Any) -> pl.LazyFrame:
     if hasattr(value, "__dataframe__") or hasattr(value, "columns"):
         if type(value).__module__.startswith("pandas"):
             # Column by column: pandas' own way to Arrow needs pyarrow.
-            return pl.DataFrame({str(name): pl.Series(value[name].tolist(), strict=False) for name in value.columns}).lazy()
+            return pl.DataFrame(
+                {str(name): pl.Series(value[name].tolist(), strict=False) for name in value.columns}
+            ).lazy()
     if hasattr(value, "__arrow_c_stream__"):
         return pl.DataFrame(value).lazy()
     raise DataError(f"expected a polars, pandas or Arrow frame, found {type(value).__name__}")
@@ -224,3 +226,10 @@ def write_run(path: Path, rankings: list[tuple[str, list[str], list[float]]], *,
     if scored:
         columns["retrieve_scores"] = pl.Series(scores, dtype=pl.List(pl.Float64))
     pl.DataFrame(columns).write_parquet(path)
+
+
+def rows_of(source: Source) -> list[dict[str, Any]]:
+    """Every row of a parquet file as a dict."""
+    frame = _scan(source)
+    rows: list[dict[str, Any]] = _guarded(source, frame.collect).to_dicts()
+    return rows

@@ -141,7 +141,9 @@ def read_run(source: Source) -> Run:
                 own[1].append(score)
     faults.stop()
     if nested and long:
-        raise DataError(f"{source.path}: some lines hold retrieved_ids and some doc_id; expected one of the two throughout")
+        raise DataError(
+            f"{source.path}: some lines hold retrieved_ids and some doc_id; expected one of the two throughout"
+        )
     return ordered_run(source, nested, long)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from groupgt.formats.source import Source
@@ -68,9 +67,7 @@ def score_of(row: dict[str, Any]) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def ordered_run(
-    source: Source, nested: dict[str, list[str]], long: dict[str, tuple[list[str], list[float]]]
-) -> Run:
+def ordered_run(source: Source, nested: dict[str, list[str]], long: dict[str, tuple[list[str], list[float]]]) -> Run:
     """A run of lists whose order is given, or of results that scores put in order."""
     scores = {qid: own[1] for qid, own in long.items()} if long else None
     return Run(

@@ -180,5 +180,3 @@ def bad_id(name: str) -> str | None:
     if "\0" in name:
         return "holds a NUL character"
     return None
-
-

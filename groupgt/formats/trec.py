@@ -45,10 +45,12 @@ def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
         if wrong:
             faults.add(where, wrong)
         elif grade is None:
-            faults.add(where, f"query {qid!r}: expected a number as the relevance of {document!r}, found {grade_text!r}")
+            faults.add(
+                where, f"query {qid!r}: expected a number as the relevance of {document!r}, found {grade_text!r}"
+            )
         elif abs(grade) > GRADE_LIMIT:
             faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
-        elif (key := tuple(cells[:3])) in seen or (key := (cells[0], b"", cells[2])) in seen and "iter" in expected:
+        elif (key := tuple(cells[:3])) in seen or ((key := (cells[0], b"", cells[2])) in seen and "iter" in expected):
             faults.add(where, f"query {qid!r}: {document!r} is judged twice (first in line {seen[key]}); remove one")
         else:
             seen[(cells[0], b"", cells[2]) if "iter" in expected else tuple(cells[:3])] = number
@@ -174,4 +176,6 @@ def write_subtopics(path: Path, rows: Iterator[Judgment]) -> None:
 def _check_blanks(*names: str) -> None:
     for name in names:
         if len(name.encode().split()) != 1:
-            raise DataError(f"the id {name!r} holds white space and cannot stand in a TREC file; write jsonl or parquet")
+            raise DataError(
+                f"the id {name!r} holds white space and cannot stand in a TREC file; write jsonl or parquet"
+            )

@@ -24,8 +24,6 @@ class Labeller(Protocol):
         """For each query, what a result's key may be and the document number it then hits."""
         ...
 
-    def settle(
-        self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:
         """Rows sorted by query and rank → (query, rank, alternative, repeat) in the normal form of `Hits`."""
         ...

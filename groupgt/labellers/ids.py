@@ -29,9 +29,7 @@ class Ids:
         """The ids of each query."""
         return truth.tables
 
-    def settle(
-        self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:
         """A document in several groups hits one alternative in each; its second result is a repeat."""
         alternative = document
         judgments = truth.judgments

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 
-from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.hits import Floats, Ints
 
 __all__ = ["CONVENTIONS", "Cut", "Definition", "Formula", "Parameter", "ratio"]
 
@@ -37,10 +36,8 @@ class Cut:
         return cls(top=np.minimum(length, k), k=every, ideal=every, key=k)
 
 
-class Function(Protocol):
-    """Hits and a depth → one value per query, shape (Q,); what is 0 ÷ 0 is 0."""
-
-    def __call__(self, hits: Hits, cut: Cut, /, **parameters: Any) -> Floats: ...
+# (hits, cut, **parameters) → one value per query, shape (Q,); what is 0 ÷ 0 is 0.
+Function = Callable[..., Floats]
 
 
 @dataclass(frozen=True)
@@ -97,4 +94,3 @@ def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
     out = np.zeros(len(numerator))
     np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
     return out
-

@@ -41,9 +41,7 @@ def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats
 
 
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(
-        _novelty(hits, cut, alpha, discounts.log2), _ideal(hits, cut, alpha, discounts.log2, cut.ideal)
-    )
+    return ratio(_novelty(hits, cut, alpha, discounts.log2), _ideal(hits, cut, alpha, discounts.log2, cut.ideal))
 
 
 def alpha_dcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
@@ -57,9 +55,7 @@ def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
 
 
 def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(
-        _novelty(hits, cut, alpha, discounts.inverse), _ideal(hits, cut, alpha, discounts.inverse, cut.ideal)
-    )
+    return ratio(_novelty(hits, cut, alpha, discounts.inverse), _ideal(hits, cut, alpha, discounts.inverse, cut.ideal))
 
 
 class _Persistence:

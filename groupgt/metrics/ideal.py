@@ -19,7 +19,17 @@ from groupgt.metrics import discounts
 from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 
-__all__ = ["Path", "coverage_ideal", "exact_path", "exponential", "gain_of", "greedy", "problem_of", "sorted_grades", "to_one"]
+__all__ = [
+    "Path",
+    "coverage_ideal",
+    "exact_path",
+    "exponential",
+    "gain_of",
+    "greedy",
+    "problem_of",
+    "sorted_grades",
+    "to_one",
+]
 
 STATES = 4096
 SMALL = 64
@@ -180,7 +190,12 @@ def exact_path(problem: Problem, discount: Discount, depth: int | None) -> list[
 def _solve(problem: Problem, discount: Discount) -> tuple[list[float], list[tuple[float, ...]]]:
     """The best value at each depth, and the gains that reach it."""
     weights, documents = problem
-    if math.prod(1 + len({gain for doc in documents for group, gain in doc if group == g}) for g in range(len(weights))) > STATES:
+    if (
+        math.prod(
+            1 + len({gain for doc in documents for group, gain in doc if group == g}) for g in range(len(weights))
+        )
+        > STATES
+    ):
         return _greedy_values(problem, discount)
     return _exact_values(problem, discount)
 

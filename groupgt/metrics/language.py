@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-
-
 from groupgt.errors import Faults, MetricError, listed, near_names
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
@@ -268,9 +266,11 @@ class _Parser:
             return None
         match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", given)
         if match is None or int(match[1]) < 1 or int(match[1]) > HIGHEST_K:
-            raise self.fail(f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{given}")
+            raise self.fail(
+                f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{given}"
+            )
         if not definition.takes_cutoff:
-            raise self.fail(f"{definition.name} looks at the whole ranking and takes no cutoff; write {definition.name}")
+            raise self.fail(
+                f"{definition.name} looks at the whole ranking and takes no cutoff; write {definition.name}"
+            )
         return Budget(int(match[1]), match[2]) if match[2] else int(match[1])
-
-

@@ -63,7 +63,9 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
     # Summed in the order of groups, as the total weight is: all first ranks ideal gives exactly 1.
     value = np.zeros(len(judgments.group_query))
     value[rows.group[within]] = rows.nth[within] / rows.rank[within]
-    return ratio(np.bincount(judgments.group_query, value * judgments.weight, minlength=hits.size), judgments.total_weight)
+    return ratio(
+        np.bincount(judgments.group_query, value * judgments.weight, minlength=hits.size), judgments.total_weight
+    )
 
 
 def completion_rank(hits: Hits, cut: Cut) -> Floats:
@@ -163,6 +165,10 @@ DEFINITIONS = (
     Definition(
         "completion_rank",
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
-        {None: Formula(completion_rank, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rank)},
+        {
+            None: Formula(
+                completion_rank, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rank
+            )
+        },
     ),
 )

@@ -62,7 +62,9 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
     # Summed in the order of groups, as the total is: every group met gives exactly 1.
     met = np.zeros(len(judgments.group_query))
     met[rows.group[within]] = 1.0
-    return ratio(np.bincount(judgments.group_query, met * judgments.weight, minlength=hits.size), judgments.total_weight)
+    return ratio(
+        np.bincount(judgments.group_query, met * judgments.weight, minlength=hits.size), judgments.total_weight
+    )
 
 
 def _harmonic(precision: Floats, recall: Floats) -> Floats:
@@ -288,7 +290,11 @@ DEFINITIONS = (
     Definition(
         "redundancy",
         "The share of the results looked at that is relevant and meets nothing new; null for an empty ranking.",
-        {None: Formula(redundancy, "(relevant results − results that meet a new group) in top ÷ len(top)", _w_redundancy)},
+        {
+            None: Formula(
+                redundancy, "(relevant results − results that meet a new group) in top ÷ len(top)", _w_redundancy
+            )
+        },
         higher_is_better=False,
     ),
     Definition(

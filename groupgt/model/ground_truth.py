@@ -186,7 +186,7 @@ class GroundTruth:
         order = sorted(range(len(self.ids)), key=lambda a: (query[a], self.ids[a]))
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
-        return places[self.document_of] if len(order) else places
+        return places[self.document_of] if order else places
 
 
 def _number(value: float) -> float | int:
@@ -340,7 +340,9 @@ class _Reader:
         if isinstance(cell, Mapping):
             unknown = set(cell) - {"alternatives", "ids", "weight", "name"}
             if unknown or not ({"alternatives", "ids"} & set(cell)):
-                self.faults.add(where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {_shown(cell)}')
+                self.faults.add(
+                    where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {_shown(cell)}'
+                )
                 return None
             given = cell.get("weight", 1)
             number = _finite(given)

@@ -1,0 +1,51 @@
+"""`groupgt check`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.evaluation.checked import check_run, check_truth
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.formats.detect import run_paths
+from groupgt.model.policy import Policy
+from groupgt.render import tables
+
+__all__ = ["command"]
+
+
+@click.command("check")
+@options.truth_argument
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@options.policy_option
+@options.truth_format_option
+@click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.format_option
+def command(
+    truth: Path,
+    runs: tuple[Path, ...],
+    policies: tuple[str, ...],
+    truth_format: str | None,
+    run_format: str | None,
+    style: str,
+) -> None:
+    """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
+    policy = Policy.of(options.split_policy(policies))
+    grouped = as_ground_truth(truth, policy, truth_format)
+    findings = {str(truth): check_truth(grouped)}
+    for path in (path for each in runs for path in run_paths(each)):
+        findings[str(path)] = check_run(grouped, path, policy, run_format)
+    if style == "json":
+        rows = {title: [vars(each) for each in own] for title, own in findings.items()}
+        click.echo(tables.json_text(rows))
+        return
+    headers = ["file", "finding", "count", "example"]
+    cells = [[title, each.what, each.count, each.example] for title, own in findings.items() for each in own]
+    if style == "csv":
+        click.echo(tables.csv_text(headers, cells).rstrip("\n"))
+        return
+    for title, own in findings.items():
+        click.echo(title)
+        click.echo(tables.table(headers[1:], [[each.what, each.count, each.example] for each in own], style) + "\n")

@@ -1,0 +1,66 @@
+"""`groupgt convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.engines.rankings import all_rankings
+from groupgt.errors import ConfigError, listed
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.formats.detect import kind_of, read_run
+from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
+from groupgt.model.policy import Policy
+from groupgt.store.files import written_whole
+
+__all__ = ["command"]
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.option(
+    "--to", "to", required=True, help=f"{', '.join(TRUTH_WRITERS)} (ground truth); {', '.join(RUN_WRITERS)} (results)."
+)
+@click.option("--from", "given", help="The format of IN, where it is not to be detected; trec-subtopics, say.")
+@click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN holds, where it is not to be detected.")
+@click.option(
+    "--truth", type=click.Path(path_type=Path), help="The ground truth whose queries results without qid follow."
+)
+@options.policy_option
+def command(
+    source: Path,
+    target: Path,
+    to: str,
+    given: str | None,
+    kind: str | None,
+    truth: Path | None,
+    policies: tuple[str, ...],
+) -> None:
+    """Convert ground truth or results from one format to another."""
+    policy = Policy.of(options.split_policy(policies))
+    if (kind or ("truth" if given in ("trec-subtopics", "beir") else kind_of(source))) == "truth":
+        grouped = as_ground_truth(source, policy, given)
+        lost: list[str] = []
+        if to == "beir":
+            lost += write_ground_truth(target, grouped, to)
+        else:
+            written_whole(target, lambda part: lost.extend(write_ground_truth(part, grouped, to)))
+        click.echo(f"groupgt: wrote {len(grouped):,} queries to {target}", err=True)
+        if lost:
+            click.echo(f"groupgt: warning: {to} has no place for {listed(lost)}", err=True)
+        return
+    if to not in RUN_WRITERS:
+        raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
+    qids = as_ground_truth(truth, policy).qids if truth else None
+    run = read_run(source, given, qids=qids)
+    rankings = []
+    scored = True
+    for qid, (ids, scores) in all_rankings(run, policy):
+        scored = scored and scores is not None
+        own = list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)]
+        rankings.append((qid, ids, own))
+    written_whole(target, lambda part: write_run(part, rankings, to, scored=scored, tag=run.name or "groupgt"))
+    click.echo(f"groupgt: wrote {len(rankings):,} queries to {target}", err=True)

@@ -1,0 +1,80 @@
+"""`groupgt evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.evaluation.core import evaluate
+from groupgt.evaluation.many import in_conventions, per_query_rows, summary, unique_names
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.formats.detect import run_paths
+from groupgt.model.policy import Policy
+from groupgt.render.export import write_rows
+from groupgt.store.files import written_whole
+
+__all__ = ["command"]
+
+
+@click.command("evaluate")
+@options.truth_argument
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@options.metrics_option
+@options.k_option
+@options.conventions_option
+@click.option("--by", multiple=True, metavar="COLUMN", help="Slice by a column of TRUTH, or by n_groups; repeatable.")
+@options.policy_option
+@click.option(
+    "--per-query", type=click.Path(path_type=Path), help="Write every query's values: .csv, .jsonl or .parquet."
+)
+@options.truth_format_option
+@click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")
+@options.format_option
+def command(
+    truth: Path,
+    runs: tuple[Path, ...],
+    metrics: tuple[str, ...],
+    ks: tuple[str, ...],
+    convention: str,
+    by: tuple[str, ...],
+    policies: tuple[str, ...],
+    per_query: Path | None,
+    truth_format: str | None,
+    run_format: str | None,
+    labeller: str,
+    style: str,
+) -> None:
+    """Measure RUNS (files, folders or globs; each file one system) against the ground truth in TRUTH.
+
+    Without -m: precision, recall, f1, mrr, map and ndcg. Without -k, a metric without a cutoff of its own looks at
+    the whole ranking.
+    """
+    conventions = options.split_conventions(convention)
+    texts, cutoffs = options.split_metrics(metrics), options.split_ks(ks)
+    asked = in_conventions(texts, conventions, cutoffs) if len(conventions) > 1 else texts
+    policy = Policy.of(options.split_policy(policies))
+    grouped = as_ground_truth(truth, policy, truth_format)
+    paths = [path for each in runs for path in run_paths(each)]
+    columns = [column.strip() for each in by for column in each.split(",") if column.strip()]
+    found = [
+        evaluate(
+            grouped,
+            path,
+            asked,
+            convention=conventions[0],
+            k=cutoffs,
+            by=columns,
+            policy=policy,
+            labeller=labeller,
+            run_format=run_format,
+        )
+        for path in paths
+    ]
+    unique_names([each.name for each in found], paths)
+    if per_query is not None:
+        headers, rows = per_query_rows(found)
+        written_whole(per_query, lambda part: write_rows(part, headers, rows, per_query.suffix))
+    click.echo(summary(found, conventions, style))

@@ -1,0 +1,54 @@
+"""`groupgt explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.evaluation.core import evaluate
+from groupgt.evaluation.many import in_conventions
+from groupgt.formats.corpus import read_corpus
+from groupgt.render.tables import json_text
+
+__all__ = ["command"]
+
+
+@click.command("explain")
+@options.truth_argument
+@options.run_argument
+@click.option("--query", "qid", required=True, metavar="ID", help="The query to work out.")
+@options.metrics_option
+@options.k_option
+@options.conventions_option
+@options.policy_option
+@options.corpus_option
+@options.truth_format_option
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(
+    truth: Path,
+    run: Path,
+    qid: str,
+    metrics: tuple[str, ...],
+    ks: tuple[str, ...],
+    convention: str,
+    policies: tuple[str, ...],
+    corpus: Path | None,
+    truth_format: str | None,
+    style: str,
+) -> None:
+    """Work out one query: who hit what, and each formula with its figures filled in."""
+    conventions = options.split_conventions(convention)
+    found = evaluate(
+        truth,
+        run,
+        in_conventions(options.split_metrics(metrics), conventions, options.split_ks(ks)),
+        convention=conventions[0],
+        policy=options.split_policy(policies),
+        truth_format=truth_format,
+    )
+    if style == "json":
+        click.echo(json_text(found.explain_dict(qid)))
+    else:
+        click.echo(found.explain(qid, corpus=read_corpus(corpus) if corpus else None))

@@ -1,0 +1,88 @@
+"""The command line: `groupgt COMMAND`. Results go to stdout, everything else to stderr; exit 2 where input is at fault."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+from typing import Any
+
+import click
+
+import groupgt
+from groupgt.errors import GroupgtError
+
+__all__ = ["cli", "main"]
+
+# Each command and what it does; its module is imported when it is called.
+COMMANDS = {
+    "run": "Run an experiment: retrieve, evaluate, print the table.",
+    "evaluate": "Tables for one or many runs.",
+    "explain": "The worked calculation of one query.",
+    "misses": "Which groups were missed, and at what rank they would have come.",
+    "check": "What is wrong or doubtful in the data, without scoring it.",
+    "metrics": "The catalogue: formula, conventions, parameters, source.",
+    "convert": "From one format to another.",
+    "init": "Write a starter experiment.",
+}
+
+
+class _Commands(click.Group):
+    """Loads commands late, so that none pays for another's imports."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"groupgt.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(groupgt.__version__, message="groupgt %(version)s")
+def cli() -> None:
+    """Measure retrieval against grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
+
+    Exit status: 0 done, 1 a gate failed, 2 the input is at fault.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits; no error of ours reaches the user as a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # Tables hold characters that a terminal's own encoding may not have.
+        reconfigure: Any = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace")
+    warnings.showwarning = _warn
+    warnings.simplefilter("always", groupgt.GroupgtWarning)
+    try:
+        cli.main(arguments, standalone_mode=False)
+    except GroupgtError as error:
+        click.echo(f"groupgt: {error}", err=True)
+        sys.exit(2)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("groupgt: stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of the pipe, `head` say, has had enough.
+        sys.stderr.close()
+        sys.exit(0)
+    except MemoryError:
+        click.echo("groupgt: there is not enough memory for this", err=True)
+        sys.exit(2)
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    click.echo(f"groupgt: warning: {message}", err=True)

@@ -1,0 +1,102 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.errors import ConfigError, Faults
+from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.language import split_names
+
+__all__ = [
+    "DEFAULT_METRICS",
+    "conventions_option",
+    "corpus_option",
+    "format_option",
+    "k_option",
+    "metrics_option",
+    "policy_option",
+    "run_argument",
+    "split_conventions",
+    "split_ks",
+    "split_metrics",
+    "split_policy",
+    "truth_argument",
+    "truth_format_option",
+]
+
+DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+truth_argument: Decorator = click.argument("truth", type=click.Path(path_type=Path))
+run_argument: Decorator = click.argument("run", type=click.Path(path_type=Path))
+metrics_option: Decorator = click.option(
+    "-m",
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="METRIC",
+    help="Metrics, such as recall@5 or ndcg,mrr; repeatable.",
+)
+k_option: Decorator = click.option(
+    "-k", "ks", multiple=True, metavar="K", help="Cutoffs for metrics without one of their own, such as 1,5,10."
+)
+conventions_option: Decorator = click.option(
+    "--convention",
+    default="autorag",
+    show_default=True,
+    metavar="C[,C]",
+    help=f"{', '.join(CONVENTIONS)}; several stand side by side.",
+)
+policy_option: Decorator = click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="What is done with doubtful data, such as missing=skip, or a preset: autorag, trec; repeatable.",
+)
+format_option: Decorator = click.option(
+    "--format", "style", default="simple", show_default=True, help="Any tabulate format, csv, or json."
+)
+corpus_option: Decorator = click.option(
+    "--corpus", type=click.Path(path_type=Path), help="The texts, to show beside ids: JSONL, parquet or CSV."
+)
+truth_format_option: Decorator = click.option(
+    "--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say."
+)
+
+
+def split_metrics(given: tuple[str, ...]) -> list[str]:
+    """The metrics of all -m options, or AutoRAG's six."""
+    return [name for text in given for name in split_names(text)] or list(DEFAULT_METRICS)
+
+
+def split_ks(given: tuple[str, ...]) -> list[int]:
+    """The cutoffs of all -k options."""
+    faults = Faults()
+    ks = []
+    for text in (part.strip() for each in given for part in each.split(",")):
+        if text.isascii() and text.isdigit() and int(text) > 0:
+            ks.append(int(text))
+        else:
+            faults.add("-k", f"expected whole numbers above 0, such as 1,5,10, found {text!r}")
+    faults.stop(ConfigError)
+    return list(dict.fromkeys(ks))
+
+
+def split_conventions(given: str) -> list[str]:
+    """The conventions of --convention; which there are is said when metrics are read."""
+    return list(dict.fromkeys(part.strip() for part in given.split(",") if part.strip())) or ["autorag"]
+
+
+def split_policy(given: tuple[str, ...]) -> dict[str, str]:
+    """The fields of all --policy options."""
+    fields = {}
+    for part in (part.strip() for each in given for part in each.split(",")):
+        name, equals, value = part.partition("=")
+        fields[name.strip() if equals else "preset"] = value.strip() if equals else part
+    return fields

@@ -1,0 +1,54 @@
+"""Rankings read back from a run, whatever carries it: for explaining one query, and for writing all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from groupgt.engines.memory import in_order, ranking_of
+from groupgt.errors import Faults
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+__all__ = ["all_rankings", "ranking_for"]
+
+Ranking = tuple[list[str], Sequence[float] | None]
+
+
+def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
+    """The ids of one query, best first, and the scores that ordered them, read again from where the run came from."""
+    if run.columns is not None:
+        import polars as pl
+
+        columns = run.columns
+        rows = columns.guard(lambda: columns.frame.filter(pl.col("qid") == qid).collect(engine="streaming"))
+        found: Ranking = in_order(rows["doc"].to_list(), rows["score"].to_list(), policy)
+    else:
+        key = next((key for key in run.rankings if str(key) == qid), qid)
+        found = _in_memory(run, key, policy)
+    if policy.duplicates == "drop":
+        return list(dict.fromkeys(found[0])), None
+    return found
+
+
+def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+    """Every query of a run with its ranking, in the order of the run."""
+    if run.columns is None:
+        for key in run.rankings:
+            yield str(key), _in_memory(run, key, policy)
+        return
+    columns = run.columns
+    frame = columns.guard(lambda: columns.frame.collect(engine="streaming"))
+    if frame.null_count().sum_horizontal().item() or not frame["score"].is_finite().all():
+        yield from all_rankings(columns.recheck(), policy)
+        return
+    for (qid,), rows in frame.group_by("qid", maintain_order=True):
+        yield str(qid), in_order(rows["doc"].to_list(), rows["score"].to_list(), policy)
+
+
+def _in_memory(run: Run, key: str, policy: Policy) -> Ranking:
+    faults = Faults()
+    ids, scores = ranking_of(run.rankings.get(key), policy, faults, f"results of query {str(key)!r}")
+    faults.stop()
+    if run.scores is not None and key in run.scores:
+        return in_order(ids, run.scores[key], policy)
+    return ids, scores

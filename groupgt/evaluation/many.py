@@ -1,0 +1,111 @@
+"""Several runs, and several conventions, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupgt.errors import DataError, Faults
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.render import tables
+
+__all__ = ["in_conventions", "per_query_rows", "side_by_side", "slices_side_by_side", "summary", "unique_names"]
+
+WIDEST = 8
+
+
+def in_conventions(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
+    """Each metric under each convention, what has only one meaning once; cutoffs as in `parse_metrics`."""
+    found: dict[Metric, None] = {}
+    for convention in conventions:
+        found.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
+    return list(found)
+
+
+def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """Headers and rows: one run alone as its own table, conventions in columns, runs in rows or, if many metrics, columns."""
+    first = evaluations[0]
+    if len(conventions) > 1:
+        return _by_convention(evaluations, conventions)
+    if len(evaluations) == 1:
+        return first.grid()
+    labels = [first.label_of(text) for text in first.metrics]
+    if len(labels) <= WIDEST:
+        return ["run", *labels], [[each.name, *each.means.values()] for each in evaluations]
+    return ["metric", *(each.name for each in evaluations)], [
+        [label, *(each.means[text] for each in evaluations)] for label, text in zip(labels, first.metrics)
+    ]
+
+
+def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
+    """A row for each run and metric, a column for each convention; what has no convention stands in all of them."""
+    several = len(evaluations) > 1
+    rows: list[list[Any]] = []
+    for evaluation in evaluations:
+        cells: dict[str, dict[str | None, float]] = {}
+        for text, metric in evaluation.metrics.items():
+            cells.setdefault(metric.short(metric.convention), {})[metric.convention] = evaluation.means[text]
+        for label, means in cells.items():
+            values = [means.get(convention, means.get(None, "")) for convention in conventions]
+            rows.append([*([evaluation.name] if several else []), label, *values])
+    return [*(["run"] if several else []), "metric", *conventions], rows
+
+
+def slices_side_by_side(evaluations: Sequence[Evaluation]) -> list[tuple[list[str], list[list[Any]]]]:
+    """For each column of `by`, one table over all runs."""
+    if len(evaluations) == 1:
+        return evaluations[0].slice_grids()
+    grids = []
+    for grid in zip(*(each.slice_grids() for each in evaluations)):
+        headers = [grid[0][0][0], "run", *grid[0][0][1:]]
+        rows = [
+            [row[0], evaluation.name, *row[1:]]
+            for rows in zip(*(rows for _, rows in grid))
+            for evaluation, row in zip(evaluations, rows)
+        ]
+        grids.append((headers, rows))
+    return grids
+
+
+def summary(evaluations: Sequence[Evaluation], conventions: Sequence[str], style: str) -> str:
+    """The tables and their populations, as text in a tabulate format, `csv` or `json`."""
+    if style == "json":
+        return tables.json_text({"runs": [each.to_dict() for each in evaluations]})
+    grid = side_by_side(evaluations, conventions)
+    if style == "csv":
+        return tables.csv_text(*grid).rstrip("\n")
+    parts = [tables.table(*grid, style), *(tables.table(*each, style) for each in slices_side_by_side(evaluations))]
+    parts.append("\n".join(population(evaluations, conventions)))
+    return "\n\n".join(parts)
+
+
+def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
+    """The footers: once where all runs agree, else one line a run."""
+    footers = [each.footer() for each in evaluations]
+    if len(conventions) > 1:
+        footers = [[counts.split("; ", 1)[1], policy] for counts, policy in footers]
+    if len({counts for counts, _ in footers}) == 1:
+        return footers[0]
+    return [*(f"{each.name}: {counts}" for each, (counts, _) in zip(evaluations, footers)), footers[0][1]]
+
+
+def per_query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[Any]]]:
+    """`run, qid` and one column a metric; None where a query does not count."""
+    headers = ["run", "qid", *evaluations[0].metrics]
+    rows: list[list[Any]] = []
+    for each in evaluations:
+        columns = (tables.nulls(values.tolist()) for values in each.values.values())
+        rows += [[each.name, qid, *cells] for qid, *cells in zip(each.truth.qids, *columns)]
+    return headers, rows
+
+
+def unique_names(names: Sequence[str], paths: Sequence[object]) -> None:
+    """Raises `DataError` where two runs have one name."""
+    faults = Faults()
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            faults.add(
+                str(paths[position]), f"the run {name!r} stands twice (first {paths[names.index(name)]}); rename one"
+            )
+    faults.stop(DataError)

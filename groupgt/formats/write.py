@@ -1,0 +1,104 @@
+"""Writing: ground truth and results in any format, and a word where the format cannot hold all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from groupgt.errors import ConfigError, DataError, listed, near_names
+from groupgt.formats import beir, csv, frames, jsonl, trec
+from groupgt.formats.rows import Judgment
+from groupgt.model.ground_truth import GroundTruth
+
+__all__ = ["RUN_WRITERS", "TRUTH_WRITERS", "write_ground_truth", "write_run"]
+
+Ranking = tuple[str, list[str], list[float]]
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """What writes a ground truth, and what of it the format can hold."""
+
+    write: Callable[[Path, GroundTruth], None]
+    groups: bool = True
+    grades: bool = True
+    weights: bool = False
+    columns: bool = False
+    texts: bool = False
+
+
+def _judgments(truth: GroundTruth) -> Iterator[Judgment]:
+    for alternative, name in enumerate(truth.ids):
+        group = int(truth.group_of[alternative])
+        label = truth.group_label(group).removeprefix("group ")
+        yield truth.qids[int(truth.group_query[group])], label, name, float(truth.grade[alternative])
+
+
+def _beir(path: Path, truth: GroundTruth) -> None:
+    texts = {qid: text or "" for qid, text in zip(truth.qids, truth.texts or [""] * len(truth))}
+    beir.write_ground_truth(path, _judgments(truth), texts)
+
+
+TRUTH_WRITERS: dict[str, _Writer] = {
+    "jsonl": _Writer(jsonl.write_ground_truth, weights=True, columns=True, texts=True),
+    "parquet": _Writer(frames.write_ground_truth, grades=False, columns=True, texts=True),
+    "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth))),
+    "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), "\t")),
+    "trec": _Writer(lambda path, truth: trec.write_qrels(path, _judgments(truth)), groups=False),
+    "trec-subtopics": _Writer(lambda path, truth: trec.write_subtopics(path, _judgments(truth))),
+    "beir": _Writer(_beir, groups=False, texts=True),
+}
+RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
+
+
+def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
+    """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
+    if format not in TRUTH_WRITERS:
+        near = near_names(format, TRUTH_WRITERS)
+        raise ConfigError(f"format: expected {listed(TRUTH_WRITERS)} for ground truth, found {format!r}{near}")
+    writer = TRUTH_WRITERS[format]
+    sizes = truth.judgments.group_sizes
+    shared = not truth.judgments.one_to_one
+    if not writer.groups and (bool((sizes > 1).any()) or shared):
+        raise DataError(
+            f"{format} has no groups, and this ground truth offers alternatives; write jsonl or trec-subtopics"
+        )
+    if not writer.grades and bool((truth.grade != 1).any()):
+        raise DataError(f"{format} has no grades, and this ground truth does; write jsonl")
+    if not writer.weights and bool((truth.group_weight != 1).any()):
+        raise DataError(f"{format} has no weights of groups, and this ground truth does; write jsonl")
+    lost = []
+    if truth.columns and not writer.columns:
+        lost.append(f"the columns {', '.join(truth.columns)}")
+    if truth.texts and not writer.texts:
+        lost.append("the texts of the queries")
+    empty = int((truth.per_query == 0).sum())
+    if empty and not writer.columns:
+        lost.append(f"{empty} queries without ground truth")
+    if truth.group_name and not writer.weights and not writer.groups:
+        lost.append("the names of groups")
+    if truth.group_name and format == "parquet":
+        truth = GroundTruth.of({qid: [_ids(group) for group in groups] for qid, groups in truth.items()})
+        lost.append("the names of groups")
+    writer.write(path, truth)
+    return lost
+
+
+def _ids(group: object) -> object:
+    return group["alternatives"] if isinstance(group, dict) else group
+
+
+def write_run(path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str) -> None:
+    """Writes results; where they have no scores, TREC gets 1 ÷ rank."""
+    if format not in RUN_WRITERS:
+        near = near_names(format, RUN_WRITERS)
+        raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
+    if format == "trec":
+        trec.write_run(path, iter(rankings), tag)
+    elif format == "jsonl":
+        jsonl.write_run(path, iter(rankings), scored=scored)
+    elif format == "csv":
+        csv.write_run(path, iter(rankings), scored=scored)
+    else:
+        frames.write_run(path, rankings, scored=scored)

@@ -1,0 +1,134 @@
+"""Random queries on which the package and the slow reference must agree, and the laws hold.
+
+`python -m tests.agreement --queries 200000` runs as many as one likes; the suite runs some thousands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import groupgt
+from groupgt.metrics.language import Metric, list_metrics
+from tests import laws
+from tests.reference import reference
+
+TOLERANCE = 1e-12
+CUTOFFS: tuple[int | None, ...] = (None, 1, 2, 3, 5, 10, 40)
+
+# Parameters tried beside the defaults.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "ndcg": [{"gain": "exp"}],
+    "dcg": [{"gain": "exp"}],
+    "err": [{"max_grade": 6}],
+    "rbp": [{"p": 0.95}],
+    "alpha_ndcg": [{"alpha": 0}, {"alpha": 1}],
+    "alpha_dcg": [{"alpha": 0}, {"alpha": 1}],
+    "err_ia": [{"alpha": 0}, {"alpha": 1}],
+    "nerr_ia": [{"alpha": 0}, {"alpha": 1}],
+    "nrbp": [{"alpha": 0.25, "beta": 0.9}],
+    "nnrbp": [{"alpha": 1, "beta": 0.9}],
+}
+
+
+def all_metrics() -> Iterator[Metric]:
+    """Every registered metric under every convention, with its defaults and the variants above, without cutoff."""
+    for definition in list_metrics():
+        for convention in definition.formulas:
+            known = {parameter.name for parameter in definition.parameters_of(convention)}
+            yield Metric(definition.name, convention)
+            for variant in VARIANTS.get(definition.name, []):
+                if set(variant) <= known:
+                    yield Metric(definition.name, convention, tuple(sorted(variant.items())))
+
+
+def at(metric: Metric, k: int | None) -> Metric:
+    """The metric at a cutoff, where it takes one."""
+    cutoff = k if metric.definition.takes_cutoff else None
+    return Metric(metric.name, metric.convention, metric.parameters, cutoff)
+
+
+def random_query(rng: random.Random) -> tuple[list[Any], list[str]]:
+    """Groups that overlap, grades of every kind, weights, ids named twice; a ranking with repeats, or none at all."""
+    pool = [f"d{number}" for number in range(rng.choice((3, 6, 12, 30)))]
+    graded, weighted = rng.random() < 0.4, rng.random() < 0.3
+    groups: list[Any] = []
+    for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 4, 5))):
+        ids = rng.choices(pool, k=rng.randint(1, 4))
+        if not graded and not weighted:
+            groups.append(ids)
+            continue
+        cells = [{"id": name, "grade": rng.choice((-1, 0, 0.5, 1, 1, 2, 3, 4))} if graded else name for name in ids]
+        weight = rng.choice((0.3, 1, 1, 2, 7.5)) if weighted else 1
+        groups.append({"alternatives": cells, "weight": weight})
+    noise = [f"x{number}" for number in range(6)]
+    wanted = [name for group in groups for name in _names(group)]
+    size = rng.choice((0, 1, 2, 3, 5, 8, 12))
+    return groups, rng.choices([*pool, *noise, *wanted], k=size)
+
+
+def _names(group: Any) -> list[str]:
+    cells = group["alternatives"] if isinstance(group, dict) else group
+    return [cell["id"] if isinstance(cell, dict) else cell for cell in cells]
+
+
+def disagreements(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "drop", "keep")) -> list[str]:
+    """Evaluates a batch both ways; a line for each value that differs by more than the tolerance."""
+    rng = random.Random(seed)
+    batch = {f"q{number}": random_query(rng) for number in range(queries)}
+    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()})
+    run = {qid: ranking for qid, (_, ranking) in batch.items()}
+    found: list[str] = []
+    for duplicates in policies:
+        asked = [each for each in all_metrics() if duplicates != "keep" or each.convention == "autorag"]
+        k = rng.choice(CUTOFFS)
+        metrics = [at(each, cutoff) for each in asked for cutoff in {None, k}]
+        result = groupgt.evaluate(truth, run, metrics, policy={"duplicates": duplicates})
+        for text, metric in result.metrics.items():
+            values = result.values[text]
+            for position, (qid, (groups, ranking)) in enumerate(batch.items()):
+                expected = reference(
+                    groups,
+                    ranking,
+                    metric.name,
+                    metric.convention,
+                    dict(metric.parameters),
+                    metric.k,
+                    duplicates,
+                )
+                value = values[position]
+                if (expected is None) != bool(np.isnan(value)) or (
+                    expected is not None and abs(expected - value) > TOLERANCE * max(1.0, abs(expected))
+                ):
+                    found.append(f"{duplicates} {text} {qid} {groups} {ranking}: {value!r}, reference {expected!r}")
+        found += laws.broken(rng, batch, duplicates)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=1000)
+    given = parser.parse_args()
+    done = 0
+    while done < given.queries:
+        size = min(given.batch, given.queries - done)
+        found = disagreements(given.seed + done, size)
+        done += size
+        if found:
+            print(f"after {done:,} queries, {len(found)} disagreements; the first:", *found[:5], sep="\n")
+            return 1
+        print(f"\r{done:,} queries agree", end="", file=sys.stderr, flush=True)
+    metrics = sum(1 for _ in all_metrics())
+    print(f"{done:,} random queries: {metrics} metrics agree with the reference to {TOLERANCE:g}, and every law holds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
