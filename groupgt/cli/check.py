@@ -42,7 +42,9 @@ def command(
         click.echo(tables.json_text(rows))
         return
     headers = ["file", "finding", "count", "example"]
-    cells = [[title, each.what, each.count, each.example] for title, own in findings.items() for each in own]
+    cells: list[list[tables.Cell]] = [
+        [title, each.what, each.count, each.example] for title, own in findings.items() for each in own
+    ]
     if style == "csv":
         click.echo(tables.csv_text(headers, cells).rstrip("\n"))
         return

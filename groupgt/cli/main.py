@@ -1,4 +1,4 @@
-"""The command line: `groupgt COMMAND`. Results go to stdout, everything else to stderr; exit 2 where input is at fault."""
+"""The command line. Results go to stdout, everything else to stderr; exit status 2 where the input is at fault."""
 
 from __future__ import annotations
 

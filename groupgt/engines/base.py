@@ -19,8 +19,8 @@ class Labelled:
     """Hits with their population.
 
     `present` says which queries have results, shape (Q,); `extra` counts queries of the run without ground truth,
-    `duplicated` queries with a repeated result (of a relevant one, unless the policy looks at all of them). `tie_query`,
-    `tie_first` and `tie_last` are blocks of equal scores that hold a hit: the ranks they span.
+    `duplicated` queries with a repeated result (of a relevant one, unless the policy looks at all of them).
+    `tie_query`, `tie_first` and `tie_last` are blocks of equal scores that hold a hit: the ranks they span.
     """
 
     hits: Hits

@@ -129,7 +129,7 @@ class _Probe:
                 self.where(qid), f"the result {twice!r} stands twice; remove it, or choose duplicates: drop"
             )
         if scores is not None:
-            kept = {each: score for each, score in zip(reversed(ranking), reversed(scores))}
+            kept = dict(zip(reversed(ranking), reversed(scores)))
             scores = [kept[each] for each in first]
         return list(first), scores
 

@@ -43,9 +43,9 @@ def evaluate(
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
 
-    `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path or a frame.
-    Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground truth, or `n_groups`,
-    to slice by. Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+    `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path or a
+    frame. Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground
+    truth, or `n_groups`, to slice by. Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -93,7 +93,7 @@ def label(
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
     chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
     matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
-    return matrix if groups else matrix.any(axis=0).astype(np.uint8)
+    return matrix if groups else np.asarray(matrix.any(axis=0), dtype=np.uint8)
 
 
 def label_run(truth: GroundTruth, run: Run, policy: Policy, labeller: str | Labeller = "id") -> Labelled:

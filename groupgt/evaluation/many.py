@@ -12,8 +12,6 @@ from groupgt.render import tables
 
 __all__ = ["in_conventions", "per_query_rows", "side_by_side", "slices_side_by_side", "summary", "unique_names"]
 
-WIDEST = 8
-
 
 def in_conventions(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
     """Each metric under each convention, what has only one meaning once; cutoffs as in `parse_metrics`."""
@@ -24,14 +22,17 @@ def in_conventions(texts: Sequence[str], conventions: Sequence[str], ks: Sequenc
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Headers and rows: one run alone as its own table, conventions in columns, runs in rows or, if many metrics, columns."""
+    """Headers and rows: one run alone as its own table, several in rows (in columns, where metrics are many).
+
+    Several conventions stand in columns.
+    """
     first = evaluations[0]
     if len(conventions) > 1:
         return _by_convention(evaluations, conventions)
     if len(evaluations) == 1:
         return first.grid()
     labels = [first.label_of(text) for text in first.metrics]
-    if len(labels) <= WIDEST:
+    if len(labels) <= tables.WIDEST:
         return ["run", *labels], [[each.name, *each.means.values()] for each in evaluations]
     return ["metric", *(each.name for each in evaluations)], [
         [label, *(each.means[text] for each in evaluations)] for label, text in zip(labels, first.metrics)

@@ -10,6 +10,7 @@ import numpy as np
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
+from groupgt.model.sums import total
 from groupgt.render import tables
 
 __all__ = ["Misses", "misses"]
@@ -19,8 +20,8 @@ __all__ = ["Misses", "misses"]
 class Misses:
     """The worst queries with their groups, and how far each group by number is covered.
 
-    `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None where
-    no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number.
+    `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
+    where no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number.
     """
 
     k: int
@@ -73,10 +74,10 @@ def misses(evaluation: Evaluation, k: int = 10, worst: int = 20) -> Misses:
     rank = np.zeros(len(judgments.group_query), dtype=np.int64)
     rank[rows.group] = rows.rank
     met = (rank > 0) & (rank <= k)
-    covered = np.bincount(judgments.group_query, judgments.weight * met, minlength=len(truth))
+    covered = total(judgments.group_query, judgments.weight * met, len(truth))
     share = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
-    found = np.bincount(judgments.group_query, (rank > 0) / np.maximum(rank, 1), minlength=len(truth))
-    complete = np.bincount(judgments.group_query, met, minlength=len(truth)) == judgments.groups
+    found = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
+    complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
     counted = judgments.defined
     if evaluation.policy.missing == "skip":
         counted = counted & evaluation.labelled.present

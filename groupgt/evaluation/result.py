@@ -74,8 +74,8 @@ class Evaluation:
         """The population: how many queries there are, count, are undefined, missing, extra, doubtful.
 
         `duplicates` counts queries with a repeated result (of a relevant document, unless the policy looks at all),
-        `ties` those with a hit among equal scores across a cutoff asked, `repeated_ids` ids standing twice in one group,
-        `dropped_groups` groups that were empty or had no relevant alternative.
+        `ties` those with a hit among equal scores across a cutoff asked, `repeated_ids` ids standing twice in one
+        group, `dropped_groups` groups that were empty or had no relevant alternative.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         missing = int((defined & ~present).sum())
@@ -145,13 +145,18 @@ class Evaluation:
         ]
 
     def slice_grids(self) -> list[tuple[list[str], list[list[Any]]]]:
-        """Headers and rows of one table per column of `by`."""
-        grids = []
-        for column in self.slicer.by:
-            own = [each for each in self.slices if each["by"] == column]
-            headers = [column, "queries", *(self.label_of(text) for text in self.metrics)]
-            grids.append((headers, [[each["value"], each["queries"], *each["means"].values()] for each in own]))
-        return grids
+        """Headers and rows of one table per column of `by`: a row a slice, or a row a metric where these are many."""
+        return [self._slice_grid(column) for column in self.slicer.by]
+
+    def _slice_grid(self, column: str) -> tuple[list[str], list[list[Any]]]:
+        own = [each for each in self.slices if each["by"] == column]
+        labels = [self.label_of(text) for text in self.metrics]
+        if len(labels) <= tables.WIDEST:
+            headers = [column, "queries", *labels]
+            return headers, [[each["value"], each["queries"], *each["means"].values()] for each in own]
+        rows: list[list[Any]] = [["queries", *(each["queries"] for each in own)]]
+        rows += [[label, *(each["means"][text] for each in own)] for label, text in zip(labels, self.metrics)]
+        return [f"by {column}", *(each["value"] for each in own)], rows
 
     def footer(self) -> list[str]:
         """The convention, the policy and the counts: no number without its population."""

@@ -46,7 +46,8 @@ class Slicer:
 
     def _values(self, name: str) -> list[Any]:
         if name == "n_groups":
-            return self.truth.judgments.groups.tolist()
+            groups: list[Any] = self.truth.judgments.groups.tolist()
+            return groups
         return [
             value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
             for value in self.truth.columns[name]

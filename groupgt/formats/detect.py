@@ -134,7 +134,7 @@ def _detect(source: Source, wanted: str) -> str:
 def _look(source: Source) -> str:
     """What the first line of a file says it is."""
     if source.is_parquet:
-        names = set(frames._scan(source).collect_schema().names())
+        names = frames.names_of(source)
         return "parquet truth" if "retrieval_gt" in names or "group" in names else "parquet run"
     head = source.head()
     lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]

@@ -35,12 +35,9 @@ def lazy(value: Any) -> pl.LazyFrame:
         return value
     if isinstance(value, pl.DataFrame):
         return value.lazy()
-    if hasattr(value, "__dataframe__") or hasattr(value, "columns"):
-        if type(value).__module__.startswith("pandas"):
-            # Column by column: pandas' own way to Arrow needs pyarrow.
-            return pl.DataFrame(
-                {str(name): pl.Series(value[name].tolist(), strict=False) for name in value.columns}
-            ).lazy()
+    if type(value).__module__.startswith("pandas"):
+        # Column by column: pandas' own way to Arrow needs pyarrow.
+        return pl.DataFrame({str(name): pl.Series(value[name].tolist(), strict=False) for name in value.columns}).lazy()
     if hasattr(value, "__arrow_c_stream__"):
         return pl.DataFrame(value).lazy()
     raise DataError(f"expected a polars, pandas or Arrow frame, found {type(value).__name__}")
@@ -53,6 +50,12 @@ def _scan(source: Source) -> pl.LazyFrame:
     names = _guarded(source, frame.collect_schema).names()
     check_pages(source.path, names)
     return frame
+
+
+def names_of(source: Source) -> list[str]:
+    """The columns of a parquet file."""
+    names: list[str] = _scan(source).collect_schema().names()
+    return names
 
 
 def _guarded(source: Source, read: Callable[[], Any]) -> Any:

@@ -31,7 +31,7 @@ def finite(text: str) -> float | None:
 
 
 def gather(rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | None = None) -> GroundTruth:
-    """Ground truth of rows; rows of one query and group become one group, whose label is kept unless it is its number."""
+    """Ground truth of rows; those of one query and group become a group; a label that is its number is dropped."""
     queries: dict[str, dict[str, list[Any]]] = {}
     for qid, group, document, grade in rows:
         alternative: Any = document if grade == 1 else {"id": document, "grade": grade}

@@ -116,8 +116,8 @@ class Source:
         except UnicodeDecodeError as error:
             byte = self.data[error.start]
             raise DataError(
-                f"{self.path}:{self.line_at(error.start)}: expected UTF-8, found the byte 0x{byte:02x} ({error.reason}); "
-                "save the file as UTF-8"
+                f"{self.path}:{self.line_at(error.start)}: expected UTF-8, found the byte 0x{byte:02x} "
+                f"({error.reason}); save the file as UTF-8"
             ) from None
         at = self.data.find(b"\0")
         if at >= 0:
@@ -172,9 +172,8 @@ def bad_id(name: str) -> str | None:
     """
     if not name.strip():
         return "is blank"
-    if len(name) > LONGEST_ID // 4:
-        if len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
-            return f"is longer than {LONGEST_ID:,} bytes"
+    if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
+        return f"is longer than {LONGEST_ID:,} bytes"
     if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
         return "holds a lone surrogate, which is no character"
     if "\0" in name:

@@ -11,6 +11,7 @@ from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.ideal import greedy
 from groupgt.metrics.worked import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.sums import total
 
 __all__ = ["DEFINITIONS"]
 
@@ -27,8 +28,8 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floa
     starts = np.ones(len(query), dtype=np.bool_)
     starts[1:] = (query[1:] != query[:-1]) | (rank[1:] != rank[:-1])
     # First the gain of each result, then the discounted sum, as the ideal's is built.
-    total = np.bincount(np.cumsum(starts) - 1, gain, minlength=int(starts.sum()))
-    return np.bincount(query[starts], total * discount(rank[starts]), minlength=hits.size)
+    gains = total(np.cumsum(starts) - 1, gain, int(starts.sum()))
+    return total(query[starts], gains * discount(rank[starts]), hits.size)
 
 
 def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats], depth: Ints | None) -> Floats:
@@ -88,9 +89,9 @@ def map_ia(hits: Hits, cut: Cut) -> Floats:
     judgments = hits.judgments
     rows, nth = views.in_groups(hits)
     within = rows.rank <= cut.top[rows.query]
-    total = np.bincount(rows.group[within], nth[within] / rows.rank[within], minlength=len(judgments.group_query))
-    average = ratio(total, judgments.group_sizes)
-    return ratio(np.bincount(judgments.group_query, average, minlength=hits.size), judgments.groups)
+    summed = total(rows.group[within], nth[within] / rows.rank[within], len(judgments.group_query))
+    average = ratio(summed, judgments.group_sizes)
+    return ratio(total(judgments.group_query, average, hits.size), judgments.groups)
 
 
 def p_ia(hits: Hits, cut: Cut) -> Floats:
@@ -173,7 +174,7 @@ _GREEDY = "Where groups share documents the greedy ideal of the literature can b
 DEFINITIONS = (
     Definition(
         "alpha_ndcg",
-        "Discounted cumulative gain in which each further hit of a group is worth (1 − α) of the last, as a share of the ideal.",
+        "Discounted cumulative gain, a group's further hits worth (1 − α) of the last, as a share of the ideal.",
         {
             None: Formula(
                 alpha_ndcg,
@@ -244,7 +245,7 @@ DEFINITIONS = (
         {
             None: Formula(
                 nnrbp,
-                "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking at full length",
+                "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
                 _w_nnrbp,
                 "ndeval (full depth)",
             )

@@ -9,6 +9,7 @@ from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.ideal import coverage_ideal, exact_path, exponential, gain_of, problem_of, sorted_grades, to_one
 from groupgt.metrics.worked import Sheet, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.sums import total
 
 __all__ = ["DEFINITIONS"]
 
@@ -21,13 +22,13 @@ def _discounted(hits: Hits, cut: Cut, query: Ints, rank: Ints, gain: Floats | No
     terms = discounts.log2(rank[within])
     if gain is not None:
         terms = gain[within] * terms
-    return np.bincount(query[within], terms, minlength=hits.size)
+    return total(query[within], terms, hits.size)
 
 
 def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
     rows = views.counted_results(hits)
     judgments = hits.judgments
-    listed = np.bincount(judgments.group_query, judgments.group_sizes, minlength=hits.size).astype(np.int64)
+    listed = np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=hits.size)
     depth = np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
     ideal = np.concatenate(([0.0], np.cumsum(discounts.log2(np.arange(1, highest + 1, dtype=np.int64)))))
@@ -76,8 +77,8 @@ def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
     starts = np.ones(len(rows.query), dtype=np.bool_)
     starts[1:] = (rows.query[1:] != rows.query[:-1]) | (rows.rank[1:] != rows.rank[:-1])
     result = np.cumsum(starts) - 1
-    total = np.bincount(result, judgments.weight[rows.group] * added, minlength=int(starts.sum()))
-    return rows.query[starts], rows.rank[starts], total
+    summed = total(result, judgments.weight[rows.group] * added, int(starts.sum()))
+    return rows.query[starts], rows.rank[starts], summed
 
 
 def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
@@ -98,7 +99,7 @@ def _novelty_ideal(hits: Hits, cut: Cut) -> Floats:
     query = judgments.group_query[order]
     starts = np.concatenate(([0], np.cumsum(judgments.groups)))
     rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
-    return np.bincount(query, gains[order] * discounts.log2(rank), minlength=judgments.size)
+    return total(query, gains[order] * discounts.log2(rank), judgments.size)
 
 
 def _power(grade: float, gain: str) -> float:
@@ -173,8 +174,8 @@ DEFINITIONS = (
         },
         parameters={"trec": (GAIN,), "coverage": (GAIN,)},
         warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall .5) and demands all "
-        "alternatives. ndcg.coverage: the ideal is exact while what has been met has at most 4,096 states; beyond, where "
-        "documents are shared between groups, it is greedy and the value is capped at 1.",
+        "alternatives. ndcg.coverage: the ideal is exact while what has been met has at most 4,096 states; beyond, "
+        "where documents are shared between groups, it is greedy and the value is capped at 1.",
     ),
     Definition(
         "dcg",
@@ -196,8 +197,8 @@ DEFINITIONS = (
         {
             None: Formula(
                 novelty_ndcg,
-                "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the groups "
-                "newly met ÷ the same of the best grade of each group, highest first, not cut at k",
+                "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
+                "groups newly met ÷ the same of the best grade of each group, highest first, not cut at k",
                 _w_novelty_ndcg,
                 "AutoRAG-Research",
             )

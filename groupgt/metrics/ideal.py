@@ -18,6 +18,7 @@ from groupgt.errors import MetricError
 from groupgt.metrics import discounts
 from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
+from groupgt.model.sums import total
 
 __all__ = [
     "Path",
@@ -50,9 +51,9 @@ class Path:
         """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as a run's gains are."""
         terms = self.gain * discount(self.rank)
         if depth is None:
-            return np.bincount(self.query, terms, minlength=judgments.size)
+            return total(self.query, terms, judgments.size)
         kept = self.rank <= depth[self.query]
-        return np.bincount(self.query[kept], terms[kept], minlength=judgments.size)
+        return total(self.query[kept], terms[kept], judgments.size)
 
 
 def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
@@ -241,7 +242,7 @@ def _exact_values(problem: Problem, discount: Discount) -> tuple[list[float], li
         if not following:
             return values, paths
         layer = following
-        best = max(best, max(layer.values()))
+        best = max(best, *layer.values())
         values.append(best[0])
         paths.append(best[1])
 
@@ -319,7 +320,7 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
         if several:
             order = np.lexsort((found[group], local))
             local, document, group = local[order], document[order], group[order]
-        gain = np.bincount(local, discounts.power(1 - alpha, found[group]), minlength=len(alive))
+        gain = total(local, discounts.power(1 - alpha, found[group]), len(alive))
         owner = query[alive]
         starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
         best = np.maximum.reduceat(gain, starts)

@@ -10,6 +10,7 @@ from groupgt.metrics.ideal import coverage_ideal, exact_path, problem_of, to_one
 from groupgt.metrics.sets import groups_met
 from groupgt.metrics.worked import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
+from groupgt.model.sums import total
 
 __all__ = ["DEFINITIONS"]
 
@@ -17,8 +18,8 @@ __all__ = ["DEFINITIONS"]
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:
     rows = views.met(hits)
     within = rows.rank <= cut.top[rows.query]
-    total = np.bincount(rows.query[within], 1.0 / rows.rank[within], minlength=hits.size)
-    return ratio(total, hits.judgments.groups)
+    summed = total(rows.query[within], 1.0 / rows.rank[within], hits.size)
+    return ratio(summed, hits.judgments.groups)
 
 
 def mrr_trec(hits: Hits, cut: Cut) -> Floats:
@@ -32,11 +33,11 @@ def mrr_trec(hits: Hits, cut: Cut) -> Floats:
 def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
     rows = views.met(hits)
     novel = views.novel(hits)
-    weight = np.bincount(rows.result, hits.judgments.weight[rows.group], minlength=len(novel.query))
+    weight = total(rows.result, hits.judgments.weight[rows.group], len(novel.query))
     within = novel.rank <= cut.top[novel.query]
     terms = weight[within] * discounts.inverse(novel.rank[within])
-    total = np.bincount(novel.query[within], terms, minlength=hits.size)
-    return to_one(total, coverage_ideal(hits.judgments, None, discounts.inverse, cut))
+    summed = total(novel.query[within], terms, hits.size)
+    return to_one(summed, coverage_ideal(hits.judgments, None, discounts.inverse, cut))
 
 
 def map_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -44,16 +45,16 @@ def map_autorag(hits: Hits, cut: Cut) -> Floats:
     within = rows.rank <= cut.top[rows.query]
     group = rows.group[within]
     size = len(hits.judgments.group_query)
-    total = np.bincount(group, nth[within] / rows.rank[within], minlength=size)
-    average = ratio(total, np.bincount(group, minlength=size))
-    return ratio(np.bincount(hits.judgments.group_query, average, minlength=hits.size), hits.judgments.groups)
+    summed = total(group, nth[within] / rows.rank[within], size)
+    average = ratio(summed, np.bincount(group, minlength=size))
+    return ratio(total(hits.judgments.group_query, average, hits.size), hits.judgments.groups)
 
 
 def map_trec(hits: Hits, cut: Cut) -> Floats:
     rows = views.found(hits)
     within = rows.rank <= cut.top[rows.query]
-    total = np.bincount(rows.query[within], rows.nth[within] / rows.rank[within], minlength=hits.size)
-    return ratio(total, hits.judgments.relevant)
+    summed = total(rows.query[within], rows.nth[within] / rows.rank[within], hits.size)
+    return ratio(summed, hits.judgments.relevant)
 
 
 def map_coverage(hits: Hits, cut: Cut) -> Floats:
@@ -63,9 +64,7 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
     # Summed in the order of groups, as the total weight is: all first ranks ideal gives exactly 1.
     value = np.zeros(len(judgments.group_query))
     value[rows.group[within]] = rows.nth[within] / rows.rank[within]
-    return ratio(
-        np.bincount(judgments.group_query, value * judgments.weight, minlength=hits.size), judgments.total_weight
-    )
+    return ratio(total(judgments.group_query, value * judgments.weight, hits.size), judgments.total_weight)
 
 
 def completion_rank(hits: Hits, cut: Cut) -> Floats:

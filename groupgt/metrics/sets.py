@@ -7,7 +7,8 @@ import numpy as np
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.worked import Sheet, number, over, plus
-from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.hits import Bools, Floats, Hits, Ints
+from groupgt.model.sums import total
 
 __all__ = ["DEFINITIONS"]
 
@@ -62,9 +63,7 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
     # Summed in the order of groups, as the total is: every group met gives exactly 1.
     met = np.zeros(len(judgments.group_query))
     met[rows.group[within]] = 1.0
-    return ratio(
-        np.bincount(judgments.group_query, met * judgments.weight, minlength=hits.size), judgments.total_weight
-    )
+    return ratio(total(judgments.group_query, met * judgments.weight, hits.size), judgments.total_weight)
 
 
 def _harmonic(precision: Floats, recall: Floats) -> Floats:
@@ -83,18 +82,22 @@ def f1_coverage(hits: Hits, cut: Cut) -> Floats:
     return _harmonic(precision_coverage(hits, cut), recall_coverage(hits, cut))
 
 
+def _flag(holds: Bools) -> Floats:
+    return np.asarray(holds, dtype=np.float64)
+
+
 def hit_rate(hits: Hits, cut: Cut) -> Floats:
-    return (groups_met(hits, cut) > 0).astype(np.float64)
+    return _flag(groups_met(hits, cut) > 0)
 
 
 def complete_groups(hits: Hits, cut: Cut) -> Floats:
     groups = hits.judgments.groups
-    return ((groups_met(hits, cut) == groups) & (groups > 0)).astype(np.float64)
+    return _flag((groups_met(hits, cut) == groups) & (groups > 0))
 
 
 def complete_trec(hits: Hits, cut: Cut) -> Floats:
     relevant = hits.judgments.relevant
-    return ((_documents(hits, cut) == relevant) & (relevant > 0)).astype(np.float64)
+    return _flag((_documents(hits, cut) == relevant) & (relevant > 0))
 
 
 def hits_found(hits: Hits, cut: Cut) -> Floats:
@@ -133,7 +136,7 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     over_it = above[chosen] - before[query]
     relevant, non_relevant = judgments.relevant[query], judgments.rejected[query]
     share = ratio(np.minimum(over_it, relevant), np.minimum(non_relevant, relevant))
-    return ratio(np.bincount(query, 1.0 - share, minlength=hits.size), judgments.relevant)
+    return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
 
 
 def _w_weights(sheet: Sheet, *, met: bool) -> str:

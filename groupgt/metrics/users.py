@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from groupgt.errors import MetricError
@@ -9,6 +11,7 @@ from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter
 from groupgt.metrics.worked import Sheet, number, plus, times
 from groupgt.model.hits import Floats, Hits
+from groupgt.model.sums import total
 
 __all__ = ["DEFINITIONS"]
 
@@ -29,26 +32,26 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
     terms = np.zeros(len(rows.query))
     # One step for each relevant result of the query that has most; all queries take it together.
     order = np.argsort(rows.nth, kind="stable")
-    borders = np.searchsorted(rows.nth[order], np.arange(1, int(rows.nth.max()) + 2 if len(order) else 1))
-    for low, high in zip(borders[:-1], borders[1:]):
+    borders = np.searchsorted(rows.nth[order], np.arange(1, int(rows.nth.max()) + 2 if len(order) else 1)).tolist()
+    for low, high in pairwise(borders):
         step = order[low:high]
         query = rows.query[step]
         terms[step] = going_on[query] * stop[step] / rows.rank[step]
         going_on[query] *= 1 - stop[step]
     within = rows.rank <= cut.top[rows.query]
-    return np.bincount(rows.query[within], terms[within], minlength=hits.size)
+    return total(rows.query[within], terms[within], hits.size)
 
 
 def _satisfied(grade: float, max_grade: float) -> float:
     """(2^grade − 1) / 2^max_grade, without overflow."""
-    return 2.0 ** (grade - max_grade) - 2.0**-max_grade
+    return float(2.0 ** (grade - max_grade) - 2.0**-max_grade)
 
 
 def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     rows = views.found(hits)
     within = rows.rank <= cut.top[rows.query]
     terms = discounts.power(p, rows.rank[within] - 1)
-    return (1 - p) * np.bincount(rows.query[within], terms, minlength=hits.size)
+    return (1 - p) * total(rows.query[within], terms, hits.size)
 
 
 def _w_err(sheet: Sheet, max_grade: float = 4) -> str:
@@ -88,8 +91,8 @@ DEFINITIONS = (
         {
             None: Formula(
                 rbp,
-                "(1−p) Σ_r p^(r−1) rel_r; what lies beyond the ranking can add at most p^min(k,n), and a reader looks at "
-                "1/(1−p) results on average",
+                "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), "
+                "and a reader looks at 1/(1−p) results on average",
                 _w_rbp,
                 "Moffat & Zobel, TOIS 2008",
             )

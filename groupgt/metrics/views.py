@@ -134,7 +134,7 @@ def novel(hits: Hits) -> Found:
 
 
 def in_groups(hits: Hits, *, repeats: bool = False) -> tuple[Rows, Ints]:
-    """Distinct (group, rank), sorted by query, rank and group, and the number of each among its group's hits, from 1."""
+    """Distinct (group, rank) by query, rank and group, and the number of each among its group's hits, from 1."""
 
     def make() -> tuple[Rows, Ints]:
         rows = relevant(hits, repeats=repeats)

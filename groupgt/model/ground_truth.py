@@ -26,9 +26,9 @@ SEQUENCES = (list, tuple, set, frozenset)
 class GroundTruth:
     """The grouped ground truth of many queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
-    Inside are columns: `ids`, `grade` and `group_of` for each alternative, `group_query`, `group_weight` and `group_name`
-    for each group, sorted by query. `texts` holds the query texts, `columns` what else was stored with each query: the
-    slices of `by`.
+    Inside are columns: `ids`, `grade` and `group_of` for each alternative, `group_query`, `group_weight` and
+    `group_name` for each group, sorted by query. `texts` holds the query texts, `columns` what else
+    was stored with each query: the slices of `by`.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -84,7 +84,7 @@ class GroundTruth:
         return f"GroundTruth({len(self):,} queries, {len(self.group_query):,} groups, {len(self.ids):,} alternatives)"
 
     def __getitem__(self, qid: str) -> list[Any]:
-        """The groups of one query, as they were given: plain lists, or mappings where there is a grade, weight or name."""
+        """The groups of one query as they were given: lists, or mappings where there is a grade, weight or name."""
         at = self.index[qid]
         first, last = np.searchsorted(self.group_query, [at, at + 1])
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """The ground truth as numbers: `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
+    """Ground truth as numbers: `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
 
     An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
     sorted by query, then group; groups by query.
@@ -75,7 +75,7 @@ class Judgments:
     @cached_property
     def total_weight(self) -> Floats:
         """The sum of the group weights of each query, in the order of groups, shape (Q,)."""
-        return np.bincount(self.group_query, self.weight, minlength=self.size)
+        return np.bincount(self.group_query, self.weight, minlength=self.size).astype(np.float64, copy=False)
 
     @cached_property
     def document_grade(self) -> Floats:

@@ -12,9 +12,11 @@ from typing import Any
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.numbers import fixed
 
-__all__ = ["DEFAULT", "csv_text", "formats", "json_text", "nulls", "table"]
+__all__ = ["DEFAULT", "WIDEST", "Cell", "csv_text", "formats", "json_text", "nulls", "table"]
 
 DEFAULT = "simple"
+# More columns of figures than this do not fit a terminal: such tables are turned.
+WIDEST = 8
 Cell = str | int | float | None
 
 

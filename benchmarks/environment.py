@@ -1,0 +1,76 @@
+"""The benchmarks' own virtual environment: the project, its peers, and the files of AutoRAG's metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parent
+VENV = HERE / ".venv"
+AUTORAG = VENV / "autorag"
+STAMP = VENV / "ready.json"
+
+PEERS = ("pytrec_eval-terrier", "evret", "ranx", "ir-measures")
+
+
+def inside() -> bool:
+    """Whether this process runs in that environment."""
+    return Path(sys.prefix).resolve() == VENV
+
+
+def python() -> Path:
+    return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def prepare() -> Path:
+    """Makes the environment, unless it is there and still fits; returns its interpreter."""
+    wanted = _wanted()
+    if STAMP.exists() and json.loads(STAMP.read_text()) == wanted:
+        return python()
+    print(f"making {VENV} (once; delete it to have the newest peers)", flush=True)
+    venv.create(VENV, clear=True, with_pip=True)
+    if not _pip("install", "--editable", str(PROJECT)):
+        raise SystemExit(f"{PROJECT} could not be installed")
+    if not _pip("install", *PEERS):
+        # One that has no build for this Python should not keep the others away.
+        for peer in PEERS:
+            if not _pip("install", peer):
+                print(f"{peer} could not be installed and is left out", flush=True)
+    _fetch_autorag()
+    STAMP.write_text(json.dumps(wanted))
+    return python()
+
+
+def _wanted() -> dict[str, object]:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {"python": sys.version, "needs": project["dependencies"], "peers": list(PEERS)}
+
+
+def _pip(*options: str) -> bool:
+    command = [str(python()), "-m", "pip", "--quiet", "--disable-pip-version-check", *options]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def _fetch_autorag() -> None:
+    """Unpacks AutoRAG's wheel without its dependencies: its metrics are plain Python, the rest is not needed."""
+    # Its newest release need not know this Python; the few files read here do.
+    if not _pip(
+        "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "-d", str(AUTORAG), "autorag"
+    ):
+        print("autorag could not be downloaded and is left out", flush=True)
+        return
+    for wheel in AUTORAG.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(AUTORAG)
+
+
+def autorag_version() -> str:
+    """The version of the wheel that was unpacked; empty where there is none."""
+    return next((wheel.name.split("-")[1] for wheel in AUTORAG.glob("*.whl")), "")

@@ -1,0 +1,40 @@
+"""`groupgt run`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.experiment.outputs import as_dict, report
+from groupgt.experiment.runner import plan, run_experiment
+from groupgt.render import tables
+
+__all__ = ["command"]
+
+
+@click.command("run")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--check", is_flag=True, help="Check everything that can be checked without retrieving, and print the plan."
+)
+@click.option("--output", type=click.Path(path_type=Path), help="The folder for results, instead of the file's own.")
+@options.format_option
+def command(config: Path, check: bool, output: Path | None, style: str) -> None:
+    """Run the experiment described in CONFIG: retrieve, evaluate, print the table, write the results."""
+    if check:
+        headers, rows = plan(config)
+        if style == "json":
+            click.echo(tables.json_text([dict(zip(headers, row)) for row in rows]))
+        else:
+            click.echo(tables.table(headers, rows, style))
+        return
+    progress = sys.stderr.isatty()
+    outcome = run_experiment(config, output=output, say=(lambda text: click.echo(text, err=True)) if progress else None)
+    if style == "json":
+        click.echo(tables.json_text(as_dict(outcome)))
+    else:
+        click.echo(report(outcome, style))
+    click.echo(f"groupgt: results are in {outcome.folder}", err=True)

@@ -1,0 +1,165 @@
+"""YAML with places: plain values, and for each the line and column where it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from groupgt.errors import ConfigError, Faults
+
+__all__ = ["Document", "read_yaml"]
+
+LARGEST = 1 << 20
+DEEPEST = 40
+
+Path_ = tuple[str | int, ...]
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass
+class Document:
+    """The values of a file, and the mark (line, column) of each by its path of keys; `faults` collects what is wrong."""
+
+    path: Path
+    value: Any = None
+    marks: dict[Path_, tuple[int, int]] = field(default_factory=dict)
+    keys: dict[Path_, tuple[int, int]] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)
+
+    def fault(self, path: Path_, what: str, *, key: bool = False) -> None:
+        """Adds a fault at the value, or the key, of a path; where there is none, at the nearest one above."""
+        at = path
+        marks = {**self.marks, **self.keys} if key else self.marks
+        while at and at not in marks:
+            at = at[:-1]
+        line, column = marks.get(at, (1, 1))
+        dotted = ".".join(str(part) for part in path)
+        self.faults.add(f"{self.path}:{line}:{column}", f"{dotted}: {what}" if dotted else what)
+
+
+def read_yaml(path: Path) -> Document:
+    """Reads one YAML 1.2 core document without aliases and tags; raises `ConfigError` where it is no YAML at all.
+
+    Only `true` and `false` are booleans, `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
+    `${env:X:-default}` are filled in.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(raw) > LARGEST:
+        raise ConfigError(f"{path}: expected at most {LARGEST:,} bytes, found {len(raw):,}")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
+    document = Document(path)
+    try:
+        _refuse_aliases(text, document)
+        document.faults.stop(ConfigError)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
+    if node is None:
+        raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes one to start from")
+    document.value = _build(node, (), document)
+    return document
+
+
+def _refuse_aliases(text: str, document: Document) -> None:
+    """Looks at the events alone, so that nothing has been expanded yet; nesting is limited here too."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        place = f"{document.path}:{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+        if isinstance(event, yaml.AliasEvent):
+            document.faults.add(place, f"aliases (*{event.anchor}) are not read; write the value out")
+        elif getattr(event, "anchor", None):
+            document.faults.add(place, f"anchors (&{event.anchor}) are not read; remove it")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise ConfigError(f"{place}: expected at most {DEEPEST} levels of nesting")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _build(node: yaml.Node, path: Path_, document: Document) -> Any:
+    document.marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, path, document)
+    if isinstance(node, yaml.SequenceNode):
+        if node.tag != "tag:yaml.org,2002:seq":
+            document.fault(path, f"expected plain YAML, found the tag {node.tag}")
+        return [_build(child, (*path, position), document) for position, child in enumerate(node.value)]
+    return _scalar(node, path, document)
+
+
+def _mapping(node: yaml.MappingNode, path: Path_, document: Document) -> dict[str, Any]:
+    if node.tag != "tag:yaml.org,2002:map":
+        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
+    out: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        mark = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+        if not isinstance(key_node, yaml.ScalarNode):
+            document.faults.add(f"{document.path}:{mark[0]}:{mark[1]}", "expected a key, found a list or mapping")
+            continue
+        key = str(key_node.value)
+        inner = (*path, key)
+        if key in out:
+            line, column = document.keys[inner]
+            document.keys[inner] = mark
+            document.fault(inner, f"this key stands twice (first at {line}:{column})", key=True)
+            document.keys[inner] = (line, column)
+            continue
+        document.keys[inner] = mark
+        out[key] = _build(value_node, inner, document)
+    return out
+
+
+def _scalar(node: yaml.Node, path: Path_, document: Document) -> Any:
+    text = str(node.value)
+    plain = node.style is None  # type: ignore[attr-defined]  # scalar nodes have a style
+    standard = ("tag:yaml.org,2002:", ["str", "int", "float", "bool", "null", "timestamp", "merge", "value"])
+    if not (node.tag.startswith(standard[0]) and node.tag.removeprefix(standard[0]) in standard[1]):
+        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
+        return None
+    if not plain:
+        return _filled(text, path, document)
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) < 100 else float(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return _filled(text, path, document)
+
+
+def _filled(text: str, path: Path_, document: Document) -> str:
+    """Text with its environment variables filled in."""
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        found = os.environ.get(name, default)
+        if found is None:
+            document.fault(
+                path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
+            )
+            return ""
+        return found
+
+    return _VARIABLE.sub(value, text)

@@ -1,0 +1,111 @@
+"""BM25, by bm25s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, Faults, listed, near_names
+from groupgt.retrievers.base import Corpus, Ranking
+
+__all__ = ["BM25", "Options"]
+
+VARIANTS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
+# The languages that bm25s has stop words for.
+STOPWORDS = ("none", "english", "german", "dutch", "french", "spanish", "portuguese", "italian", "russian", "swedish",
+             "norwegian", "chinese", "turkish")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `use: bm25`.
+
+    k1 ≥ 0 bounds what repeated words add, b from 0 to 1 says how much length counts; `variant` is the formula;
+    `stemmer` is `none` or a Snowball language such as `english` (needs the extra groupgt[retrieval]); `stopwords` is
+    `none` or a language.
+    """
+
+    k1: float = 1.2
+    b: float = 0.75
+    variant: str = "lucene"
+    stemmer: str = "none"
+    stopwords: str = "none"
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        if not 0 <= self.k1 <= 1000:
+            faults.add("k1", f"expected a number from 0 to 1000, found {self.k1:g}")
+        if not 0 <= self.b <= 1:
+            faults.add("b", f"expected a number from 0 to 1, found {self.b:g}")
+        for name, value, known in (("variant", self.variant, VARIANTS), ("stopwords", self.stopwords, STOPWORDS)):
+            if value not in known:
+                faults.add(name, f"expected {listed(known)}, found {value!r}{near_names(value, known)}")
+        if self.stemmer != "none":
+            if find_spec("Stemmer") is None:
+                faults.add("stemmer", "stemming needs PyStemmer: pip install 'groupgt[retrieval]'")
+            elif self.stemmer not in (languages := _languages()):
+                near = near_names(self.stemmer, languages)
+                faults.add("stemmer", f"expected none, {listed(languages)}, found {self.stemmer!r}{near}")
+        faults.stop(ConfigError)
+
+
+def _languages() -> list[str]:
+    import Stemmer
+
+    return sorted(Stemmer.algorithms())
+
+
+class BM25:
+    """Indexes a corpus; scores come from bm25s, order from here, for its own top-k is not stable across k.
+
+    >>> corpus = Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
+    >>> [name for name, score in BM25(corpus, Options()).retrieve(["fares"], 10)[0]]
+    ['b']
+    """
+
+    def __init__(self, corpus: Corpus, options: Options) -> None:
+        import bm25s
+
+        self.ids = corpus.ids
+        self.options = options
+        self.stem = _stemmer(options.stemmer)
+        self.model: Any = bm25s.BM25(k1=options.k1, b=options.b, method=options.variant)
+        self.model.index(self._words(corpus.texts), show_progress=False)
+
+    def _words(self, texts: Sequence[str]) -> list[list[str]]:
+        import bm25s
+
+        stopwords = None if self.options.stopwords == "none" else self.options.stopwords
+        words: list[list[str]] = bm25s.tokenize(
+            list(texts), stopwords=stopwords, stemmer=self.stem, return_ids=False, show_progress=False
+        )
+        return words
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[Ranking]:
+        """The k best by score, equal scores by position in the corpus; what scores 0 is no result."""
+        return [self._best(words, k) for words in self._words(queries)]
+
+    def _best(self, words: list[str], k: int) -> Ranking:
+        known = [word for word in words if word in self.model.vocab_dict]
+        if not known:
+            return []
+        scores = self.model.get_scores(known)
+        matching = np.flatnonzero(scores > 0)
+        if len(matching) > k:
+            least = np.partition(scores[matching], len(matching) - k)[len(matching) - k]
+            matching = matching[scores[matching] >= least]
+        order = matching[np.argsort(-scores[matching], kind="stable")][:k]
+        return [(self.ids[place], score) for place, score in zip(order.tolist(), scores[order].tolist())]
+
+
+def _stemmer(language: str) -> Callable[[str], str] | None:
+    if language == "none":
+        return None
+    import Stemmer
+
+    stemmer: Callable[[str], str] = Stemmer.Stemmer(language)
+    return stemmer
