@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import time
 from collections.abc import Callable
@@ -198,7 +199,7 @@ def _ranked(experiment: Experiment, found: dict[str, Evaluation]) -> dict[str, E
         evaluation = found[system]
         text = evaluation.text_of(primary)
         mean = evaluation.means[text]
-        return mean != mean, -mean if evaluation.metrics[text].higher_is_better else mean
+        return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
 
     return {system: found[system] for system in sorted(found, key=worse)}
 
@@ -210,9 +211,9 @@ def _digests(experiment: Experiment) -> dict[str, str]:
         for given in (dataset.ground_truth, dataset.corpus):
             if given is not None and experiment.at(given).is_file():
                 paths[given] = experiment.at(given)
-    for dataset, system in experiment.pairs():
+    for name, system in experiment.pairs():
         if RETRIEVERS[experiment.config.systems[system].use].build is None:
-            given = experiment.options[system].at(dataset)
+            given = experiment.options[system].at(name)
             paths[given] = experiment.at(given)
     named = {name if name != str(experiment.path) else experiment.path.name: path for name, path in paths.items()}
     return {name: _sha256(path) for name, path in sorted(named.items())}

@@ -26,7 +26,7 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass
 class Document:
-    """The values of a file, and the mark (line, column) of each by its path of keys; `faults` collects what is wrong."""
+    """The values of a file, and the mark (line, column) of each by its path of keys; `faults` are collected."""
 
     path: Path
     value: Any = None
@@ -83,11 +83,12 @@ def _refuse_aliases(text: str, document: Document) -> None:
     """Looks at the events alone, so that nothing has been expanded yet; nesting is limited here too."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        place = f"{document.path}:{event.start_mark.line + 1}:{event.start_mark.column + 1}"
+        mark, anchor = event.start_mark, getattr(event, "anchor", None)
+        place = f"{document.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(document.path)
         if isinstance(event, yaml.AliasEvent):
-            document.faults.add(place, f"aliases (*{event.anchor}) are not read; write the value out")
-        elif getattr(event, "anchor", None):
-            document.faults.add(place, f"anchors (&{event.anchor}) are not read; remove it")
+            document.faults.add(place, f"aliases (*{anchor}) are not read; write the value out")
+        elif anchor:
+            document.faults.add(place, f"anchors (&{anchor}) are not read; remove it")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:

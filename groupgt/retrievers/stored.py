@@ -9,7 +9,7 @@ __all__ = ["Options"]
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `use: results`: a path, in which `{dataset}` stands for the name of the dataset, and its format."""
+    """The options of `use: results`: a path, in which `{dataset}` stands for the dataset's name, and its format."""
 
     path: str
     format: str | None = None
