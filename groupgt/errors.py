@@ -6,7 +6,7 @@
     ├── ConfigError      an experiment file or an option is at fault
     └── RetrieverError   a retriever failed or returned what is not a ranking
 
-An error carries its faults one by one; its text shows the first ten of them and how many more there are.
+An error carries its faults one by one; its text shows the first of them and how many more there are.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ __all__ = [
 ]
 
 SHOWN = 10
+KEPT = 100
 
 
 class GroupgtWarning(UserWarning):
@@ -36,13 +37,15 @@ class GroupgtWarning(UserWarning):
 class GroupgtError(Exception):
     """The root of the tree; `faults` holds the texts shown, `total` how many there are."""
 
+    shown = SHOWN
+
     def __init__(self, *faults: str, total: int | None = None) -> None:
         self.faults = faults
         self.total = len(faults) if total is None else total
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        lines = list(self.faults[:SHOWN])
+        lines = list(self.faults[: self.shown])
         if self.total > len(lines):
             lines.append(f"… and {self.total - len(lines):,} more like these")
         return "\n".join(lines)
@@ -57,7 +60,9 @@ class MetricError(GroupgtError):
 
 
 class ConfigError(GroupgtError):
-    """An experiment file or an option is at fault."""
+    """An experiment file or an option is at fault; all faults are shown, for they are few and one's own."""
+
+    shown = KEPT
 
 
 class RetrieverError(GroupgtError):
@@ -78,9 +83,9 @@ class Faults:
         self.total = 0
 
     def add(self, where: str, what: str) -> None:
-        """Adds one fault; only the first ten texts are kept."""
+        """Adds one fault; the texts of the first hundred are kept."""
         self.total += 1
-        if len(self.texts) < SHOWN:
+        if len(self.texts) < KEPT:
             self.texts.append(f"{where}: {what}" if where else what)
 
     def __bool__(self) -> bool:

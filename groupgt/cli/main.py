@@ -65,7 +65,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         cli.main(arguments, standalone_mode=False)
     except GroupgtError as error:
-        click.echo(f"groupgt: {error}", err=True)
+        several = f"{error.total:,} faults\n" if error.total > 1 else ""
+        click.echo(f"groupgt: {several}{error}", err=True)
         sys.exit(2)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)

@@ -8,7 +8,6 @@ taken on trust.
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,16 +115,18 @@ class _Plan:
         """The labeller's table as columns."""
         import polars as pl
 
-        tables = self.labeller.match(self.truth)
-        sizes = np.fromiter(map(len, tables), np.int64, len(tables))
-        return pl.DataFrame(
+        matches = self.labeller.match(self.truth)
+        sizes = np.diff(np.array(matches.bounds, dtype=np.int64))
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        frame = pl.DataFrame(
             {
-                "qid": pl.Series(self.truth.qids, dtype=pl.String).gather(np.repeat(np.arange(len(tables)), sizes)),
-                "doc": pl.Series(list(chain.from_iterable(tables)), dtype=pl.String),
-                "query": np.repeat(np.arange(len(tables)), sizes),
-                "document": np.fromiter(chain.from_iterable(map(dict.values, tables)), np.int64),  # type: ignore[arg-type]  # tables are dicts here
+                "qid": pl.Series(self.truth.qids, dtype=pl.String).gather(query),
+                "doc": pl.Series(matches.keys, dtype=pl.String),
+                "query": query,
+                "document": matches.documents,
             }
         )
+        return frame.filter(matches.documents == np.arange(len(matches.keys)))
 
     def positions(self, qids: pl.Series) -> tuple[Ints, Ints, int]:
         """Which queries of the ground truth these are, where they stand among these, and how many others there are."""

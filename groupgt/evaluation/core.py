@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.engines import memory
-from groupgt.engines.base import Labelled
+from groupgt.engines.base import Labelled, no_garbage_collection
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.nearby import warn_of_near_ids
 from groupgt.evaluation.result import Evaluation
@@ -55,10 +55,11 @@ def evaluate(
     rules = Policy.of(policy)
     asked = parse_metrics([metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, k)
     _check_policy(rules, asked)
-    grouped = as_ground_truth(truth, rules, truth_format)
-    slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
-    system = as_run(run, grouped, run_format, name)
-    labelled = label_run(grouped, system, rules, labeller)
+    with no_garbage_collection():
+        grouped = as_ground_truth(truth, rules, truth_format)
+        slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
+        system = as_run(run, grouped, run_format, name)
+        labelled = label_run(grouped, system, rules, labeller)
     _check_population(grouped, labelled, rules)
     if labelled.no_match:
         warn_of_near_ids(grouped, system)

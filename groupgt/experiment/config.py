@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
@@ -131,18 +132,39 @@ class Experiment:
 def load(path: Path) -> Experiment:
     """Reads and checks an experiment file; raises `ConfigError` with every fault, each with line and column."""
     document = read_yaml(path)
-    config: Config | None = None
-    try:
-        config = Config.model_validate(document.value)
-    except ValidationError as error:
-        for fault in error.errors():
-            _explain(fault, document)
+    config = _validated(document)
     if config is None:
         document.faults.fail(ConfigError)
     checks = _Checks(document, config, path)
     checks.walk()
     document.faults.stop(ConfigError)
     return Experiment(path, config, checks.options, checks.metrics, checks.policy)
+
+
+def _validated(document: Document) -> Config | None:
+    """The configuration; what is at fault in it is explained, and left out so that the rest can be checked as well."""
+    value = copy.deepcopy(document.value)
+    for _ in range(2):
+        try:
+            return Config.model_validate(value)
+        except ValidationError as error:
+            if document.value != value:
+                return None
+            for fault in error.errors():
+                _explain(fault, document)
+            for fault in sorted(error.errors(), key=lambda each: str(each["loc"]), reverse=True):
+                _leave_out(value, fault["loc"])
+    return None
+
+
+def _leave_out(value: Any, path: Path_) -> None:
+    for part in path[:-1]:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    if isinstance(value, dict) or (isinstance(value, list) and isinstance(path[-1], int) and path[-1] < len(value)):
+        value.pop(path[-1], None) if isinstance(value, dict) else value.pop(int(path[-1]))
 
 
 def _explain(fault: Any, document: Document) -> None:

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 
-__all__ = ["Labeller"]
+__all__ = ["Labeller", "Matches"]
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """What result keys hit, as one table sorted by query: `keys[i]` hits document number `documents[i]`.
+
+    `sets` holds each query's keys, and query q has the rows from `bounds[q]` to `bounds[q + 1]`. A key that stands twice
+    in a query counts where it stands first.
+    """
+
+    keys: list[str]
+    documents: Ints
+    bounds: list[int]
+    sets: Sequence[frozenset[str]]
 
 
 class Labeller(Protocol):
@@ -20,8 +35,8 @@ class Labeller(Protocol):
     name: str
     needs: tuple[str, ...]
 
-    def match(self, truth: GroundTruth) -> Sequence[Mapping[str, int]]:
-        """For each query, what a result's key may be and the document number it then hits."""
+    def match(self, truth: GroundTruth) -> Matches:
+        """The table of result keys and the documents they hit."""
         ...
 
     def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
+from groupgt.labellers.base import Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 
@@ -17,7 +16,7 @@ class Ids:
 
     >>> truth = GroundTruth.of({"q": [["a", "b"], ["b"]]})
     >>> zero = np.zeros(1, dtype=np.int64)
-    >>> document = np.array([Ids().match(truth)[0]["b"]])
+    >>> document = Ids().match(truth).documents[[1]]
     >>> Ids().settle(truth, zero, zero + 1, document)[2].tolist()  # b is the second and the third alternative
     [1, 2]
     """
@@ -25,9 +24,10 @@ class Ids:
     name = "id"
     needs: tuple[str, ...] = ()
 
-    def match(self, truth: GroundTruth) -> Sequence[Mapping[str, int]]:
+    def match(self, truth: GroundTruth) -> Matches:
         """The ids of each query."""
-        return truth.tables
+        bounds = np.concatenate(([0], np.cumsum(truth.per_query)))
+        return Matches(truth.ids, truth.document_of, bounds.tolist(), truth.id_sets)
 
     def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:
         """A document in several groups hits one alternative in each; its second result is a repeat."""

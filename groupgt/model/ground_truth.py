@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ class GroundTruth:
     @cached_property
     def index(self) -> dict[str, int]:
         """The position of each query."""
-        return dict(zip(self.qids, count()))
+        return dict(zip(self.qids, range(len(self.qids))))
 
     @cached_property
     def query_of(self) -> Ints:
@@ -133,21 +133,23 @@ class GroundTruth:
         return np.bincount(self.query_of, minlength=len(self.qids))
 
     @cached_property
-    def tables(self) -> list[dict[str, int]]:
-        """For each query, each of its ids and the document's number: what a result list is probed with."""
-        ids, number = iter(self.ids), count()
-        return [dict(zip(islice(ids, size), number)) for size in self.per_query.tolist()]
+    def id_sets(self) -> list[frozenset[str]]:
+        """The ids of each query: what a result list is probed with."""
+        ids = iter(self.ids)
+        return [frozenset(islice(ids, size)) for size in self.per_query.tolist()]
 
     @cached_property
     def document_of(self) -> Ints:
-        """The document number of each alternative: its own position, or that of the last one with the same id."""
+        """The document number of each alternative: its own position, or that of the first one with the same id."""
         documents = np.arange(len(self.ids), dtype=np.int64)
-        sizes = self.per_query.tolist()
-        start = 0
-        for table, size in zip(self.tables, sizes):
-            if len(table) < size:
-                documents[start : start + size] = [table[name] for name in self.ids[start : start + size]]
-            start += size
+        sizes = self.per_query
+        distinct = np.fromiter(map(len, self.id_sets), np.int64, len(self.id_sets))
+        ends = np.cumsum(sizes)
+        for query in np.flatnonzero(distinct < sizes).tolist():
+            end = int(ends[query])
+            start = end - int(sizes[query])
+            own = self.ids[start:end]
+            documents[start:end] = [start + own.index(name) for name in own]
         return documents
 
     @cached_property
@@ -217,17 +219,11 @@ def _read_plain(qids: Sequence[Any], rows: Sequence[Any], rest: dict[str, Any]) 
         **rest,
     )
     documents = truth.document_of
-    shared = np.flatnonzero(documents != np.arange(len(documents)))
-    if len(shared) and np.any(np.diff(np.sort(truth.group_of[_same_document(documents, shared)])) == 0):
+    if np.any(documents != np.arange(len(documents))):
         pairs = truth.group_of * len(ids) + documents
         if len(np.unique(pairs)) < len(pairs):
             return None
     return truth
-
-
-def _same_document(documents: Ints, shared: Ints) -> Ints:
-    """The alternatives whose document stands in more than one of them."""
-    return np.flatnonzero(np.isin(documents, documents[shared]))
 
 
 def _read_carefully(
