@@ -83,9 +83,11 @@ class Metric:
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """One value per query, shape (Q,): what a query without groups gets here is masked by who asks."""
-        if cut is None:
-            cut = Cut.at(hits.length, self.k)
-        return self.formula.function(hits, cut, **dict(self.parameters))
+        return self.formula.function(hits, cut or self.cut(hits), **dict(self.parameters))
+
+    def cut(self, hits: Hits) -> Cut:
+        """How deep this metric looks into each query."""
+        return Cut.at(hits.length, self.k)
 
     def worked(self, hits: Hits, query: int) -> str:
         """The formula with the figures of one query filled in, as an expression."""

@@ -168,7 +168,7 @@ def _w_recall_coverage(sheet: Sheet) -> str:
 
 
 def _w_harmonic(precision: str, recall: str) -> str:
-    if precision.startswith("0") or recall.startswith("0"):
+    if "0" in (precision, recall):
         return "0"
     return f"2 * ({precision}) * ({recall}) / ({precision} + {recall})"
 

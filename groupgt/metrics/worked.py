@@ -129,9 +129,9 @@ def times(*factors: str) -> str:
 
 
 def over(numerator: str, denominator: str | float) -> str:
-    """`(numerator) / (denominator)`; 0 ÷ 0 is written 0."""
+    """`(numerator) / (denominator)`; 0 over anything is written 0."""
     bottom = denominator if isinstance(denominator, str) else number(denominator)
-    if bottom == "0":
+    if "0" in (numerator, bottom):
         return "0"
     return f"{_bracketed(numerator)} / {_bracketed(bottom)}"
 

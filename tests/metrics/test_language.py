@@ -1,0 +1,130 @@
+"""The metric language: what is read, how it prints, what is refused and with which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupgt import MetricError, parse_metric
+from groupgt.metrics.language import Budget, parse_metrics, split_names
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("recall@5", "recall.autorag@5"),
+        ("ndcg.coverage@10", "ndcg.coverage@10"),
+        ("rbp(p=0.95)@20", "rbp(p=0.95)@20"),
+        ("rbp(p=0.8)", "rbp"),
+        ("map", "map.autorag"),
+        ("map@all", "map.autorag"),
+        ("ndcg.trec( gain = exp )@3", "ndcg.trec(gain=exp)@3"),
+        ("ndcg.trec(gain=linear)", "ndcg.trec"),
+        ("nrbp(beta=.9,alpha=1e-1)", "nrbp(alpha=0.1, beta=0.9)"),
+        ("alpha_ndcg(alpha=1)", "alpha_ndcg(alpha=1)"),
+        ("recall@1000000000000", "recall.autorag@1000000000000"),
+        ("recall@2000tokens", "recall.autorag@2000tokens"),
+        ("complete@8000chars", "complete.autorag@8000chars"),
+        ("p@5", "precision.autorag@5"),
+        ("r", "recall.autorag"),
+        ("rr", "mrr.autorag"),
+        ("ap", "map.autorag"),
+        ("success", "hit_rate.autorag"),
+        ("full_recall", "complete.autorag"),
+        ("strec@5", "recall.coverage@5"),
+        ("s_recall", "recall.coverage"),
+        ("ndcg_burges@5", "ndcg.trec(gain=exp)@5"),
+        ("r-precision", "r_precision"),
+        ("retrieval_ndcg@3", "ndcg.autorag@3"),
+        ("retrieval_full_recall", "complete.autorag"),
+        ("P_5", "precision.trec@5"),
+        ("recall_5", "recall.trec@5"),
+        ("ndcg_cut_10", "ndcg.trec@10"),
+        ("map_cut_10", "map.trec@10"),
+        ("success_5", "hit_rate.trec@5"),
+        ("recip_rank", "mrr.trec"),
+        ("Rprec", "r_precision"),
+        (" recall@5 ", "recall.autorag@5"),
+    ],
+)
+def test_reads(text: str, canonical: str) -> None:
+    metric = parse_metric(text)
+    assert str(metric) == canonical
+    assert parse_metric(str(metric), "trec") == metric
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ndgc@5", "did you mean 'ndcg'"),
+        ("NDCG@10", "did you mean 'ndcg'"),
+        ("recall@0", "at least 1"),
+        ("recall@-1", "cutoff"),
+        ("recall@5@10", "found @5@10"),
+        ("recall@", "cutoff"),
+        ("recall@1.5", "cutoff"),
+        ("recall@٣", "cutoff"),
+        ("recall@9999999999999999999", "cutoff"),
+        ("bpref@5", "takes no cutoff"),
+        ("err.trec", "takes no convention"),
+        ("ndcg.trek", "did you mean 'trec'"),
+        ("rbp(p=1)", "above 0 and below 1"),
+        ("rbp(p=0)", "above 0 and below 1"),
+        ("rbp(p=nan)", "above 0 and below 1"),
+        ("rbp(p=1_0)", "above 0 and below 1"),
+        ("rbp(q=0.5)", "no parameter 'q'"),
+        ("rbp(p=0.5, p=0.6)", "stands twice"),
+        ("rbp(p)", "parameter=value"),
+        ("rbp()", "no brackets"),
+        ("alpha_ndcg(alpha=1.01)", "from 0 to 1"),
+        ("nrbp(beta=0)", "above 0 and below 1"),
+        ("err(max_grade=0)", "above 0"),
+        ("ndcg(gain=exp)", "it has no parameters"),
+        ("ndcg.trec(gain=cubic)", "linear"),
+        ("strec.trec", "leaves only a cutoff"),
+        ("retrieval_map.trec", "has that convention already"),
+        ("", "expected name"),
+        ("recall@5 ndcg", "cutoff"),
+        ("recall)(", "expected name"),
+    ],
+)
+def test_refuses(text: str, words: str) -> None:
+    with pytest.raises(MetricError, match=None) as caught:
+        parse_metric(text)
+    assert words in str(caught.value)
+    assert repr(text) in str(caught.value)
+
+
+def test_a_bare_name_takes_the_convention_in_force() -> None:
+    assert str(parse_metric("ndcg", "coverage")) == "ndcg.coverage"
+    assert str(parse_metric("ndcg.trec", "coverage")) == "ndcg.trec"
+    with pytest.raises(MetricError, match="did you mean 'coverage'"):
+        parse_metric("ndcg", "coverge")
+
+
+def test_ks_are_for_metrics_without_a_cutoff_of_their_own() -> None:
+    found = parse_metrics(["recall", "ndcg@3", "map@all", "bpref", "P_5"], "autorag", [1, 10])
+    assert list(found) == ["recall@1", "recall@10", "ndcg@3", "map@all", "bpref", "P_5"]
+    assert [str(metric) for metric in found.values()][2:] == ["ndcg.autorag@3", "map.autorag", "bpref", "precision.trec@5"]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(MetricError) as caught:
+        parse_metrics(["ndgc", "recall", "recal"], "autorag")
+    assert caught.value.total == 2
+
+
+def test_short_text_leaves_out_the_convention_in_force() -> None:
+    metric = parse_metric("ndcg.trec(gain=exp)@5")
+    assert metric.short("trec") == "ndcg(gain=exp)@5"
+    assert metric.short("autorag") == "ndcg.trec(gain=exp)@5"
+
+
+def test_names_are_split_outside_brackets() -> None:
+    assert split_names("a@1, nrbp(alpha=0.1, beta=0.2) ,b,") == ["a@1", "nrbp(alpha=0.1, beta=0.2)", "b"]
+
+
+def test_budgets_are_cutoffs_of_their_own_kind() -> None:
+    metric = parse_metric("recall@2000tokens")
+    assert metric.cutoff == Budget(2000, "tokens")
+    with pytest.raises(MetricError, match="needs the length of every result"):
+        _ = metric.k
