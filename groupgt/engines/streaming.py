@@ -190,7 +190,8 @@ class _Plan:
         """Keeps the best row of each (query, document); or says that there are several."""
         import polars as pl
 
-        first = self.rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), pl.col("row").min())
+        best = pl.col("score") == pl.col("score").max()
+        first = self.rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), pl.col("row").filter(best).min())
         repeated = first.filter(pl.col("len") > 1).select("qid", "doc").sort("qid", "doc")
         (found,) = self.collect(repeated)
         self.duplicated = found["qid"].n_unique()

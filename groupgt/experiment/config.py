@@ -325,19 +325,19 @@ class _Checks:
         except GroupgtError as error:
             for text in error.faults:
                 self.document.fault(("evaluate", "policy"), text)
-        if self.config.convention not in CONVENTIONS:
-            return
+        # A convention that is not known was said above; names and cutoffs can be looked at all the same.
+        convention = self.config.convention if self.config.convention in CONVENTIONS else CONVENTIONS[0]
         for position, text in enumerate(section.metrics):
             try:
-                self.metrics |= parse_metrics([text], self.config.convention, section.k)
+                self.metrics |= parse_metrics([text], convention, section.k)
             except GroupgtError as error:
                 self.document.fault(("evaluate", "metrics", position), str(error))
         if section.primary is not None:
-            self.primary(section.primary)
+            self.primary(section.primary, convention)
 
-    def primary(self, text: str) -> None:
+    def primary(self, text: str, convention: str) -> None:
         try:
-            metric = parse_metric(text, self.config.convention)
+            metric = parse_metric(text, convention)
         except GroupgtError as error:
             self.document.fault(("evaluate", "primary"), str(error))
             return

@@ -153,7 +153,7 @@ def slug(name: str) -> str:
     """A name for files: itself where it is harmless, else its letters and digits and a short hash.
 
     >>> slug("bm25"), slug("bm25[k1=0.9]")
-    ('bm25', 'bm25-k1-0-9-8c4ec5')
+    ('bm25', 'bm25-k1-0-9-a3d217')
     """
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
         return name

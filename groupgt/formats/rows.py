@@ -81,6 +81,7 @@ def ordered_run(source: Source, nested: dict[str, list[str]], long: dict[str, tu
 def run_name(source: Source) -> str:
     """The file's stem: what stands before the first ending.
 
+    >>> from pathlib import Path
     >>> run_name(Source(Path("runs/bm25.trec.gz")))
     'bm25'
     """

@@ -1,0 +1,211 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from groupgt.cli.main import COMMANDS, main
+
+TRUTH = '{"qid": "q1", "query": "one?", "retrieval_gt": [["a", "b"], ["c"]], "type": "x"}\n{"qid": "q2", "query": "two?", "retrieval_gt": [["d"]], "type": "y"}\n'
+RUN = "q1 Q0 a 1 4 t\nq1 Q0 x 2 3 t\nq1 Q0 c 3 2 t\nq2 Q0 e 1 2 t\nq2 Q0 d 2 1 t\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "qa.jsonl").write_text(TRUTH)
+    (tmp_path / "bm25.trec").write_text(RUN)
+    (tmp_path / "other.trec").write_text(RUN.replace("q1 Q0 a", "q1 Q0 y"))
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "text of a"}\n{"doc_id": "d", "contents": "text of d"}\n')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> tuple[str, str]:
+    """What a call prints to stdout and stderr."""
+    found = 0
+    try:
+        main(list(arguments))
+    except SystemExit as end:
+        found = int(end.code or 0)
+    out, err = capsys.readouterr()
+    assert found == status, err
+    assert "Traceback" not in err
+    return out, err
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_of_every_command(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    out, err = call(capsys, *([command] if command else []), "--help")
+    assert out.startswith("Usage:")
+    assert err == ""
+    if not command:
+        assert all(name in out for name in COMMANDS)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    import groupgt
+
+    assert call(capsys, "--version")[0] == f"groupgt {groupgt.__version__}\n"
+
+
+def test_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "groupgt", "metrics", "mrr"], capture_output=True, text=True, check=True, encoding="utf-8")
+    assert "mrr.coverage" in done.stdout
+    assert done.stderr == ""
+
+
+def test_evaluate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "-m", "recall,mrr", "-k", "1,3", "-m", "ndcg.coverage@5")
+    assert err == ""
+    assert "recall" in out
+    # q1 meets one of two groups in the first result, q2 none: (1/2 + 0)/2
+    assert "0.2500" in out
+    assert "2 queries: evaluated 2" in out
+
+
+def test_evaluate_without_metrics_gives_autorags_six(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = json.loads(call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "--format", "json")[0])
+    assert list(out["runs"][0]["metrics"]) == ["precision", "recall", "f1", "mrr", "map", "ndcg"]
+
+
+def test_several_runs_in_one_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@1", "--format", "csv")[0]
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows == [["run", "recall@1"], ["bm25", "0.25"], ["other", "0.0"]]
+    assert call(capsys, "evaluate", "qa.jsonl", "*.trec", "-m", "recall@1", "--format", "csv")[0] == out
+
+
+def test_several_conventions_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["evaluate", "qa.jsonl", "bm25.trec", "-m", "mrr,rbp@3", "--convention", "autorag,trec,coverage", "--format", "csv"]
+    rows = list(csv.reader(io.StringIO(call(capsys, *arguments)[0])))
+    assert rows[0] == ["metric", "autorag", "trec", "coverage"]
+    # q1: (1 + 1/3)/2, 1, (1 + 1/3)/(1 + 1/2); q2: 1/2 in all three
+    assert [float(cell) for cell in rows[1][1:]] == pytest.approx([(2 / 3 + 0.5) / 2, 0.75, (8 / 9 + 0.5) / 2])
+    assert rows[2][0] == "rbp@3"
+    assert rows[2][1] == rows[2][2] == rows[2][3]
+
+
+def test_slices(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = json.loads(call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "-m", "recall@1", "--by", "type,n_groups", "--format", "json")[0])
+    assert [(each["by"], each["value"], each["means"]["recall@1"]) for each in out["runs"][0]["slices"]] == [
+        ("type", "x", 0.5), ("type", "y", 0.0), ("n_groups", "1", 0.0), ("n_groups", "2", 0.5),
+    ]  # fmt: skip
+    assert "did you mean 'type'" in call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "--by", "typ", status=2)[1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_per_query_files_hold_full_doubles(folder: Path, capsys: pytest.CaptureFixture[str], ending: str) -> None:
+    call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "other.trec", "-m", "mrr", "--per-query", f"out.{ending}")
+    read = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "parquet": pl.read_parquet}[ending]
+    frame = read(folder / f"out.{ending}")
+    assert frame.columns == ["run", "qid", "mrr"]
+    assert frame["mrr"].to_list() == [(1 + 1 / 3) / 2, 0.5, (1 / 3) / 2, 0.5]
+    assert "ends in" in call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "--per-query", "out.xls", status=2)[1]
+
+
+def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["explain", "qa.jsonl", "bm25.trec", "--query", "q1", "-m", "mrr", "--convention", "autorag,coverage"]
+    out = call(capsys, *arguments, "--corpus", "corpus.jsonl")[0]
+    assert "a: text of a" in out
+    assert "= (1/1 + 1/3) / 2" in out
+    assert "= (1/1 + 1/3) / (1/1 + 1/2)" in out
+    found = json.loads(call(capsys, *arguments, "--format", "json")[0])
+    assert found["results"][2] == {"rank": 3, "id": "c", "hits": [2]}
+    assert found["metrics"][0]["value"] == pytest.approx(2 / 3)
+    assert "did you mean 'q1'" in call(capsys, "explain", "qa.jsonl", "bm25.trec", "--query", "q11", status=2)[1]
+
+
+def test_misses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--corpus", "corpus.jsonl")[0]
+    assert "2 of 2 queries miss a group in the first 1" in out
+    assert "rank 3 (beyond 1)" in out
+    assert "d: text of d" in out
+    found = json.loads(call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--worst", "1", "--format", "json")[0])
+    assert [query["qid"] for query in found["queries"]] == ["q2"]
+
+
+def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = call(capsys, "check", "qa.jsonl", "bm25.trec")[0]
+    assert "alternatives" in out
+    assert "judged queries without results (missing)" in out
+    found = json.loads(call(capsys, "check", "qa.jsonl", "bm25.trec", "--format", "json")[0])
+    assert {"what": "queries", "count": 2, "example": ""} in found["qa.jsonl"]
+    assert call(capsys, "check", "qa.jsonl", "--format", "csv")[0].startswith("file,finding,count,example")
+
+
+def test_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    out = call(capsys, "metrics")[0]
+    assert "alpha_ndcg" in out
+    assert "beware" in call(capsys, "metrics", "map")[0]
+    assert json.loads(call(capsys, "metrics", "Rprec", "--format", "json")[0])["name"] == "r_precision"
+    assert len(json.loads(call(capsys, "metrics", "--format", "json")[0])) > 20
+    assert "did you mean 'ndcg'" in call(capsys, "metrics", "ndgc", status=2)[1]
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet", "trec-subtopics"])
+def test_convert_ground_truth(folder: Path, capsys: pytest.CaptureFixture[str], to: str) -> None:
+    call(capsys, "convert", "qa.jsonl", "out", "--to", to)
+    given = ["--truth-format", to] if to == "trec-subtopics" else []
+    out = call(capsys, "evaluate", "out", "bm25.trec", "-m", "mrr", "--format", "json", *given)[0]
+    assert json.loads(out)["runs"][0]["metrics"]["mrr"]["mean"] == ((1 + 1 / 3) / 2 + 0.5) / 2
+
+
+@pytest.mark.parametrize("to", ["trec", "jsonl", "csv", "parquet"])
+def test_convert_results(folder: Path, capsys: pytest.CaptureFixture[str], to: str) -> None:
+    call(capsys, "convert", "bm25.trec", f"again.{to}", "--to", to)
+    first = json.loads(call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "--format", "json")[0])["runs"][0]
+    second = json.loads(call(capsys, "evaluate", "qa.jsonl", f"again.{to}", "--format", "json")[0])["runs"][0]
+    assert first["metrics"] == second["metrics"]
+
+
+def test_convert_refuses_what_would_be_lost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "trec-subtopics" in call(capsys, "convert", "qa.jsonl", "out", "--to", "trec", status=2)[1]
+    assert not (folder / "out").exists()
+    assert "expected trec" in call(capsys, "convert", "bm25.trec", "out", "--to", "beir", status=2)[1]
+
+
+def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = call(capsys, "init", "new")[0]
+    assert "groupgt run" in out
+    assert "expected" not in call(capsys, "run", "new/experiment.yaml", "--check")[1]
+    out, err = call(capsys, "run", "new/experiment.yaml", "--output", "there")
+    assert "ndcg" in out
+    assert "results are in" in err
+    assert (folder / "there" / "starter" / "latest").exists()
+    found = json.loads(call(capsys, "run", "new/experiment.yaml", "--format", "json")[0])
+    assert found["datasets"]["mine"]["best"] == "bm25"
+    assert "there already" in call(capsys, "init", "new", status=2)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["evaluate", "nope.jsonl", "bm25.trec"], "there is no such file"),
+        (["evaluate", "qa.json", "bm25.trec"], "did you mean 'qa.jsonl'"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "-m", "ndgc,recal"], "2 faults"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "-k", "0"], "whole numbers above 0"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "--format", "gitub"], "did you mean 'github'"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "--policy", "missing=skp"], "did you mean 'skip'"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "--convention", "trek"], "did you mean 'trec'"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "--run-format", "tsv"], "expected trec"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "--labeller", "ids"], "did you mean 'id'"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "./bm25.trec"], "stands twice"),
+        (["evaluate", "bm25.trec", "qa.jsonl"], "expected ground truth"),
+        (["evaluate", "qa.jsonl"], "Missing argument"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "-m", "recall@2000tokens"], "needs the length of every result"),
+        (["evalute"], "No such command"),
+        (["run", "nope.yaml"], "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_printed(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    out, err = call(capsys, *arguments, status=2)
+    assert out == ""
+    assert words in err

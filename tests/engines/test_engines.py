@@ -1,0 +1,215 @@
+"""The same bits from lists, files, frames and streams, with ties, repeats and shuffled lines in them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import groupgt
+from groupgt.engines import streaming
+from groupgt.formats import source
+from tests import laws
+
+METRICS = [laws.cut(metric, k) for metric in laws.registered() for k in (None, 1, 3, 5)]
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file counts as large: polars reads it."""
+    monkeypatch.setattr(source, "SMALL", 0)
+
+
+def make(seed: int, *, ties: bool = False, repeats: bool = False) -> tuple[dict[str, Any], list[tuple[str, str, float]]]:
+    """A ground truth, and rows (qid, doc, score) in order."""
+    rng = random.Random(seed)
+    truth, rows = {}, []
+    for number in range(40):
+        qid = f"q{number}"
+        pool = [f"d{each}" for each in rng.sample(range(60), 25)]
+        truth[qid] = [rng.sample(pool, rng.randint(1, 3)) for _ in range(rng.randint(1, 4))]
+        if number % 9 == 0:
+            continue  # missing from the run
+        ranking = rng.sample(pool, rng.randint(1, 20))
+        if repeats:
+            ranking += rng.choices(ranking, k=3)
+        scores = sorted((rng.choice((1.0, 2.0, 3.0)) if ties else rng.random() for _ in ranking), reverse=True)
+        rows += zip([qid] * len(ranking), ranking, scores)
+    rows += [("unjudged", "d1", 1.0), ("unjudged", "d2", 0.5)]
+    truth["undefined"] = []
+    return truth, rows
+
+
+def as_trec(rows: list[tuple[str, str, float]]) -> str:
+    return "".join(f"{qid} Q0 {doc} 0 {score!r} t\n" for qid, doc, score in rows)
+
+
+def same(first: groupgt.Evaluation, second: groupgt.Evaluation) -> None:
+    assert first.counts == second.counts
+    for text in first.values:
+        assert np.array_equal(first.values[text], second.values[text], equal_nan=True), text
+
+
+CASES = [
+    pytest.param(False, False, False, id="sorted"),
+    pytest.param(True, False, False, id="ties"),
+    pytest.param(False, True, False, id="repeats"),
+    pytest.param(True, True, False, id="ties and repeats"),
+    pytest.param(False, False, True, id="shuffled"),
+    pytest.param(True, True, True, id="shuffled with ties and repeats"),
+]
+
+
+@pytest.mark.parametrize(("ties", "repeats", "shuffled"), CASES)
+@pytest.mark.parametrize("duplicates", ["penalize", "drop"])
+@pytest.mark.parametrize("tie_rule", ["id", "input"])
+def test_lists_and_columns_agree(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ties: bool,
+    repeats: bool,
+    shuffled: bool,
+    duplicates: str,
+    tie_rule: str,
+) -> None:
+    truth, rows = make(3, ties=ties, repeats=repeats)
+    if shuffled:
+        random.Random(5).shuffle(rows)
+    file = tmp_path / "run.trec"
+    file.write_text(as_trec(rows))
+    policy = {"duplicates": duplicates, "ties": tie_rule}
+    in_memory = groupgt.evaluate(truth, file, METRICS, policy=policy)
+    monkeypatch.setattr(source, "SMALL", 0)
+    run = groupgt.read_run(file)
+    assert run.columns is not None
+    same(in_memory, groupgt.evaluate(truth, run, METRICS, policy=policy))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shuffling_changes_no_bit(tmp_path: Path, large: None, seed: int) -> None:
+    truth, rows = make(seed)
+    file, other = tmp_path / "a.trec", tmp_path / "b.trec"
+    file.write_text(as_trec(rows))
+    random.Random(seed).shuffle(rows)
+    other.write_text(as_trec(rows))
+    same(groupgt.evaluate(truth, file, METRICS), groupgt.evaluate(truth, other, METRICS))
+
+
+def test_which_plan_runs(tmp_path: Path, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second plan runs exactly where rows are not in order; a scattered query is not taken for two."""
+    truth, rows = make(1)
+    counted = []
+    original = streaming._Plan.count
+    monkeypatch.setattr(streaming._Plan, "count", lambda self, hits: counted.append(1) or original(self, hits))
+    file = tmp_path / "a.trec"
+    file.write_text(as_trec(rows))
+    first = groupgt.evaluate(truth, file, METRICS)
+    assert counted == []
+    half = len(rows) // 2
+    file.write_text(as_trec(rows[half:] + rows[:half]))
+    same(first, groupgt.evaluate(truth, file, METRICS))
+    assert counted == [1]
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "parquet", "csv", "csv lazy", "jsonl", "rank"])
+def test_every_carrier_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    truth, rows = make(2)
+    file = tmp_path / "run.trec"
+    file.write_text(as_trec(rows))
+    expected = groupgt.evaluate(truth, file, METRICS)
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    given: Any = frame
+    if kind == "lazy":
+        given = frame.lazy()
+    elif kind == "pandas":
+        given = pd.DataFrame(frame.to_dict(as_series=False))
+    elif kind == "arrow":
+        given = pa.table(frame.to_dict(as_series=False))
+    elif kind == "parquet":
+        given = tmp_path / "run.parquet"
+        frame.write_parquet(given)
+    elif kind.startswith("csv"):
+        given = tmp_path / "run.csv"
+        frame.write_csv(given)
+        if kind == "csv lazy":
+            monkeypatch.setattr(source, "SMALL", 0)
+    elif kind == "jsonl":
+        given = tmp_path / "run.jsonl"
+        frame.write_ndjson(given)
+    elif kind == "rank":
+        given = frame.with_columns(rank=pl.int_range(pl.len()).over("qid") + 1).drop("score")
+    same(expected, groupgt.evaluate(truth, given, METRICS))
+
+
+def test_nested_frames_keep_their_order() -> None:
+    frame = pl.DataFrame({"qid": ["q"], "retrieved_ids": [["x", "a"]], "retrieve_scores": [[0.1, 0.9]]})
+    assert groupgt.evaluate({"q": [["a"]]}, frame, ["mrr"])["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame, pa.table])
+def test_ground_truth_of_a_frame(frame: Any) -> None:
+    given = frame({"qid": ["1", "2"], "retrieval_gt": [[["a", "b"], ["c"]], [["d"]]], "type": ["x", "y"]})
+    result = groupgt.evaluate(given, {"1": ["a"], "2": ["d"]}, ["recall"], by="type")
+    assert result.means == {"recall": 0.75}
+    assert [each["means"]["recall"] for each in result.slices] == [0.5, 1.0]
+
+
+def test_integer_ids_are_their_decimal_text_on_both_sides() -> None:
+    frame = pl.DataFrame({"qid": [1, 1], "doc_id": [7, 8], "score": [2, 1]})
+    assert groupgt.evaluate({"1": [["8"]]}, frame, ["mrr"])["mrr"] == 0.5
+    assert groupgt.evaluate({1: [[8]]}, {1: [7, 8]}, ["mrr"])["mrr"] == 0.5
+    assert groupgt.evaluate({"1": [["8"]]}, {"1": ["7", np.int64(8)]}, ["mrr"])["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("bad", [1.0, True, None, b"a", ["a", "b", "c"]])
+def test_what_is_no_id_is_an_error_wherever_it_stands(bad: Any) -> None:
+    with pytest.raises(groupgt.DataError, match="'q'"):
+        groupgt.evaluate({"q": [["a"]]}, {"q": ["a", "b", bad]}, ["mrr"])
+    with pytest.raises(groupgt.DataError, match="'q'"):
+        groupgt.evaluate({"q": [["a", bad if bad is not None else 2.5]]}, {"q": ["a"]}, ["mrr"])
+
+
+def test_scores_do_not_reorder_lists_but_order_mappings() -> None:
+    truth = {"q": [["a"]]}
+    assert groupgt.evaluate(truth, {"q": [("b", 0.1), ("a", 0.9)]}, ["mrr"])["mrr"] == 0.5
+    assert groupgt.evaluate(truth, {"q": {"b": 0.1, "a": 0.9}}, ["mrr"])["mrr"] == 1
+    # Equal scores: the greater id first, as in trec_eval; or the order given.
+    assert groupgt.evaluate(truth, {"q": {"a": 1, "b": 1}}, ["mrr"])["mrr"] == 0.5
+    assert groupgt.evaluate(truth, {"q": {"a": 1, "b": 1}}, ["mrr"], policy={"ties": "input"})["mrr"] == 1
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), "high", True])
+def test_a_score_that_is_no_finite_number_is_an_error(score: Any) -> None:
+    with pytest.raises(groupgt.DataError, match="score"):
+        groupgt.evaluate({"q": [["a"]]}, {"q": {"a": score}}, ["mrr"])
+    with pytest.raises(groupgt.DataError, match="score"):
+        groupgt.evaluate({"q": [["a"]]}, {"q": [("a", score)]}, ["mrr"])
+
+
+def test_garbage_collection_is_restored_after_an_error() -> None:
+    import gc
+
+    assert gc.isenabled()
+    with pytest.raises(groupgt.DataError):
+        groupgt.evaluate({"q": [["a"]]}, {"q": [None]}, ["mrr"])
+    assert gc.isenabled()
+
+
+def test_a_long_ranking_of_repeats() -> None:
+    ids = ["a", "x"] * 1000 + ["b"]
+    result = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ids}, ["recall", "hits", "mrr", "recall@2000", "recall@2001"])
+    assert list(result.means.values()) == [1, 2, (1 + 1 / 2001) / 2, 0.5, 1]
+    assert result.counts["duplicates"] == 1
+
+
+def test_many_relevant_results_take_the_other_way() -> None:
+    ids = [f"d{number}" for number in range(50)]
+    for ranking in (ids, ids + ids[:3]):
+        result = groupgt.evaluate({"q": [[each] for each in ids]}, {"q": ranking}, ["recall", "complete@50"])
+        assert list(result.means.values()) == [1, 1]

@@ -1,0 +1,279 @@
+"""`evaluate`: populations, policies, slices, and what an Evaluation tells."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.evaluation.checked import check_run, check_truth
+from groupgt.evaluation.missed import misses
+
+TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
+RUN = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
+
+
+def test_the_first_example() -> None:
+    result = groupgt.evaluate(TRUTH, RUN, ["recall@5", "mrr", "ndcg.coverage@10"])
+    assert result.means["recall@5"] == 0.75
+    assert result["recall.autorag@5"] == result["r@5"] == 0.75
+    assert result.per_query["qid"].to_list() == ["q1", "q2"]
+    assert result.per_query["recall@5"].to_list() == [0.5, 1.0]
+    assert "recall@5" in str(result)
+    assert "2 queries: evaluated 2" in str(result)
+    assert "missing=zero" in str(result)
+    assert "<table>" in result._repr_html_()
+    assert result.table("github").startswith("| metric")
+    with pytest.raises(groupgt.MetricError, match="was not evaluated"):
+        _ = result["recall@6"]
+
+
+def test_label_gives_vectors_and_matrices() -> None:
+    vector = groupgt.label(TRUTH["q1"], ["a", "x", "b", "y"])
+    assert vector.dtype == np.uint8
+    assert vector.tolist() == [1, 0, 1, 0]
+    assert groupgt.label(TRUTH["q1"], ["a", "x", "b", "c"], groups=True).tolist() == [[1, 0, 1, 0], [0, 0, 0, 1]]
+    assert groupgt.label(TRUTH["q1"], ["a", "a", "c"]).tolist() == [1, 0, 1]
+    assert groupgt.label(TRUTH["q1"], ["a", "a", "c"], policy={"duplicates": "keep"}).tolist() == [1, 1, 1]
+    assert groupgt.label(TRUTH["q1"], []).tolist() == []
+    assert groupgt.label([], ["a"]).tolist() == [0]
+    graded = [[{"id": "a", "grade": 0}], ["b"]]
+    assert groupgt.label(graded, ["a", "b"], groups=True).tolist() == [[0, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("groups", [[], [[]], [[""]], None, [[" "], []], [[{"id": "a", "grade": 0}]]])
+def test_a_query_without_ground_truth_is_undefined(groups: Any) -> None:
+    result = groupgt.evaluate({"q1": [["a"]], "q2": groups}, {"q1": ["a"], "q2": ["a"]}, ["recall", "bpref"])
+    assert result.means["recall"] == 1
+    assert result.per_query["recall"].to_list() == [1, None]
+    assert result.counts["undefined"] == 1
+    assert result.counts["evaluated"] == 1
+
+
+def test_where_nothing_counts_the_mean_is_not_a_number() -> None:
+    result = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"])
+    assert math.isnan(result.means["recall"])
+    assert "–" in str(result)
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["metrics"]["recall"]["mean"] is None
+
+
+@pytest.mark.parametrize("run", [{"q1": ["a"]}, {"q1": ["a"], "q2": []}, {"q1": ["a"], "q2": None}])
+def test_missing_queries(run: Any) -> None:
+    truth = {"q1": [["a"]], "q2": [["b"]]}
+    zero = groupgt.evaluate(truth, run, ["recall", "redundancy"])
+    assert zero.means == {"recall": 0.5, "redundancy": 0.0}
+    assert zero.per_query["redundancy"].to_list() == [0.0, None]
+    assert zero.counts["missing"] == 1
+    skip = groupgt.evaluate(truth, run, ["recall"], policy={"missing": "skip"})
+    assert skip.means == {"recall": 1.0}
+    assert (skip.counts["missing"], skip.counts["evaluated"]) == (1, 1)
+    with pytest.raises(groupgt.DataError, match="'q2'"):
+        groupgt.evaluate(truth, run, ["recall"], policy={"missing": "error"})
+
+
+def test_extra_queries() -> None:
+    run = {"q1": ["a"], "other": ["b"]}
+    assert groupgt.evaluate({"q1": [["a"]]}, run, ["recall"]).counts["extra"] == 1
+    with pytest.raises(groupgt.DataError, match="no ground truth"):
+        groupgt.evaluate({"q1": [["a"]]}, run, ["recall"], policy={"extra": "error"})
+
+
+def test_duplicates() -> None:
+    truth, run = {"q": [["a"], ["b"]]}, {"q": ["a", "a", "x", "x", "b"]}
+    penalize = groupgt.evaluate(truth, run, ["mrr", "precision", "map"])
+    assert penalize.means == {"mrr": (1 + 1 / 5) / 2, "precision": 2 / 5, "map": (1 + 1 / 5) / 2}
+    assert penalize.counts["duplicates"] == 1
+    drop = groupgt.evaluate(truth, run, ["mrr"], policy={"duplicates": "drop"})
+    assert drop["mrr"] == (1 + 1 / 3) / 2
+    keep = groupgt.evaluate(truth, run, ["map", "ndcg"], policy={"duplicates": "keep"})
+    # Group 1 has hits at 1 and 2: (1/1 + 2/2)/2; group 2 at 5: 1/5.
+    assert keep["map"] == pytest.approx((1 + 1 / 5) / 2)
+    with pytest.raises(groupgt.DataError, match="'a' stands twice"):
+        groupgt.evaluate(truth, run, ["mrr"], policy={"duplicates": "error"})
+    with pytest.raises(groupgt.ConfigError, match="rbp"):
+        groupgt.evaluate(truth, run, ["mrr", "rbp"], policy={"duplicates": "keep"})
+
+
+def test_keep_can_pass_one() -> None:
+    assert groupgt.evaluate({"q": [["a"]]}, {"q": ["a", "a"]}, ["ndcg"], policy="autorag")["ndcg"] > 1
+
+
+def test_policies_are_read_from_names_and_mappings() -> None:
+    assert groupgt.Policy.of("trec").missing == "skip"
+    assert groupgt.Policy.of({"preset": "autorag", "missing": "zero"}) == groupgt.Policy(
+        missing="zero", duplicates="keep", ties="input"
+    )
+    for bad in ({"missin": "skip"}, {"missing": "skp"}, "autorga"):
+        with pytest.raises(groupgt.ConfigError, match="did you mean"):
+            groupgt.Policy.of(bad)
+
+
+def test_flat_truth_says_which_is_meant() -> None:
+    with pytest.raises(groupgt.DataError, match="flat_gt: and"):
+        groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"])
+    for choice, expected in (("and", 0.5), ("or", 1.0)):
+        assert groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": choice})["recall"] == expected
+    with pytest.raises(groupgt.DataError, match="mixed in one list"):
+        groupgt.evaluate({"q": ["a", ["b"]]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": "or"})
+
+
+@pytest.mark.parametrize("groups", [[["a"], []], [["a", ""]], [["a"], [" "]], [["a"], None], [["a", None]]])
+def test_empty_groups_and_blank_ids(groups: Any) -> None:
+    with pytest.raises(groupgt.DataError, match="'q'"):
+        groupgt.evaluate({"q": groups}, {"q": ["a"]}, ["recall"])
+    assert groupgt.evaluate({"q": groups}, {"q": ["a"]}, ["recall"], policy={"empty_groups": "drop"})["recall"] == 1
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "ab",
+        5,
+        {"a": 1},
+        [[1.5]],
+        [[True]],
+        [[b"a"]],
+        [{"alternatives": ["a"], "wieght": 2}],
+        [{"alternatives": ["a"], "weight": 0}],
+        [{"alternatives": ["a"], "weight": float("inf")}],
+        [{"alternatives": [{"id": "a", "grade": float("nan")}]}],
+        [{"alternatives": [{"id": "a", "grade": 2.0**31 + 1}]}],
+        [{"alternatives": [{"id": "a", "rank": 1}]}],
+        [[["a"]]],
+    ],
+)
+def test_ground_truth_of_a_wrong_shape_names_the_query(groups: Any) -> None:
+    with pytest.raises(groupgt.DataError, match="query 'bad'"):
+        groupgt.GroundTruth.of({"good": [["a"]], "bad": groups})
+
+
+def test_all_wrong_queries_are_told_at_once() -> None:
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.GroundTruth.of({f"q{number}": 5 for number in range(30)})
+    assert caught.value.total == 30
+    assert "and 20 more" in str(caught.value)
+
+
+def test_ids_twice_in_a_group_count_once_and_are_counted() -> None:
+    result = groupgt.evaluate({"q": [["a", "a"], ["b"]]}, {"q": ["a"]}, ["ndcg", "recall.trec"])
+    assert result.counts["repeated_ids"] == 1
+    assert result.means["recall.trec"] == 0.5
+
+
+def test_weights_of_any_size_do_not_overflow() -> None:
+    truth = {"q": [{"alternatives": ["a"], "weight": 1e308}, {"alternatives": ["b"], "weight": 1e308}]}
+    for metric in ("recall.coverage", "ndcg.coverage", "map.coverage", "mrr.coverage"):
+        assert groupgt.evaluate(truth, {"q": ["a", "b"]}, [metric])[metric] == 1
+
+
+def test_exponential_gain_of_a_huge_grade_is_an_error_and_a_tiny_one_is_not() -> None:
+    huge = {"q": [[{"id": "a", "grade": 5000}]]}
+    assert groupgt.evaluate(huge, {"q": ["a"]}, ["ndcg.trec", "ndcg.coverage"]).means == {"ndcg.trec": 1, "ndcg.coverage": 1}
+    with pytest.raises(groupgt.MetricError, match="'q'"):
+        groupgt.evaluate(huge, {"q": ["a"]}, ["ndcg.trec(gain=exp)"])
+    tiny = {"q": [[{"id": "a", "grade": 1e-18}]]}
+    assert groupgt.evaluate(tiny, {"q": ["a"]}, ["ndcg.trec(gain=exp)", "novelty_ndcg"]).means["novelty_ndcg"] == 1
+
+
+def test_err_refuses_grades_above_its_scale() -> None:
+    with pytest.raises(groupgt.MetricError, match=r"query 'q'.*err\(max_grade=5\)"):
+        groupgt.evaluate({"q": [[{"id": "a", "grade": 5}]]}, {"q": ["b"]}, ["err"])
+
+
+def test_a_trillion_as_k_costs_nothing() -> None:
+    names = [each.name for each in groupgt.list_metrics() if each.takes_cutoff]
+    result = groupgt.evaluate(TRUTH, RUN, [f"{name}@1000000000000" for name in names])
+    whole = groupgt.evaluate(TRUTH, RUN, names)
+    for name in names:
+        if name not in ("alpha_dcg", "err_ia", "p_ia"):
+            assert result[f"{name}@1000000000000"] == whole[name]
+
+
+def test_ties_across_a_cutoff_are_counted() -> None:
+    truth = {"q1": [["a"]], "q2": [["a"]]}
+    run = {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {"a": 3.0, "b": 1.0, "c": 1.0}}
+    assert groupgt.evaluate(truth, run, ["recall@1"]).counts["ties"] == 1
+    assert groupgt.evaluate(truth, run, ["recall@2"]).counts["ties"] == 0
+
+
+def test_slices() -> None:
+    frame = pl.DataFrame(
+        {"qid": ["1", "2", "3"], "retrieval_gt": [[["a"]], [["b"], ["c"]], []], "type": ["x", "y", None]}
+    )
+    result = groupgt.evaluate(frame, {"1": ["a"], "2": ["b"]}, ["recall"], by=["type", "n_groups"])
+    found = [(each["by"], each["value"], each["queries"], each["means"]["recall"]) for each in result.slices]
+    assert found[:2] == [("type", "x", 1, 1.0), ("type", "y", 1, 0.5)]
+    assert found[2][1:3] == ("(none)", 0)
+    assert [each[1] for each in found[3:]] == ["0", "1", "2"]
+    with pytest.raises(groupgt.ConfigError, match="did you mean 'type'"):
+        groupgt.evaluate(frame, {}, ["recall"], by="tpye")
+
+
+def test_explain_shows_hits_and_figures() -> None:
+    result = groupgt.evaluate(TRUTH, RUN, ["recall@5"])
+    text = result.explain("q1", ["mrr", "ndcg@3"])
+    assert "group 1: a or b" in text
+    assert "mrr.autorag = 0.5000" in text
+    assert "= (1/1) / 2" in text
+    with pytest.raises(groupgt.DataError, match="did you mean 'q1'"):
+        result.explain("q11")
+    undefined = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"])
+    assert "undefined" in undefined.explain("q")
+
+
+def test_misses_lists_the_worst_first() -> None:
+    truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
+    run = {"q1": ["a", "x", "b"], "q2": ["x"], "q3": ["d"]}
+    found = misses(groupgt.evaluate(truth, run, ["recall"]), k=2)
+    assert [query["qid"] for query in found.queries] == ["q2", "q1"]
+    assert found.queries[1]["groups"][1] == {"group": "group 2", "rank": 3, "met": False, "alternatives": ["b"]}
+    assert found.by_group == [
+        {"number": 1, "groups": 3, "met": 2 / 3, "anywhere": 2 / 3},
+        {"number": 2, "groups": 1, "met": 0.0, "anywhere": 1.0},
+    ]
+    text = found.text()
+    assert "not in the first 1" in text
+    assert "rank 3 (beyond 2)" in text
+
+
+def test_misses_keeps_group_names_when_one_is_dropped() -> None:
+    truth = {"q": [[{"id": "n", "grade": 0}], {"alternatives": ["a"], "name": "capital"}]}
+    found = misses(groupgt.evaluate(truth, {"q": ["x"]}, ["recall"]))
+    assert [group["group"] for group in found.queries[0]["groups"]] == ["capital"]
+
+
+def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
+    truth = groupgt.GroundTruth.of({"q1": [["a", "b"], ["a"]], "q2": [["c"], ["c"]], "q3": [], "q4": [["Doc "], ["doc"]]})
+    found = {each.what.split(" (")[0]: each.count for each in check_truth(truth)}
+    assert found["queries with two equal groups"] == 1
+    assert found["queries with a group inside another"] == 1
+    assert found["queries without ground truth"] == 1
+    assert found["ids that differ only in blanks, case or form"] == 1
+    file = tmp_path / "run.trec"
+    file.write_text("q1 Q0 a 1 2 t\nq1 Q0 x 2 1 t\nq1 Q0 x 3 1 t\nq9 Q0 x 1 1 t\n")
+    run = {each.what.split(" (")[0]: each.count for each in check_run(truth, file, groupgt.Policy())}
+    assert run["judged queries without results"] == 2
+    assert run["queries with a repeated result"] == 1
+    assert run["queries with a repeated relevant result"] == 0
+    assert run["queries without ground truth"] == 1
+
+
+def test_nearly_matching_ids_are_shown_as_a_pair() -> None:
+    for ours, theirs in (("Doc-1", "doc-1"), ("doc", "doc "), ("\u00e9", "e\u0301"), ("7", "7.0"), ("7", "007")):
+        with pytest.warns(groupgt.GroupgtWarning, match="nearly match"):
+            groupgt.evaluate({"q": [[ours]]}, {"q": [theirs]}, ["recall"])
+    with pytest.warns(groupgt.GroupgtWarning, match="query ids nearly match"):
+        groupgt.evaluate({"Q": [["a"]]}, {"q": ["a"]}, ["recall"])
+
+
+def test_ground_truth_is_reused() -> None:
+    truth = groupgt.GroundTruth.of(TRUTH)
+    first, second = (groupgt.evaluate(truth, run, ["ndcg.coverage@3"]) for run in (RUN, {"q1": ["c"]}))
+    assert first.truth is second.truth is truth
+    assert second["ndcg.coverage@3"] == pytest.approx((1 / (1 + 1 / math.log2(3))) / 2)

@@ -1,0 +1,185 @@
+"""`run_experiment`: the same figures as by hand, the same bytes each time, whole folders or none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.experiment import runner
+from groupgt.experiment.starting import write_starter
+from groupgt.formats.corpus import read_corpus
+from groupgt.retrievers.base import Corpus, run_from
+from groupgt.retrievers.bm25 import BM25, Options
+from groupgt.store import folders
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+
+FILE = """\
+version: 1
+name: trial
+convention: coverage
+datasets:
+  handbook:
+    corpus: {corpus}
+    ground_truth: {questions}
+    where: {{split: dev}}
+systems:
+  plain: bm25
+  shallow: {{use: bm25, with: {{k1: 0.1, b: 0.0, variant: robertson, stopwords: english}}}}
+evaluate:
+  depth: 50
+  k: [1, 10]
+  metrics: [recall, ndcg, redundancy]
+  primary: ndcg@10
+  by: [type, n_groups]
+output: {{folder: out, formats: [table, json, csv, runs]}}
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    file = tmp_path / "trial.yaml"
+    names = {"corpus": (HANDBOOK / "corpus.jsonl").as_posix(), "questions": (HANDBOOK / "questions.jsonl").as_posix()}
+    file.write_text(FILE.format(**names))
+    return file
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timings.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
+    first, second = runner.run_experiment(experiment), runner.run_experiment(experiment)
+    assert first.folder and second.folder and first.folder != second.folder
+    assert contents(first.folder) == contents(second.folder)
+    assert (first.folder.parent / "latest").read_text().strip() == second.folder.name
+    assert first.folder.name.split("-")[1] == second.folder.name.split("-")[1]
+    manifest = json.loads((first.folder / "manifest.json").read_text())
+    assert manifest["config"]["evaluate"]["depth"] == 50
+    assert manifest["counts"]["handbook"]["plain"]["queries"] == 60
+    assert len(manifest["files"]) == 3
+
+
+def test_written_runs_give_the_same_figures(experiment: Path) -> None:
+    outcome = runner.run_experiment(experiment)
+    assert outcome.folder is not None
+    for system, evaluation in outcome.evaluations["handbook"].items():
+        run = outcome.folder / "runs" / "handbook" / f"{system}.trec"
+        again = groupgt.evaluate(evaluation.truth, run, list(evaluation.metrics.values()))
+        for text in evaluation.values:
+            assert np.array_equal(evaluation.values[text], again.values[text], equal_nan=True)
+    assert outcome.best["handbook"] == max(
+        outcome.evaluations["handbook"], key=lambda name: outcome.evaluations["handbook"][name]["ndcg@10"]
+    )
+    results = json.loads((outcome.folder / "results.json").read_text())
+    means = results["datasets"]["handbook"]["systems"][0]["metrics"]
+    assert means["ndcg.coverage@10"]["mean"] == next(iter(outcome.evaluations["handbook"].values()))["ndcg@10"]
+
+
+@pytest.mark.parametrize("options", [Options(), Options(k1=0.7, b=0.3, variant="bm25l", stopwords="english")])
+def test_bm25_is_a_plain_loop_over_the_librarys_scores(options: Options) -> None:
+    corpus = Corpus.of(read_corpus(HANDBOOK / "corpus.jsonl"))
+    truth = groupgt.read_ground_truth(HANDBOOK / "questions.jsonl")
+    queries = [text or "" for text in truth.texts or []]
+    found = BM25(corpus, options).retrieve(queries, 20)
+    model = bm25s.BM25(k1=options.k1, b=options.b, method=options.variant)
+    stop = None if options.stopwords == "none" else options.stopwords
+    split = {"stopwords": stop, "return_ids": False, "show_progress": False}
+    model.index(bm25s.tokenize(corpus.texts, **split), show_progress=False)
+    for words, ranking in zip(bm25s.tokenize(queries, **split), found):
+        scores = model.get_scores([word for word in words if word in model.vocab_dict]).tolist()
+        order = sorted((-score, place) for place, score in enumerate(scores) if score > 0)[:20]
+        assert list(ranking) == [(corpus.ids[place], -score) for score, place in order]
+
+
+def test_bm25_breaks_ties_by_position_and_leaves_out_what_scores_nothing() -> None:
+    corpus = Corpus(["z", "a", "m", "x"], ["ferry fares", "ferry fares", "ferry fares", "harbour rules"])
+    bm25 = BM25(corpus, Options())
+    for k in (1, 2, 3, 10):
+        assert [name for name, _ in bm25.retrieve(["ferry"], k)[0]] == ["z", "a", "m"][:k]
+    assert list(bm25.retrieve(["nothing known", ""], 5)) == [[], []]
+
+
+def test_stemming() -> None:
+    pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
+    corpus = Corpus(["a"], ["cancelled sailings"])
+    assert BM25(corpus, Options(stemmer="english")).retrieve(["cancelling a sailing"], 1)[0]
+    with pytest.raises(groupgt.ConfigError, match="did you mean 'english'"):
+        Options(stemmer="englisch")
+
+
+@pytest.mark.parametrize(
+    ("rankings", "words"),
+    [
+        ([], "expected 1 rankings"),
+        ([None], "expected a list of results"),
+        ([[("a", float("nan"))]], "finite score at rank 1"),
+        ([[1.5]], "text id at rank 1"),
+        ([["a"] * 6], "at most 5"),
+    ],
+)
+def test_what_a_retriever_returns_is_checked(rankings: list, words: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(groupgt.RetrieverError, match=words):
+        run_from("mine", ["q"], rankings, 5)
+
+
+def test_results_of_another_system(experiment: Path) -> None:
+    outcome = runner.run_experiment(experiment)
+    assert outcome.folder is not None
+    run = outcome.folder / "runs" / "handbook" / "plain.trec"
+    text = experiment.read_text().replace("  plain: bm25\n", f"  plain: {{use: results, with: {{path: '{run.as_posix()}'}}}}\n")
+    experiment.write_text(text)
+    again = runner.run_experiment(experiment)
+    assert again.evaluations["handbook"]["plain"].means == outcome.evaluations["handbook"]["plain"].means
+
+
+def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = runner.run_experiment(experiment)
+    assert first.folder is not None
+    before = sorted(path.name for path in first.folder.parent.iterdir())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folders.os, "fsync", full)
+    with pytest.raises(groupgt.DataError, match="No space left"):
+        runner.run_experiment(experiment)
+    assert sorted(path.name for path in first.folder.parent.iterdir()) == before
+
+
+def test_where_that_leaves_nothing_is_an_error(experiment: Path) -> None:
+    experiment.write_text(experiment.read_text().replace("split: dev", "split: train"))
+    with pytest.raises(groupgt.DataError, match="no question is left"):
+        runner.run_experiment(experiment)
+    experiment.write_text(experiment.read_text().replace("split: train", "part: dev"))
+    with pytest.raises(groupgt.DataError, match="no column 'part'"):
+        runner.run_experiment(experiment)
+
+
+def test_questions_without_text_cannot_be_searched(experiment: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"qid": "1", "retrieval_gt": [["a"]], "split": "dev", "type": "x"}\n')
+    experiment.write_text(experiment.read_text().replace((HANDBOOK / "questions.jsonl").as_posix(), "q.jsonl"))
+    with pytest.raises(groupgt.ConfigError, match="no text"):
+        runner.run_experiment(experiment)
+
+
+def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BM25, "retrieve", None)
+    headers, rows = runner.plan(experiment)
+    assert headers[0] == "dataset"
+    assert [row[1] for row in rows] == ["plain", "shallow"]
+    assert rows[0][3:] == [60, 188, 6]
+
+
+def test_the_starter_runs_and_replaces_nothing(tmp_path: Path) -> None:
+    write_starter(tmp_path / "new")
+    outcome = runner.run_experiment(tmp_path / "new" / "experiment.yaml")
+    assert 0 < outcome.evaluations["mine"]["bm25"]["ndcg@3"] <= 1
+    with pytest.raises(groupgt.ConfigError, match="there already"):
+        write_starter(tmp_path / "new")

@@ -1,0 +1,130 @@
+"""The shape of the house: imports point one way, names are public on purpose, nothing private is named."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import groupgt
+
+ROOT = Path(groupgt.__file__).parent
+# Left never imports right; members of one set do not know one another.
+LAYERS = [
+    {"errors"},
+    {"model"},
+    {"formats", "labellers", "metrics", "render", "store"},
+    {"engines"},
+    {"evaluation"},
+    {"comparison"},
+    {"report", "retrievers"},
+    {"experiment"},
+    {"cli"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(each.name for each in pkgutil.walk_packages([str(ROOT)], "groupgt.") if each.name != "groupgt.__main__")
+# What only one part may import, for weight or for taste.
+HOMES = {"yaml": "experiment", "pydantic": "experiment", "tabulate": "render", "scipy": "comparison", "click": "cli"}
+
+
+def imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.append(node.module or "")
+            if node.module == "groupgt":
+                found += [f"groupgt.{alias.name}" for alias in node.names]
+    return found
+
+
+FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.name == "errors.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for name in imports(path):
+        top = name.split(".")[0]
+        assert HOMES.get(top, own) == own, f"{top} belongs in {HOMES.get(top)}/"
+        if top != "groupgt":
+            continue
+        parts = name.split(".")
+        if len(parts) == 1:
+            # The package itself, for its version and its errors, is for the outermost parts.
+            assert own in ("cli", "experiment"), "groupgt itself is imported by nobody inside"
+            continue
+        other = parts[1]
+        if other not in LEVEL:
+            assert own in ("cli", "experiment"), name
+        elif other != own:
+            assert LEVEL[other] < LEVEL[own], f"{own} imports {other}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_imports_and_the_public_names_stay(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__ or name.endswith(tuple(LEVEL)), name
+    assert callable(groupgt.evaluate)
+    assert callable(groupgt.label)
+    assert name.split(".")[-1] not in {"evaluate", "label"} or name.startswith("groupgt.cli.")
+    for public in getattr(module, "__all__", []):
+        assert hasattr(module, public), f"{name}.{public}"
+
+
+def test_public_names() -> None:
+    assert set(groupgt.__all__) == set(groupgt._HOME) | {"__version__"}
+    for name in groupgt.__all__:
+        assert getattr(groupgt, name) is not None
+    assert dir(groupgt) == groupgt.__all__
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        _ = groupgt.evalute
+
+
+def loaded(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_groupgt_loads_nothing_heavy() -> None:
+    assert not {"numpy", "polars", "yaml", "pydantic", "tabulate", "click", "bm25s"} & loaded("import groupgt")
+
+
+def test_lists_need_no_polars() -> None:
+    modules = loaded("import groupgt; print(groupgt.evaluate({'q': [['a']]}, {'q': ['a']}, ['recall']))")
+    assert "polars" not in modules
+    assert "pydantic" not in modules
+
+
+def test_small_files_need_no_polars(tmp_path: Path) -> None:
+    (tmp_path / "qa.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"]]}\n')
+    (tmp_path / "run").write_text("q Q0 a 1 1 t\n")
+    call = f"['evaluate', r'{tmp_path / 'qa.jsonl'}', r'{tmp_path / 'run'}']"
+    code = f"import sys, atexit; atexit.register(lambda: print(' '.join(sys.modules))); from groupgt.cli.main import main; main({call})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "recall" in done.stdout
+    assert not {"polars", "pydantic", "yaml", "bm25s"} & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_are_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 420
+
+
+def test_doctests() -> None:
+    import doctest
+
+    failed = tried = 0
+    for name in ["groupgt", *MODULES]:
+        outcome = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+        failed, tried = failed + outcome.failed, tried + outcome.attempted
+    assert failed == 0
+    assert tried > 40
