@@ -27,7 +27,9 @@ LAYERS = [
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-MODULES = sorted(each.name for each in pkgutil.walk_packages([str(ROOT)], "groupgt.") if each.name != "groupgt.__main__")
+MODULES = sorted(
+    each.name for each in pkgutil.walk_packages([str(ROOT)], "groupgt.") if each.name != "groupgt.__main__"
+)
 # What only one part may import, for weight or for taste.
 HOMES = {"yaml": "experiment", "pydantic": "experiment", "tabulate": "render", "scipy": "comparison", "click": "cli"}
 
@@ -74,7 +76,7 @@ def test_every_module_imports_and_the_public_names_stay(name: str) -> None:
     assert module.__doc__ or name.endswith(tuple(LEVEL)), name
     assert callable(groupgt.evaluate)
     assert callable(groupgt.label)
-    assert name.split(".")[-1] not in {"evaluate", "label"} or name.startswith("groupgt.cli.")
+    assert name.rsplit(".", maxsplit=1)[-1] not in {"evaluate", "label"} or name.startswith("groupgt.cli.")
     for public in getattr(module, "__all__", []):
         assert hasattr(module, public), f"{name}.{public}"
 

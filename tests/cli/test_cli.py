@@ -23,7 +23,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "qa.jsonl").write_text(TRUTH)
     (tmp_path / "bm25.trec").write_text(RUN)
     (tmp_path / "other.trec").write_text(RUN.replace("q1 Q0 a", "q1 Q0 y"))
-    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "text of a"}\n{"doc_id": "d", "contents": "text of d"}\n')
+    (tmp_path / "corpus.jsonl").write_text(
+        '{"doc_id": "a", "contents": "text of a"}\n{"doc_id": "d", "contents": "text of d"}\n'
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -57,13 +59,21 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_as_a_module() -> None:
-    done = subprocess.run([sys.executable, "-m", "groupgt", "metrics", "mrr"], capture_output=True, text=True, check=True, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "groupgt", "metrics", "mrr"],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+    )
     assert "mrr.coverage" in done.stdout
     assert done.stderr == ""
 
 
 def test_evaluate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "-m", "recall,mrr", "-k", "1,3", "-m", "ndcg.coverage@5")
+    out, err = call(
+        capsys, "evaluate", "qa.jsonl", "bm25.trec", "-m", "recall,mrr", "-k", "1,3", "-m", "ndcg.coverage@5"
+    )
     assert err == ""
     assert "recall" in out
     # q1 meets one of two groups in the first result, q2 none: (1/2 + 0)/2
@@ -84,7 +94,17 @@ def test_several_runs_in_one_table(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_several_conventions_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["evaluate", "qa.jsonl", "bm25.trec", "-m", "mrr,rbp@3", "--convention", "autorag,trec,coverage", "--format", "csv"]
+    arguments = [
+        "evaluate",
+        "qa.jsonl",
+        "bm25.trec",
+        "-m",
+        "mrr,rbp@3",
+        "--convention",
+        "autorag,trec,coverage",
+        "--format",
+        "csv",
+    ]
     rows = list(csv.reader(io.StringIO(call(capsys, *arguments)[0])))
     assert rows[0] == ["metric", "autorag", "trec", "coverage"]
     # q1: (1 + 1/3)/2, 1, (1 + 1/3)/(1 + 1/2); q2: 1/2 in all three
@@ -94,7 +114,11 @@ def test_several_conventions_side_by_side(folder: Path, capsys: pytest.CaptureFi
 
 
 def test_slices(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = json.loads(call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "-m", "recall@1", "--by", "type,n_groups", "--format", "json")[0])
+    out = json.loads(
+        call(
+            capsys, "evaluate", "qa.jsonl", "bm25.trec", "-m", "recall@1", "--by", "type,n_groups", "--format", "json"
+        )[0]
+    )
     assert [(each["by"], each["value"], each["means"]["recall@1"]) for each in out["runs"][0]["slices"]] == [
         ("type", "x", 0.5), ("type", "y", 0.0), ("n_groups", "1", 0.0), ("n_groups", "2", 0.5),
     ]  # fmt: skip
@@ -128,7 +152,9 @@ def test_misses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "2 of 2 queries miss a group in the first 1" in out
     assert "rank 3 (beyond 1)" in out
     assert "d: text of d" in out
-    found = json.loads(call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--worst", "1", "--format", "json")[0])
+    found = json.loads(
+        call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--worst", "1", "--format", "json")[0]
+    )
     assert [query["qid"] for query in found["queries"]] == ["q2"]
 
 
@@ -205,7 +231,9 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "nope.yaml"], "cannot be read"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_printed(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+def test_what_is_wrong_is_said_and_nothing_printed(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
     out, err = call(capsys, *arguments, status=2)
     assert out == ""
     assert words in err

@@ -118,7 +118,10 @@ def test_flat_truth_says_which_is_meant() -> None:
     with pytest.raises(groupgt.DataError, match="flat_gt: and"):
         groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"])
     for choice, expected in (("and", 0.5), ("or", 1.0)):
-        assert groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": choice})["recall"] == expected
+        assert (
+            groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": choice})["recall"]
+            == expected
+        )
     with pytest.raises(groupgt.DataError, match="mixed in one list"):
         groupgt.evaluate({"q": ["a", ["b"]]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": "or"})
 
@@ -174,7 +177,10 @@ def test_weights_of_any_size_do_not_overflow() -> None:
 
 def test_exponential_gain_of_a_huge_grade_is_an_error_and_a_tiny_one_is_not() -> None:
     huge = {"q": [[{"id": "a", "grade": 5000}]]}
-    assert groupgt.evaluate(huge, {"q": ["a"]}, ["ndcg.trec", "ndcg.coverage"]).means == {"ndcg.trec": 1, "ndcg.coverage": 1}
+    assert groupgt.evaluate(huge, {"q": ["a"]}, ["ndcg.trec", "ndcg.coverage"]).means == {
+        "ndcg.trec": 1,
+        "ndcg.coverage": 1,
+    }
     with pytest.raises(groupgt.MetricError, match="'q'"):
         groupgt.evaluate(huge, {"q": ["a"]}, ["ndcg.trec(gain=exp)"])
     tiny = {"q": [[{"id": "a", "grade": 1e-18}]]}
@@ -249,7 +255,9 @@ def test_misses_keeps_group_names_when_one_is_dropped() -> None:
 
 
 def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
-    truth = groupgt.GroundTruth.of({"q1": [["a", "b"], ["a"]], "q2": [["c"], ["c"]], "q3": [], "q4": [["Doc "], ["doc"]]})
+    truth = groupgt.GroundTruth.of(
+        {"q1": [["a", "b"], ["a"]], "q2": [["c"], ["c"]], "q3": [], "q4": [["Doc "], ["doc"]]}
+    )
     found = {each.what.split(" (")[0]: each.count for each in check_truth(truth)}
     assert found["queries with two equal groups"] == 1
     assert found["queries with a group inside another"] == 1

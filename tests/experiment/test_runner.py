@@ -133,7 +133,9 @@ def test_results_of_another_system(experiment: Path) -> None:
     outcome = runner.run_experiment(experiment)
     assert outcome.folder is not None
     run = outcome.folder / "runs" / "handbook" / "plain.trec"
-    text = experiment.read_text().replace("  plain: bm25\n", f"  plain: {{use: results, with: {{path: '{run.as_posix()}'}}}}\n")
+    text = experiment.read_text().replace(
+        "  plain: bm25\n", f"  plain: {{use: results, with: {{path: '{run.as_posix()}'}}}}\n"
+    )
     experiment.write_text(text)
     again = runner.run_experiment(experiment)
     assert again.evaluations["handbook"]["plain"].means == outcome.evaluations["handbook"]["plain"].means

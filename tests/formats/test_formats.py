@@ -90,7 +90,9 @@ def test_a_format_that_would_change_a_score_is_refused(tmp_path: Path, format: s
 
 def test_what_is_lost_without_changing_a_score_is_said(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text('{"qid": "1", "query": "?", "retrieval_gt": [["a"]], "type": "x"}\n{"qid": "2", "retrieval_gt": []}\n')
+    file.write_text(
+        '{"qid": "1", "query": "?", "retrieval_gt": [["a"]], "type": "x"}\n{"qid": "2", "retrieval_gt": []}\n'
+    )
     lost = write.write_ground_truth(tmp_path / "b.csv", groupgt.read_ground_truth(file), "csv")
     assert lost == ["the columns type", "the texts of the queries", "1 queries without ground truth"]
 
@@ -191,7 +193,9 @@ def test_autorag_files(tmp_path: Path) -> None:
     truth = groupgt.read_ground_truth(qa)
     assert dict(truth.items()) == {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": []}
     for key in ("retrieved_ids", "retrieved_ids_lexical"):
-        pl.DataFrame({key: [["a"], ["x", "d"], ["z"]], "retrieve_scores": [[1.0], [2.0, 1.0], [1.0]]}).write_parquet(node)
+        pl.DataFrame({key: [["a"], ["x", "d"], ["z"]], "retrieve_scores": [[1.0], [2.0, 1.0], [1.0]]}).write_parquet(
+            node
+        )
         result = groupgt.evaluate(qa, node, ["recall", "mrr"])
         assert result.means == {"recall": 0.75, "mrr": 0.5}
         assert result.counts["undefined"] == 1
@@ -202,7 +206,9 @@ def test_autorag_files(tmp_path: Path) -> None:
 
 def test_autorag_empty_and_integer_truth(tmp_path: Path) -> None:
     qa = tmp_path / "qa.parquet"
-    pl.DataFrame({"qid": [1, 2], "retrieval_gt": [[], []]}, schema={"qid": pl.Int64, "retrieval_gt": pl.List(pl.List(pl.Null))}).write_parquet(qa)
+    pl.DataFrame(
+        {"qid": [1, 2], "retrieval_gt": [[], []]}, schema={"qid": pl.Int64, "retrieval_gt": pl.List(pl.List(pl.Null))}
+    ).write_parquet(qa)
     assert dict(groupgt.read_ground_truth(qa).items()) == {"1": [], "2": []}
     pl.DataFrame({"qid": [1], "retrieval_gt": [[[7, 8]]]}).write_parquet(qa)
     assert dict(groupgt.read_ground_truth(qa).items()) == {"1": [["7", "8"]]}
@@ -210,8 +216,18 @@ def test_autorag_empty_and_integer_truth(tmp_path: Path) -> None:
 
 def test_which_kind_a_file_is(tmp_path: Path) -> None:
     contents = {
-        "truth": ['{"qid": "1", "retrieval_gt": [["a"]]}', "qid,group,doc_id\n1,1,a", "1 0 a 1", "query-id\tcorpus-id\tscore\n1\ta\t1"],
-        "run": ['{"qid": "1", "retrieved_ids": ["a"]}', '{"qid": "1", "doc_id": "a", "rank": 1}', "qid,doc_id,score\n1,a,1", "1 Q0 a 1 1 t"],
+        "truth": [
+            '{"qid": "1", "retrieval_gt": [["a"]]}',
+            "qid,group,doc_id\n1,1,a",
+            "1 0 a 1",
+            "query-id\tcorpus-id\tscore\n1\ta\t1",
+        ],
+        "run": [
+            '{"qid": "1", "retrieved_ids": ["a"]}',
+            '{"qid": "1", "doc_id": "a", "rank": 1}',
+            "qid,doc_id,score\n1,a,1",
+            "1 Q0 a 1 1 t",
+        ],
     }
     file = tmp_path / "x"
     for kind, texts in contents.items():
@@ -250,7 +266,16 @@ def test_corpora(tmp_path: Path) -> None:
 def test_polars_and_python_read_the_same_doubles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     texts = [repr(value) for value in (rng.random(2000) * 10.0 ** rng.integers(-30, 30, 2000)).tolist()]
-    texts += ["5e-324", "2.2250738585072011e-308", "1.7976931348623157e308", "0.1", "1.", ".5", "-0.0", "9007199254740993"]
+    texts += [
+        "5e-324",
+        "2.2250738585072011e-308",
+        "1.7976931348623157e308",
+        "0.1",
+        "1.",
+        ".5",
+        "-0.0",
+        "9007199254740993",
+    ]
     file = tmp_path / "run"
     file.write_text("".join(f"q Q0 d{number} 1 {text} t\n" for number, text in enumerate(texts)))
     monkeypatch.setattr("groupgt.formats.source.SMALL", 0)

@@ -88,9 +88,9 @@ def flat(**grades: float) -> list[Any]:
 
 
 LESSON = {
-    "1": (flat(d1=3, d2=2, d4=1, d6=2), "d1 d3 d5 d2 d7 d8 d4 d9 d10 d6".split()),
-    "2": (flat(d1=3, d2=2), "d3 d1 d7 d2 d5 d4 d8 d9 d10 d6".split()),
-    "3": (flat(d1=3, d3=2, d5=1), "d1 d2 d3 d4 d5 d6 d7 d8 d9 d10".split()),
+    "1": (flat(d1=3, d2=2, d4=1, d6=2), ["d1", "d3", "d5", "d2", "d7", "d8", "d4", "d9", "d10", "d6"]),
+    "2": (flat(d1=3, d2=2), ["d3", "d1", "d7", "d2", "d5", "d4", "d8", "d9", "d10", "d6"]),
+    "3": (flat(d1=3, d3=2, d5=1), ["d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9", "d10"]),
 }
 
 

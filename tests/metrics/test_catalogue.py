@@ -28,7 +28,9 @@ def test_every_definition_is_whole(definition: Definition) -> None:
 
 def test_the_documented_metrics_are_there() -> None:
     conventional = {"precision", "recall", "f1", "hit_rate", "complete", "mrr", "map", "ndcg"}
-    others = set("hits r_precision dcg err rbp alpha_ndcg alpha_dcg err_ia nerr_ia nrbp nnrbp map_ia p_ia novelty_ndcg".split())
+    others = set(
+        ["hits", "r_precision", "dcg", "err", "rbp", "alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia", "novelty_ndcg"]
+    )
     others |= {"completion_rank", "redundancy", "judged", "bpref"}
     assert {name for name, each in CATALOGUE.items() if None not in each.formulas} == conventional
     assert {name for name, each in CATALOGUE.items() if None in each.formulas} == others
@@ -46,4 +48,6 @@ def test_only_redundancy_is_better_when_lower() -> None:
 
 def test_the_same_hits_serve_all_metrics() -> None:
     result = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x"]}, ["hits", "recall"])
-    assert sets.hits_found(result.labelled.hits, groupgt.parse_metric("hits").cut(result.labelled.hits)).tolist() == [1.0]
+    assert sets.hits_found(result.labelled.hits, groupgt.parse_metric("hits").cut(result.labelled.hits)).tolist() == [
+        1.0
+    ]

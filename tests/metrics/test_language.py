@@ -104,7 +104,12 @@ def test_a_bare_name_takes_the_convention_in_force() -> None:
 def test_ks_are_for_metrics_without_a_cutoff_of_their_own() -> None:
     found = parse_metrics(["recall", "ndcg@3", "map@all", "bpref", "P_5"], "autorag", [1, 10])
     assert list(found) == ["recall@1", "recall@10", "ndcg@3", "map@all", "bpref", "P_5"]
-    assert [str(metric) for metric in found.values()][2:] == ["ndcg.autorag@3", "map.autorag", "bpref", "precision.trec@5"]
+    assert [str(metric) for metric in found.values()][2:] == [
+        "ndcg.autorag@3",
+        "map.autorag",
+        "bpref",
+        "precision.trec@5",
+    ]
 
 
 def test_all_faults_are_told_at_once() -> None:

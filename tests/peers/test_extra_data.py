@@ -1,0 +1,72 @@
+"""Real questions with figures computed by other tools' own code, from the folder named in GROUPGT_EXTRA_DATA."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+import groupgt
+
+FOLDER = os.environ.get("GROUPGT_EXTRA_DATA")
+SETS = sorted(path.parent for path in Path(FOLDER).glob("*/golden.json")) if FOLDER else []
+
+pytestmark = [
+    pytest.mark.extra_data,
+    pytest.mark.skipif(not SETS, reason="GROUPGT_EXTRA_DATA names no folder with data"),
+]
+
+NDEVAL = {
+    "ERR-IA": "err_ia", "nERR-IA": "nerr_ia", "alpha-DCG": "alpha_dcg", "alpha-nDCG": "alpha_ndcg", "NRBP": "nrbp",
+    "nNRBP": "nnrbp", "MAP-IA": "map_ia", "P-IA": "p_ia", "strec": "recall.coverage",
+}  # fmt: skip
+WITH_ALPHA = {"err_ia", "nerr_ia", "alpha_dcg", "alpha_ndcg", "nrbp", "nnrbp"}
+
+
+def ours(golden: dict) -> dict[str, dict[str, float]]:  # type: ignore[type-arg]
+    """Each of our metrics by its text, and the other tool's value for each query."""
+    found: dict[str, dict[str, float]] = {}
+    for k, own in golden["autorag"].items():
+        for name, values in own.items():
+            found[f"{name}@{k}"] = values
+    for k, own in golden["autorag_research"].items():
+        found[f"novelty_ndcg@{k}"] = own["retrieval_ndcg"]
+        found[f"complete@{k}"] = own["retrieval_full_recall"]
+    flat = golden["pytrec_eval_on_flattened_groups"]
+    for name in next(iter(flat.values())):
+        if not name.startswith(("num_", "set_", "gm_")):
+            text = {"map": "map.trec", "ndcg": "ndcg.trec"}.get(name, name)
+            found[text] = {qid: own[name] for qid, own in flat.items()}
+    for alpha in ("0.5", "0.0", "1.0"):
+        table = golden[f"pyndeval_alpha{alpha}"]
+        for measure in next(iter(table.values())):
+            name, _, k = measure.partition("@")
+            # At k = 1 ndeval leaves these two without their normalizer.
+            if not (k == "1" and name in ("ERR-IA", "alpha-DCG")):
+                metric = (
+                    NDEVAL[name] + (f"(alpha={alpha})" if NDEVAL[name] in WITH_ALPHA else "") + (f"@{k}" if k else "")
+                )
+                found[metric] = {qid: own[measure] for qid, own in table.items()}
+    return found
+
+
+@pytest.mark.parametrize("folder", SETS, ids=lambda path: path.name)
+@pytest.mark.parametrize("small", [1 << 30, 0], ids=["lists", "columns"])
+@pytest.mark.parametrize("shuffled", [False, True], ids=["sorted", "shuffled"])
+def test_golden(folder: Path, small: int, shuffled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupgt.formats.source.SMALL", small)
+    run = folder / "bm25.run"
+    if shuffled:
+        lines = run.read_text().splitlines(keepends=True)
+        random.Random(1).shuffle(lines)
+        run = tmp_path / "bm25.run"
+        run.write_text("".join(lines))
+    expected = ours(json.loads((folder / "golden.json").read_text()))
+    result = groupgt.evaluate(folder / "qa.jsonl", run, list(expected))
+    for text, values in expected.items():
+        found = dict(zip(result.truth.qids, result.values[text].tolist()))
+        worst = max(abs(found[qid] - value) for qid, value in values.items())
+        assert worst <= 1e-9, text

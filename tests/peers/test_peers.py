@@ -1,0 +1,162 @@
+"""Other tools as oracles, on random data; each is skipped where it is not installed."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+import groupgt
+
+pytestmark = pytest.mark.peers
+REASON = "{} is in the extra groupgt[peers]"
+
+
+def data(
+    seed: int, *, graded: bool = False, shared: bool = False
+) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """Ground truth and scored results without ties."""
+    rng = random.Random(seed)
+    truth: dict[str, Any] = {}
+    run: dict[str, dict[str, float]] = {}
+    for number in range(150):
+        qid = f"q{number}"
+        pool = [f"d{each:03d}" for each in rng.sample(range(300), 30)]
+        groups = []
+        for place in range(rng.randint(1, 4)):
+            # Disjoint slices of the pool, unless groups may share.
+            own = rng.sample(pool, rng.randint(1, 3)) if shared else pool[place * 3 : place * 3 + rng.randint(1, 3)]
+            groups.append([{"id": name, "grade": rng.choice((0, 1, 2, 3))} if graded else name for name in own])
+        truth[qid] = groups
+        ranked = rng.sample(pool, rng.randint(5, 30))
+        run[qid] = {name: float(len(ranked) - place) for place, name in enumerate(ranked)}
+    return truth, run
+
+
+def qrels_of(truth: dict[str, Any]) -> dict[str, dict[str, int]]:
+    flat: dict[str, dict[str, int]] = {}
+    for qid, groups in truth.items():
+        flat[qid] = {}
+        for cell in (cell for group in groups for cell in group):
+            name, grade = (cell["id"], cell["grade"]) if isinstance(cell, dict) else (cell, 1)
+            flat[qid][name] = max(grade, flat[qid].get(name, grade))
+    return flat
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_pytrec_eval(graded: bool) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
+    truth, run = data(1, graded=graded, shared=True)
+    ks = "1,3,5,10,100"
+    asked = {f"{name}.{ks}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success")}
+    asked |= {"map", "ndcg", "recip_rank", "Rprec", "bpref"}
+    found = pytrec_eval.RelevanceEvaluator(qrels_of(truth), asked).evaluate(run)
+    names = sorted(next(iter(found.values())))
+    ours = {name: {"map": "map.trec", "ndcg": "ndcg.trec"}.get(name, name) for name in names}
+    result = groupgt.evaluate(truth, run, list(ours.values()))
+    compared = 0
+    for position, qid in enumerate(truth):
+        if not result.truth.judgments.defined[position]:
+            continue  # trec_eval counts these as 0
+        for name, text in ours.items():
+            assert result.values[text][position] == pytest.approx(found[qid][name], abs=1e-9), (qid, name)
+            compared += 1
+    assert compared > 3000
+
+
+def test_pyndeval() -> None:
+    pyndeval = pytest.importorskip("pyndeval", reason=REASON.format("pyndeval"))
+    truth, run = data(2, shared=True)
+    qrels = [
+        pyndeval.SubtopicQrel(qid, str(number), name, 1)
+        for qid, groups in truth.items()
+        for number, group in enumerate(groups, 1)
+        for name in group
+    ]
+    scored = [pyndeval.ScoredDoc(qid, name, score) for qid, own in run.items() for name, score in own.items()]
+    names = {"ERR-IA": "err_ia", "nERR-IA": "nerr_ia", "alpha-DCG": "alpha_dcg", "alpha-nDCG": "alpha_ndcg"}
+    cut = {"P-IA": "p_ia", "strec": "recall.coverage"}
+    for alpha in (0.0, 0.5, 1.0):
+        # At k = 1 ndeval leaves ERR-IA and alpha-DCG without their normalizer.
+        ours = {f"{name}@{k}": f"{our}(alpha={alpha})@{k}" for name, our in names.items() for k in (3, 5, 10, 20)}
+        ours |= {f"{name}@{k}": f"{our}@{k}" for name, our in cut.items() for k in (1, 3, 5, 10, 20)}
+        ours |= {"NRBP": f"nrbp(alpha={alpha})", "nNRBP": f"nnrbp(alpha={alpha})", "MAP-IA": "map_ia"}
+        found = pyndeval.ndeval(qrels, scored, measures=list(ours), alpha=alpha)
+        result = groupgt.evaluate(truth, run, list(ours.values()))
+        for position, qid in enumerate(truth):
+            for name, text in ours.items():
+                assert result.values[text][position] == pytest.approx(found[qid][name], abs=1e-9), (qid, name)
+
+
+@pytest.mark.filterwarnings("default")
+def test_ranx() -> None:
+    ranx = pytest.importorskip("ranx", reason=REASON.format("ranx"))
+    truth, run = data(3, graded=True)
+    flat = {qid: own for qid, own in qrels_of(truth).items() if any(grade > 0 for grade in own.values())}
+    truth = {qid: truth[qid] for qid in flat}
+    ours = {
+        "precision@5": "precision.trec@5",
+        "recall@5": "recall.trec@5",
+        "f1@5": "f1.trec@5",
+        "hit_rate@5": "hit_rate.trec@5",
+        "hits@5": "hits@5",
+        "r-precision": "r_precision",
+        "mrr": "mrr.trec",
+        "map@10": "map.trec@10",
+        "ndcg@10": "ndcg.trec@10",
+        "ndcg_burges@10": "ndcg.trec(gain=exp)@10",
+    }
+    means = ranx.evaluate(ranx.Qrels(flat), ranx.Run({qid: run[qid] for qid in flat}), list(ours))
+    result = groupgt.evaluate(truth, {qid: run[qid] for qid in flat}, list(ours.values()))
+    for name, text in ours.items():
+        assert result[text] == pytest.approx(means[name], abs=1e-6), name
+
+
+@pytest.mark.filterwarnings("default")
+def test_ir_measures() -> None:
+    ir_measures = pytest.importorskip("ir_measures", reason=REASON.format("ir_measures"))
+    truth, run = data(4, graded=True)
+    flat = qrels_of(truth)
+    ours = {
+        "P@5": "P_5",
+        "R@5": "recall_5",
+        "RR": "recip_rank",
+        "AP": "map.trec",
+        "nDCG@10": "ndcg_cut_10",
+        "Judged@10": "judged@10",
+    }
+    measures = {name: ir_measures.parse_measure(name) for name in ours}
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for each in ir_measures.iter_calc(list(measures.values()), flat, run):
+        found[str(each.measure)][each.query_id] = each.value
+    result = groupgt.evaluate(truth, run, list(ours.values()))
+    for name, text in ours.items():
+        for position, qid in enumerate(truth):
+            if result.truth.judgments.defined[position]:
+                assert result.values[text][position] == pytest.approx(found[name][qid], abs=1e-9), (name, qid)
+
+
+def test_evret() -> None:
+    evret = pytest.importorskip("evret", reason=REASON.format("evret"))
+    truth, run = data(5)
+    ranked = {qid: list(own) for qid, own in run.items()}
+    relevant = {qid: list(own) for qid, own in qrels_of(truth).items()}
+    ours = {
+        "HitRate": "hit_rate.trec@5",
+        "Recall": "recall.trec@5",
+        "Precision": "precision.trec@5",
+        "MRR": "mrr.trec@5",
+        "NDCG": "ndcg.trec@5",
+        "RBP": "rbp@5",
+    }
+    result = groupgt.evaluate(truth, ranked, list(ours.values()))
+    for name, text in ours.items():
+        metric = getattr(evret, name, None)
+        if metric is None:
+            pytest.skip(f"this version of evret has no {name}")
+        for position, qid in enumerate(truth):
+            assert metric(k=5).score_query(ranked[qid], relevant[qid]) == pytest.approx(
+                result.values[text][position], abs=1e-9
+            )
