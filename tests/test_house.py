@@ -110,7 +110,8 @@ def test_small_files_need_no_polars(tmp_path: Path) -> None:
     (tmp_path / "qa.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"]]}\n')
     (tmp_path / "run").write_text("q Q0 a 1 1 t\n")
     call = f"['evaluate', r'{tmp_path / 'qa.jsonl'}', r'{tmp_path / 'run'}']"
-    code = f"import sys, atexit; atexit.register(lambda: print(' '.join(sys.modules))); from groupgt.cli.main import main; main({call})"
+    code = "import sys, atexit; atexit.register(lambda: print(' '.join(sys.modules)));"
+    code += f"from groupgt.cli.main import main; main({call})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "recall" in done.stdout
     assert not {"polars", "pydantic", "yaml", "bm25s"} & set(done.stdout.split())

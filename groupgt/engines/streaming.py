@@ -1,9 +1,9 @@
 """Labels results held as columns, on polars' streaming engine: rows flow past, only hits and query borders are kept.
 
-Two plans. Where each query's rows stand together and its scores fall strictly, a hit's rank is its distance from the
-query's first row. Everything else (shuffled, tied, scattered) takes a second pass in which rows are compared with the
-hits of their query: rank = 1 + better results under the tie rule. Which it is, the first pass finds out; it is not
-taken on trust.
+Two plans. Where each query's rows stand together and its scores never rise, a hit's rank is its distance from the
+query's first row, once blocks of equal scores are put in order. Everything else (shuffled, scattered) takes a second
+pass in which rows are compared with the hits of their query: rank = 1 + better results under the tie rule. Which it is,
+the first pass finds out; it is not taken on trust.
 """
 
 from __future__ import annotations
@@ -84,16 +84,24 @@ class _Plan:
         keys = self.keys()
         column = pl.col
         starts = (column("qid") != column("qid").shift(1)).fill_null(True)
+        tied = ~starts & (column("score") == column("score").shift(1)).fill_null(False)
         falls = (column("score") < column("score").shift(1)).fill_null(False)
         sound = (
             column("qid").is_not_null()
             & (column("doc").str.len_bytes() <= LONGEST_ID).fill_null(False)
             & column("score").is_finite().fill_null(False)
         )
+        in_block = tied | tied.shift(-1).fill_null(False)
         borders, hits, size = self.collect(
-            self.rows.select("row", "qid", starts=starts, broken=~starts & ~falls, sound=sound).filter(
-                column("starts") | column("broken") | ~column("sound")
-            ),
+            self.rows.select(
+                "row",
+                "qid",
+                starts=starts,
+                broken=~starts & ~tied & ~falls,
+                sound=sound,
+                tied=tied,
+                doc=pl.when(in_block).then(column("doc")),
+            ).filter(column("starts") | column("broken") | ~column("sound") | column("doc").is_not_null()),
             self.rows.join(keys.lazy(), on=["qid", "doc"], how="inner"),
             self.rows.select(pl.len()),
         )
@@ -105,18 +113,45 @@ class _Plan:
         begin = first["row"].to_numpy().astype(np.int64)
         length = np.diff(np.append(begin, int(size.item())))
         where, own, extra = self.positions(first["qid"])
-        hits = hits.sort("row")
         row = hits["row"].to_numpy().astype(np.int64)
-        rank = row - begin[np.searchsorted(begin, row, side="right") - 1] + 1
-        none = np.zeros(0, dtype=np.int64)
-        return self.labelled(hits, rank, where, length[own], extra, (none, none, none))
+        start = begin[np.searchsorted(begin, row, side="right") - 1]
+        row, low, high = self.among_equals(borders, row)
+        tied_hits = low < high
+        ties = (hits["query"].to_numpy()[tied_hits], (low - start + 1)[tied_hits], (high - start + 1)[tied_hits])
+        return self.labelled(hits, row - start + 1, where, length[own], extra, ties)
+
+    def among_equals(self, borders: pl.DataFrame, row: Ints) -> tuple[Ints, Ints, Ints]:
+        """Where rows stand once equal scores are put in order, and the first and last row of their block of equals."""
+        blocks = borders.filter(borders["doc"].is_not_null()).sort("row")
+        if not len(blocks):
+            return row, row, row
+        given = blocks["row"].to_numpy().astype(np.int64)
+        begins = ~blocks["tied"].to_numpy()
+        block = np.cumsum(begins) - 1
+        first = given[begins]
+        last = first + np.bincount(block) - 1
+        placed = given
+        if self.policy.ties == "id":
+            # Within a block by descending id, the same id in the order in which it came; blocks stay where they are.
+            order = blocks.select(doc="doc", row="row").with_columns(block=block, at=np.arange(len(block)))
+            order = order.sort("block", "doc", "row", descending=[False, True, False])
+            placed = np.empty_like(given)
+            placed[order["at"].to_numpy()] = given
+        at = np.minimum(np.searchsorted(given, row), len(given) - 1)
+        found = given[at] == row
+        return (
+            np.where(found, placed[at], row),
+            np.where(found, first[block[at]], row),
+            np.where(found, last[block[at]], row),
+        )
 
     def keys(self) -> pl.DataFrame:
         """The labeller's table as columns."""
         import polars as pl
 
         matches = self.labeller.match(self.truth)
-        sizes = np.diff(np.array(matches.bounds, dtype=np.int64))
+        bounds = np.array(matches.bounds, dtype=np.int64)
+        sizes = bounds[1:] - bounds[:-1]
         query = np.repeat(np.arange(len(sizes)), sizes)
         frame = pl.DataFrame(
             {

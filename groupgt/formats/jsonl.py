@@ -9,7 +9,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults
 from groupgt.formats.rows import ordered_run, score_of
-from groupgt.formats.source import Source, bad_id
+from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import id_text
 from groupgt.model.policy import Policy
@@ -25,13 +25,14 @@ SCORES = "retrieve_scores"
 def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line's number and object; lines that hold none are collected as faults."""
     source.warn_if_empty("lines")
+    decoder = json.JSONDecoder(object_pairs_hook=_no_twice, parse_constant=_no_constant)
     # A lone surrogate can only come from an escape.
     escapes = b"\\ud" in source.data.lower()
     for number, line in enumerate(source.lines(), 1):
         if not line.strip():
             continue
         try:
-            value = json.loads(line, object_pairs_hook=_no_twice, parse_constant=_no_constant)
+            value = decoder.decode(line.decode())
         except (ValueError, RecursionError) as error:
             what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
             faults.add(f"{source.path}:{number}", f"expected a JSON object: {what}")
@@ -71,16 +72,19 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     faults = Faults()
     lines: list[int] = []
     rows: list[dict[str, Any]] = []
+    # Only a long line, or one with an escape, can hold an id that is too long or no text.
+    doubtful = {number for number, line in enumerate(source.lines(), 1) if len(line) > LONGEST_ID or b"\\u" in line}
     for number, row in objects(source, faults):
         absent = [key for key in ("qid", "retrieval_gt") if key not in row]
         if absent:
             found = ", ".join(row) or "no keys"
             faults.add(f"{source.path}:{number}", f"expected the keys qid and retrieval_gt, found {found}")
             continue
-        wrong = next((fault for name in _ids_of(row) if (fault := bad_id(name)) and fault != "is blank"), None)
-        if wrong:
-            faults.add(f"{source.path}:{number}", f"query {row['qid']!r}: an id {wrong}")
-            continue
+        if number in doubtful:
+            wrong = next((fault for name in _ids_of(row) if (fault := bad_id(name)) and fault != "is blank"), None)
+            if wrong:
+                faults.add(f"{source.path}:{number}", f"query {row['qid']!r}: an id {wrong}")
+                continue
         lines.append(number)
         rows.append(row)
     faults.stop()

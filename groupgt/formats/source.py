@@ -129,6 +129,10 @@ class Source:
 
     def lines(self) -> list[bytes]:
         """The lines of a checked text, without their ends."""
+        return self._lines
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
         self.check_text()
         lines = self.data.split(b"\n")
         if b"\r" in self.data:

@@ -16,8 +16,8 @@ __all__ = ["Labeller", "Matches"]
 class Matches:
     """What result keys hit, as one table sorted by query: `keys[i]` hits document number `documents[i]`.
 
-    `sets` holds each query's keys, and query q has the rows from `bounds[q]` to `bounds[q + 1]`. A key that stands twice
-    in a query counts where it stands first.
+    `sets` holds each query's keys, and query q has the rows from `bounds[q]` to `bounds[q + 1]`. A key that stands
+    twice in a query counts where it stands first.
     """
 
     keys: list[str]

@@ -14,7 +14,10 @@ import pytest
 
 from groupgt.cli.main import COMMANDS, main
 
-TRUTH = '{"qid": "q1", "query": "one?", "retrieval_gt": [["a", "b"], ["c"]], "type": "x"}\n{"qid": "q2", "query": "two?", "retrieval_gt": [["d"]], "type": "y"}\n'
+TRUTH = """\
+{"qid": "q1", "query": "one?", "retrieval_gt": [["a", "b"], ["c"]], "type": "x"}
+{"qid": "q2", "query": "two?", "retrieval_gt": [["d"]], "type": "y"}
+"""
 RUN = "q1 Q0 a 1 4 t\nq1 Q0 x 2 3 t\nq1 Q0 c 3 2 t\nq2 Q0 e 1 2 t\nq2 Q0 d 2 1 t\n"
 
 

@@ -56,7 +56,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
     first, second = runner.run_experiment(experiment), runner.run_experiment(experiment)
-    assert first.folder and second.folder and first.folder != second.folder
+    assert first.folder is not None
+    assert second.folder is not None
+    assert first.folder != second.folder
     assert contents(first.folder) == contents(second.folder)
     assert (first.folder.parent / "latest").read_text().strip() == second.folder.name
     assert first.folder.name.split("-")[1] == second.folder.name.split("-")[1]

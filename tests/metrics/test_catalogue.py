@@ -28,16 +28,14 @@ def test_every_definition_is_whole(definition: Definition) -> None:
 
 def test_the_documented_metrics_are_there() -> None:
     conventional = {"precision", "recall", "f1", "hit_rate", "complete", "mrr", "map", "ndcg"}
-    others = set(
-        ["hits", "r_precision", "dcg", "err", "rbp", "alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia", "novelty_ndcg"]
-    )
-    others |= {"completion_rank", "redundancy", "judged", "bpref"}
+    others = set("hits r_precision dcg err rbp alpha_ndcg alpha_dcg err_ia nerr_ia nrbp nnrbp map_ia p_ia".split())
+    others |= {"novelty_ndcg", "completion_rank", "redundancy", "judged", "bpref"}
     assert {name for name, each in CATALOGUE.items() if None not in each.formulas} == conventional
     assert {name for name, each in CATALOGUE.items() if None in each.formulas} == others
 
 
 def test_aliases_lead_somewhere() -> None:
-    for alias in [*ALIASES, *(f"{name}_10" for name in TREC_EVAL)]:
+    for alias in (*ALIASES, *(f"{name}_10" for name in TREC_EVAL)):
         assert groupgt.parse_metric(alias).name in CATALOGUE
     assert not set(ALIASES) & set(CATALOGUE)
 
