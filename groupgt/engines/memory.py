@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import compress, islice
 from operator import gt, itemgetter
@@ -14,7 +13,7 @@ from groupgt.engines.base import Labelled, settled
 from groupgt.errors import Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import id_text, is_integer, plain
+from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -192,12 +191,12 @@ def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tupl
     if ranking is None:
         return [], None
     if not isinstance(ranking, (list, tuple)):
-        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {_shown(ranking)}")
+        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
         return [], None
     ids: list[str] = []
     for place, cell in enumerate(ranking, 1):
         if isinstance(cell, (tuple, list)) and len(cell) == 2:
-            if _score(cell[1]) is None and cell[1] is not None:
+            if finite_number(cell[1]) is None and cell[1] is not None:
                 faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
                 return [], None
             cell = cell[0]
@@ -205,7 +204,7 @@ def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tupl
         if name is None:
             kind = type(cell).__name__
             faults.add(
-                where, f"expected an id (text or an integer) at rank {place}, found {_shown(cell)} of type {kind}"
+                where, f"expected an id (text or an integer) at rank {place}, found {shown(cell)} of type {kind}"
             )
             return [], None
         ids.append(name)
@@ -217,7 +216,7 @@ def _by_score(
 ) -> tuple[list[str], Sequence[float] | None]:
     rows: list[tuple[float, str]] = []
     for key, given in ranking.items():
-        name, score = id_text(key), _score(given)
+        name, score = id_text(key), finite_number(given)
         if name is None:
             faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
             return [], None
@@ -226,15 +225,3 @@ def _by_score(
             return [], None
         rows.append((score, name))
     return in_order([name for _, name in rows], [score for score, _ in rows], policy)
-
-
-def _score(value: Any) -> float | None:
-    if isinstance(value, (bool, str)) or not (is_integer(value) or hasattr(value, "__float__")):
-        return None
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"

@@ -11,7 +11,7 @@ from groupgt.errors import DataError, Faults
 from groupgt.formats.rows import ordered_run, score_of
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import id_text
+from groupgt.model.ids import id_text, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -38,7 +38,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
             faults.add(f"{source.path}:{number}", f"expected a JSON object: {what}")
             continue
         if not isinstance(value, dict):
-            faults.add(f"{source.path}:{number}", f"expected a JSON object, found {_shown(value)}")
+            faults.add(f"{source.path}:{number}", f"expected a JSON object, found {shown(value)}")
             continue
         if escapes and _has_surrogate(value):
             faults.add(f"{source.path}:{number}", "holds a lone surrogate, which is no character")
@@ -156,14 +156,14 @@ def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     if cells is None:
         return []
     if not isinstance(cells, list):
-        faults.add(where, f"expected {key} to be a list of ids, found {_shown(cells)}")
+        faults.add(where, f"expected {key} to be a list of ids, found {shown(cells)}")
         return []
     ids = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
         fault = "is no text or integer" if name is None else bad_id(name)
         if fault:
-            faults.add(where, f"the id at rank {rank}, {_shown(cell)}, {fault}")
+            faults.add(where, f"the id at rank {rank}, {shown(cell)}, {fault}")
         elif name is not None:
             ids.append(name)
     scores = row.get(SCORES)
@@ -173,11 +173,6 @@ def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
         elif any(score_of({"score": score}) is None for score in scores):
             faults.add(where, f"expected finite numbers as {SCORES}")
     return ids
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:

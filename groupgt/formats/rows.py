@@ -9,6 +9,7 @@ from typing import Any
 
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import finite_number
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -58,13 +59,8 @@ def flat_rows(rows: Iterable[tuple[str, str, float]]) -> Iterable[Judgment]:
 def score_of(row: dict[str, Any]) -> float | None:
     """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
     given, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        return None
-    try:
-        number = sign * float(given)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    number = finite_number(given)
+    return None if number is None else sign * number
 
 
 def ordered_run(source: Source, nested: dict[str, list[str]], long: dict[str, tuple[list[str], list[float]]]) -> Run:

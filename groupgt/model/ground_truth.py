@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 
 from groupgt.errors import Faults
 from groupgt.model.hits import Floats, Ints, Judgments
-from groupgt.model.ids import id_text, is_integer, plain
+from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
 
 __all__ = ["GroundTruth"]
@@ -308,14 +307,14 @@ class _Reader:
         if row is None:
             return []
         if not isinstance(row, (list, tuple)):
-            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {_shown(row)}')
+            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {shown(row)}')
             return []
         cells = [plain(cell) for cell in row]
         flat = [cell for cell in cells if id_text(cell) is not None]
         if not flat:
             return cells
         if len(flat) < len(cells):
-            self.faults.add(where, f"ids and groups are mixed in one list: {_shown(row)}; put every id into a group")
+            self.faults.add(where, f"ids and groups are mixed in one list: {shown(row)}; put every id into a group")
             return []
         if self.policy.flat_gt == "and":
             return [[cell] for cell in flat]
@@ -323,7 +322,7 @@ class _Reader:
             return [flat]
         self.faults.add(
             where,
-            f"expected groups (a list of lists), found the flat list {_shown(row)}; say which is meant with the policy "
+            f"expected groups (a list of lists), found the flat list {shown(row)}; say which is meant with the policy "
             "flat_gt: and (every id is needed) or flat_gt: or (any one is enough)",
         )
         return []
@@ -337,11 +336,11 @@ class _Reader:
             unknown = set(cell) - {"alternatives", "ids", "weight", "name"}
             if unknown or not ({"alternatives", "ids"} & set(cell)):
                 self.faults.add(
-                    where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {_shown(cell)}'
+                    where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {shown(cell)}'
                 )
                 return None
             given = cell.get("weight", 1)
-            number = _finite(given)
+            number = finite_number(given)
             if number is None or number <= 0:
                 self.faults.add(where, f"expected a group weight above 0, found {given!r}")
                 return None
@@ -349,7 +348,7 @@ class _Reader:
             label = None if cell.get("name") is None else str(cell["name"])
             cell = plain(cell.get("alternatives", cell.get("ids")))
         if not isinstance(cell, SEQUENCES):
-            self.faults.add(where, f"expected a group of ids, found {_shown(cell)}")
+            self.faults.add(where, f"expected a group of ids, found {shown(cell)}")
             return None
         alternatives: dict[str, float] = {}
         blank = False
@@ -372,9 +371,9 @@ class _Reader:
         given = cell
         if isinstance(cell, Mapping):
             if "id" not in cell or set(cell) - {"id", "grade"}:
-                self.faults.add(where, f'expected an alternative {{"id": ..., "grade": ...}}, found {_shown(cell)}')
+                self.faults.add(where, f'expected an alternative {{"id": ..., "grade": ...}}, found {shown(cell)}')
                 return None
-            number = _finite(cell.get("grade", 1))
+            number = finite_number(cell.get("grade", 1))
             if number is None or abs(number) > GRADE_LIMIT:
                 self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
                 return None
@@ -384,18 +383,6 @@ class _Reader:
         name = id_text(cell)
         if name is None:
             kind = type(cell).__name__
-            self.faults.add(where, f"expected an id (text or an integer), found {_shown(given)} of type {kind}")
+            self.faults.add(where, f"expected an id (text or an integer), found {shown(given)} of type {kind}")
             return None
         return name, grade
-
-
-def _finite(value: Any) -> float | None:
-    if isinstance(value, bool) or not (isinstance(value, float) or is_integer(value)):
-        return None
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "…"

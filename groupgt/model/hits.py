@@ -7,7 +7,7 @@ score or file passes this point, so whatever makes `Hits` (memory, files, a clus
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -22,8 +22,23 @@ Bools = NDArray[np.bool_]
 T = TypeVar("T")
 
 
+class _Remembering:
+    """Keeps what was computed of it: what depends on the ground truth alone is made once for all runs, say."""
+
+    @cached_property
+    def _memo(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """`make()`, kept under `key`."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        result: T = self._memo[key]
+        return result
+
+
 @dataclass(frozen=True, eq=False)
-class Judgments:
+class Judgments(_Remembering):
     """Ground truth as numbers: `Q` queries, `G` groups with a relevant alternative, `A` alternatives, `D` documents.
 
     An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
@@ -43,14 +58,6 @@ class Judgments:
     documents: int
     byte_order: Callable[[], Ints]
     qid: Callable[[int], str] = str
-    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """`make()`, kept under `key`: what depends on the ground truth alone is computed once for all runs."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        result: T = self._memo[key]
-        return result
 
     @cached_property
     def groups(self) -> Ints:
@@ -124,7 +131,7 @@ class Judgments:
 
 
 @dataclass(frozen=True, eq=False)
-class Hits:
+class Hits(_Remembering):
     """The hits of one run, in normal form: sorted by query, rank and alternative, not cut by any k.
 
     One row for each (query, alternative), at the first rank that hits it, with `repeat` False; later hits of an
@@ -139,14 +146,6 @@ class Hits:
     repeat: Bools
     length: Ints
     keep: bool = False
-    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False)
-
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """`make()`, kept under `key`: tables that several metrics use are made once."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        result: T = self._memo[key]
-        return result
 
     @property
     def size(self) -> int:

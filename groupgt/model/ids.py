@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-__all__ = ["id_text", "is_integer", "plain"]
+__all__ = ["finite_number", "id_text", "is_integer", "plain", "shown"]
 
 
 def is_integer(value: Any) -> bool:
@@ -25,6 +26,27 @@ def id_text(value: Any) -> str | None:
     if is_integer(value):
         return str(int(value))
     return None
+
+
+def finite_number(value: Any) -> float | None:
+    """A finite number of any numeric type as a double, or None; text and bools are no numbers.
+
+    >>> finite_number(2), finite_number(True), finite_number("2"), finite_number(float("nan"))
+    (2.0, None, None, None)
+    """
+    if isinstance(value, (bool, str)) or not (is_integer(value) or hasattr(value, "__float__")):
+        return None
+    try:
+        number = float(value)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def shown(value: Any, size: int = 80) -> str:
+    """A value as a message shows it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= size else text[: size - 1] + "…"
 
 
 def plain(value: Any) -> Any:
