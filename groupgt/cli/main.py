@@ -83,6 +83,16 @@ def main(arguments: list[str] | None = None) -> None:
     except MemoryError:
         click.echo("groupgt: there is not enough memory for this", err=True)
         sys.exit(2)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        click.echo(f"groupgt: {name}{error.strerror or error}", err=True)
+        sys.exit(2)
+    except BaseException as error:
+        # What polars raises, a panic of its own included, is about data: no traceback for that.
+        if type(error).__module__.split(".")[0] not in ("polars", "pyo3_runtime"):
+            raise
+        click.echo(f"groupgt: the data cannot be read: {str(error).splitlines()[0]}", err=True)
+        sys.exit(2)
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

@@ -11,6 +11,7 @@ import click
 from groupgt.errors import ConfigError, Faults
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import split_names
+from groupgt.model.ids import shown
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -72,7 +73,12 @@ truth_format_option: Decorator = click.option(
 
 def split_metrics(given: tuple[str, ...]) -> list[str]:
     """The metrics of all -m options, or AutoRAG's six."""
-    return [name for text in given for name in split_names(text)] or list(DEFAULT_METRICS)
+    if not given:
+        return list(DEFAULT_METRICS)
+    names = [name for text in given for name in split_names(text)]
+    if not names:
+        raise ConfigError(f"-m: expected metrics, such as recall@5,ndcg, found {', '.join(map(repr, given))}")
+    return names
 
 
 def split_ks(given: tuple[str, ...]) -> list[int]:
@@ -80,10 +86,10 @@ def split_ks(given: tuple[str, ...]) -> list[int]:
     faults = Faults()
     ks = []
     for text in (part.strip() for each in given for part in each.split(",")):
-        if text.isascii() and text.isdigit() and int(text) > 0:
+        if text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15:
             ks.append(int(text))
         else:
-            faults.add("-k", f"expected whole numbers above 0, such as 1,5,10, found {text!r}")
+            faults.add("-k", f"expected whole numbers above 0 and up to 10^15, such as 1,5,10, found {shown(text)}")
     faults.stop(ConfigError)
     return list(dict.fromkeys(ks))
 

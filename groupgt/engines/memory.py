@@ -127,13 +127,17 @@ class _Probe:
         if scores is None:
             return
         last = len(scores) - 1
+        seen = -1
         for place in places:
+            if place <= seen:
+                continue  # in the block of the hit before
             score = scores[place]
             low = high = place
             while low > 0 and scores[low - 1] == score:
                 low -= 1
             while high < last and scores[high + 1] == score:
                 high += 1
+            seen = high
             if low < high:
                 self.ties.append((number, low + 1, high + 1))
 

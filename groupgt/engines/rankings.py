@@ -16,6 +16,7 @@ Ranking = tuple[list[str], Sequence[float] | None]
 
 def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
     """The ids of one query, best first, and the scores that ordered them, read again from where the run came from."""
+    run = run.settled
     if run.columns is not None:
         import polars as pl
 
@@ -32,14 +33,21 @@ def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
 
 def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
     """Every query of a run with its ranking, in the order of the run."""
+    run = run.settled
     if run.columns is None:
         for key in run.rankings:
             yield str(key), _in_memory(run, key, policy)
         return
+    import polars as pl
+
     columns = run.columns
-    frame = columns.guard(lambda: columns.frame.collect(engine="streaming"))
-    if frame.null_count().sum_horizontal().item() or not frame["score"].is_finite().all():
-        yield from all_rankings(columns.recheck(), policy)
+    try:
+        frame = columns.guard(lambda: columns.frame.collect(engine="streaming"))
+        doubtful = bool(frame.null_count().sum_horizontal().item()) or not frame["score"].is_finite().all()
+    except (pl.exceptions.PolarsError, OSError):
+        doubtful = True
+    if doubtful:
+        yield from all_rankings(columns.checked, policy)
         return
     for (qid,), rows in frame.group_by("qid", maintain_order=True):
         yield str(qid), in_order(rows["doc"].to_list(), rows["score"].to_list(), policy)

@@ -8,14 +8,13 @@ the first pass finds out; it is not taken on trust.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, settled
-from groupgt.errors import DataError
+from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["label"]
 
 LONGEST_ID = 1 << 16
+# Queries with more hits than this are ranked by sorting their rows.
+MANY = 32
 
 
 class _DoubtError(Exception):
@@ -41,27 +42,15 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> L
     if labeller.needs:
         raise DataError(f"labeller {labeller.name!r} needs the columns {', '.join(labeller.needs)} of the results")
     try:
-        if run.columns.path is not None and _holds_nul(run.columns.path):
-            raise _DoubtError
-        return _Plan(truth, run.columns, policy, labeller).walk()
+        return _Plan(truth, run, run.columns, policy, labeller).walk()
     except _DoubtError:
-        return memory.label(truth, run.columns.recheck(), policy, labeller)
-
-
-def _holds_nul(path: Path) -> bool:
-    """polars takes NUL for a letter; a search through the mapped file costs a few per cent of reading it."""
-    import mmap
-
-    with path.open("rb") as file:
-        if not path.stat().st_size:
-            return False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            return mapped.find(b"\0") >= 0 and mapped[:2] != b"\x1f\x8b" and mapped[:4] != b"\x28\xb5\x2f\xfd"
+        return memory.label(truth, run.columns.checked, policy, labeller)
 
 
 class _Plan:
-    def __init__(self, truth: GroundTruth, columns: Columns, policy: Policy, labeller: Labeller) -> None:
+    def __init__(self, truth: GroundTruth, run: Run, columns: Columns, policy: Policy, labeller: Labeller) -> None:
         self.truth, self.columns, self.policy, self.labeller = truth, columns, policy, labeller
+        self.title = run.source or run.name or "results"
         self.rows = columns.frame.with_row_index("row")
         self.duplicated = 0
 
@@ -71,26 +60,26 @@ class _Plan:
 
         try:
             return list(self.columns.guard(lambda: pl.collect_all(frames, engine="streaming")))
-        except pl.exceptions.PolarsError:
-            if self.columns.path is None:
-                raise
+        except (pl.exceptions.PolarsError, OSError):
+            # The slow reader of the same file says what is wrong with it.
             raise _DoubtError from None
 
     def walk(self) -> Labelled:
         import polars as pl
 
-        if self.policy.duplicates in ("drop", "error"):
-            self.remove_repeats()
         keys = self.keys()
         column = pl.col
+        sound = self.sound()
+        if self.policy.duplicates in ("drop", "error"):
+            (doubtful,) = self.collect(self.rows.filter(~sound).select("row").head(1))
+            if len(doubtful):
+                raise _DoubtError
+            self.remove_repeats()
+            (hits,) = self.collect(self.rows.join(keys.lazy(), on=["qid", "doc"], how="inner"))
+            return self.count(hits)
         starts = (column("qid") != column("qid").shift(1)).fill_null(True)
         tied = ~starts & (column("score") == column("score").shift(1)).fill_null(False)
         falls = (column("score") < column("score").shift(1)).fill_null(False)
-        sound = (
-            column("qid").is_not_null()
-            & (column("doc").str.len_bytes() <= LONGEST_ID).fill_null(False)
-            & column("score").is_finite().fill_null(False)
-        )
         in_block = tied | tied.shift(-1).fill_null(False)
         borders, hits, size = self.collect(
             self.rows.select(
@@ -145,6 +134,17 @@ class _Plan:
             np.where(found, last[block[at]], row),
         )
 
+    def sound(self) -> pl.Expr:
+        """Whether a row is what it should be."""
+        import polars as pl
+
+        holds = pl.col("score").is_finite()
+        for name in ("qid", "doc"):
+            holds &= pl.col(name).str.len_bytes() <= LONGEST_ID
+            if self.columns.blanks:
+                holds &= pl.col(name).str.contains(r"[^\s\x00]") & ~pl.col(name).str.contains("\0", literal=True)
+        return holds.fill_null(False)
+
     def keys(self) -> pl.DataFrame:
         """The labeller's table as columns."""
         import polars as pl
@@ -171,24 +171,28 @@ class _Plan:
         return found[own], own, len(found) - len(own)
 
     def count(self, hits: pl.DataFrame) -> Labelled:
-        """The second plan: every row is compared with the hits of its query."""
+        """The second plan: rank = 1 + better results of the query."""
         import polars as pl
 
         hits = hits.sort("query", "row").with_row_index("hit")
         column = pl.col
+        many = (pl.len() > MANY).over("query")
+        heavy = hits.filter(many)
+        own = hits.filter(~many).lazy().select("hit", "qid", its_score="score", its_doc="doc", its_row="row")
         higher, equal = column("score") > column("its_score"), column("score") == column("its_score")
         before = column("row") < column("its_row")
         same = column("doc") == column("its_doc")
         # The same id with the same score twice keeps the order in which it came.
         wins_tie = before if self.policy.ties == "input" else (column("doc") > column("its_doc")) | (same & before)
-        own = hits.lazy().select("hit", "qid", its_score="score", its_doc="doc", its_row="row")
-        counted, lengths = self.collect(
+        few, lengths, whole = self.collect(
             self.rows.join(own, on="qid", how="inner")
             .filter(column("score") >= column("its_score"))
             .group_by("hit")
             .agg(higher=higher.sum(), equal=equal.sum(), better=(higher | (equal & wins_tie)).sum()),
             self.rows.group_by("qid").len(),
+            self.rows.join(heavy.lazy().select("qid").unique(), on="qid", how="semi"),
         )
+        counted = pl.concat([few, self.sorted_ranks(whole, heavy).select(few.columns).cast(few.schema)])
         ranked = hits.join(counted, on="hit", how="left", maintain_order="left").with_columns(
             rank=column("better").cast(pl.Int64) + 1
         )
@@ -199,6 +203,19 @@ class _Plan:
         first = tied["higher"].to_numpy().astype(np.int64) + 1
         ties = (tied["query"].to_numpy(), first, first + tied["equal"].to_numpy().astype(np.int64) - 1)
         return self.labelled(ranked, ranked["rank"].to_numpy(), where, length, extra, ties)
+
+    def sorted_ranks(self, rows: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
+        """The same counts for queries with many hits, by sorting their rows: comparing each with each would not end."""
+        import polars as pl
+
+        by_id = self.policy.ties == "id"
+        keys = ["qid", "score", *(["doc"] if by_id else []), "row"]
+        ordered = rows.sort(keys, descending=[False, True, *([True] if by_id else []), False]).with_columns(
+            better=pl.int_range(pl.len()).over("qid")
+        )
+        block = ["qid", "score"]
+        counts = ordered.with_columns(higher=pl.col("better").min().over(block), equal=pl.len().over(block))
+        return hits.select("hit", "row").join(counts, on="row", how="inner")
 
     def labelled(
         self, hits: pl.DataFrame, rank: Ints, where: Ints, length: Ints, extra: int, ties: tuple[Ints, Ints, Ints]
@@ -227,12 +244,17 @@ class _Plan:
 
         best = pl.col("score") == pl.col("score").max()
         first = self.rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), pl.col("row").filter(best).min())
-        repeated = first.filter(pl.col("len") > 1).select("qid", "doc").sort("qid", "doc")
+        judged = pl.LazyFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)})
+        repeated = first.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
+        repeated = repeated.sort("qid", "doc")
         (found,) = self.collect(repeated)
         self.duplicated = found["qid"].n_unique()
         if not len(found):
             return
         if self.policy.duplicates == "error":
-            shown = [f"query {qid!r}: the result {doc!r} stands twice" for qid, doc in found.head(10).iter_rows()]
-            raise DataError(*(f"{each}; remove it, or choose duplicates: drop" for each in shown), total=len(found))
+            faults = Faults()
+            for qid, doc in found.unique("qid", keep="first", maintain_order=True).iter_rows():
+                what = f"the result {doc!r} stands twice; remove it, or choose duplicates: drop"
+                faults.add(f"{self.title}: query {qid!r}", what)
+            faults.stop()
         self.rows = first.select("row", "qid", "doc", "score")

@@ -32,6 +32,7 @@ def warn_of_near_ids(truth: GroundTruth, run: Run) -> None:
 
 
 def _names(run: Run) -> tuple[list[str], list[str]]:
+    run = run.settled
     if run.columns is not None:
         rows = run.columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
@@ -49,7 +50,9 @@ def _warn(what: str, ours: Iterable[str], theirs: Iterable[str], finding: str) -
     for name in islice(theirs, LOOKED_AT):
         near = folded.get(fold(name))
         if near is not None and near != name:
-            text = f"{finding}, but {what} nearly match: {near!r} in the ground truth, {name!r} in the results"
+            # Two forms of one letter look alike: then their escapes are shown.
+            show = ascii if unicodedata.normalize("NFC", near) == unicodedata.normalize("NFC", name) else repr
+            text = f"{finding}, but {what} nearly match: {show(near)} in the ground truth, {show(name)} in the results"
             warnings.warn(text, GroupgtWarning, stacklevel=4)
             return True
     return False

@@ -60,7 +60,7 @@ def _text(value: Any) -> str:
 
 def _order(value: Any) -> tuple[int, float, str]:
     if value is None:
-        return 2, 0.0, ""
+        return 2, 0, ""
     if isinstance(value, (int, float)):
-        return 0, float(value), ""
-    return 1, 0.0, str(value)
+        return 0, value, ""
+    return 1, 0, str(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 from groupgt.errors import DataError, Faults
 from groupgt.formats.csv import table
 from groupgt.formats.jsonl import objects
-from groupgt.formats.rows import Judgment, finite, flat_rows, gather
+from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text
 from groupgt.formats.source import Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.policy import Policy
@@ -76,4 +76,7 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], texts: dict[str, st
     with (path / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as file:
         file.write("\t".join(HEADER) + "\n")
         for qid, _, document, grade in rows:
-            file.write(f"{qid}\t{document}\t{grade:g}\n")
+            for name in (qid, document):
+                if any(letter in name for letter in '\t\n\r"'):
+                    raise DataError(f"the id {name!r} holds a tab, line break or quote; write jsonl or parquet")
+            file.write(f"{qid}\t{document}\t{number_text(grade)}\n")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from groupgt.errors import DataError, Faults, near_names
-from groupgt.formats.rows import Judgment, finite, gather, ordered_run, run_name
+from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
+from groupgt.formats.rows import Judgment, finite, gather, number_text, ordered_run, run_name
 from groupgt.formats.source import Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
@@ -23,40 +26,67 @@ def delimiter_of(line: bytes) -> str:
 
 
 def header_of(source: Source) -> list[str]:
-    """The cells of the first line."""
+    """The cells of the first line; none where it is no CSV."""
     first = source.head().split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
-    return [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter_of(first.encode())), [])]
+    try:
+        return [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter_of(first.encode())), [])]
+    except csv.Error:
+        return []
 
 
-def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
+@contextmanager
+def _wide_cells() -> Iterator[None]:
+    """Cells of any width, as the other reader takes them; the limit is the process's and is put back."""
+    before = csv.field_size_limit(1 << 30)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def table(source: Source, needed: Iterable[str], faults: Faults) -> list[tuple[str, dict[str, str]]]:
     """Each row as `file:line` and its cells by column; short and long rows are collected as faults."""
-    lines = source.lines()
-    source.warn_if_empty("rows")
-    text = (line.decode() for line in lines)
-    rows = csv.reader(text, delimiter=delimiter_of(lines[0]), strict=True)
-    header = [cell.strip() for cell in next(rows, [])]
+    source.check_text()
+    text = source.data.decode()
+    with _wide_cells():
+        return list(_table(source, text, needed, faults))
+
+
+def _table(source: Source, text: str, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(source.lines()[0]), strict=True)
+    place = f"{source.path}:1"
+    try:
+        header = [cell.strip() for cell in next(rows, [])]
+    except csv.Error as error:
+        faults.add(place, f"expected a row of CSV: {error}")
+        return
+    for name in dict.fromkeys(header):
+        if header.count(name) > 1:
+            faults.add(place, f"the column {name!r} stands twice; remove one")
     for name in needed if header else ():
         if name not in header:
-            faults.add(
-                f"{source.path}:1", f"expected the column {name!r}, found {', '.join(header)}{near_names(name, header)}"
-            )
+            faults.add(place, f"expected the column {name!r}, found {', '.join(header)}{near_names(name, header)}")
     if faults:
         return
+    count = 0
     while True:
+        where = f"{source.path}:{rows.line_num + 1}"
         try:
             row = next(rows)
         except StopIteration:
-            return
+            break
         except csv.Error as error:
-            faults.add(f"{source.path}:{rows.line_num}", f"expected a row of CSV: {error}")
+            faults.add(where, f"expected a row of CSV, which begins here: {error}")
             return
-        where = f"{source.path}:{rows.line_num}"
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(header):
             faults.add(where, f"expected {len(header)} columns ({', '.join(header)}), found {len(row)}")
             continue
+        count += 1
         yield where, dict(zip(header, row))
+    if not count and not faults:
+        warnings.warn(f"{source.path}: the file is empty: 0 rows", GroupgtWarning, stacklevel=3)
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -64,7 +94,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     faults = Faults()
     rows: list[Judgment] = []
     for where, row in table(source, ("qid", "group", "doc_id"), faults):
-        where = f"{where}: query {row['qid']!r}"
+        where = f"{where}: query {shown(row['qid'])}"
         grade = finite(row["grade"]) if row.get("grade") else 1.0
         wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
         if wrong:
@@ -89,7 +119,7 @@ def read_slowly(source: Source) -> Run:
     sign = 1.0 if order == "score" else -1.0
     found: dict[str, tuple[list[str], list[float]]] = {}
     for where, row in table(source, ("qid", "doc_id", order), faults):
-        where = f"{where}: query {row['qid']!r}"
+        where = f"{where}: query {shown(row['qid'])}"
         score = finite(row[order].strip())
         wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
         if wrong:
@@ -109,11 +139,12 @@ def _columns(source: Source) -> Run:
 
     header = header_of(source)
     order = "score" if "score" in header else "rank"
-    if not {"qid", "doc_id", order} <= set(header):
+    if not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header) or source.holds(b"\0"):
         return read_slowly(source)
     first = source.head().split(b"\n", 1)[0]
-    frame = pl.scan_csv(source.path, separator=delimiter_of(first), infer_schema=False, glob=False)
+    frame = pl.scan_csv(source.for_polars, separator=delimiter_of(first), infer_schema=False, glob=False)
     number = pl.col(order).cast(pl.Float64, strict=False)
+    # As many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
     frame = frame.select(
         pl.col("qid"),
@@ -121,7 +152,7 @@ def _columns(source: Source) -> Run:
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
     )
     return Run(
-        columns=Columns(frame, lambda: read_slowly(source), path=source.path),
+        columns=Columns(frame, lambda: read_slowly(source), blanks=True),
         name=run_name(source),
         source=str(source.path),
     )
@@ -133,8 +164,8 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], delimiter: str = ",
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerow(["qid", "group", "doc_id", "grade"])
     for qid, group, document, grade in rows:
-        writer.writerow([qid, group, document, f"{grade:g}"])
-    _write(path, out)
+        writer.writerow([*_cells(qid, group, document), number_text(grade)])
+    path.write_text(out.getvalue(), encoding="utf-8", newline="")
 
 
 def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
@@ -144,12 +175,12 @@ def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]]
     writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else [])])
     for qid, ids, scores in rankings:
         for rank, (document, score) in enumerate(zip(ids, scores), 1):
-            writer.writerow([qid, document, rank, *([repr(score)] if scored else [])])
-    _write(path, out)
+            writer.writerow([*_cells(qid, document), rank, *([repr(score)] if scored else [])])
+    path.write_text(out.getvalue(), encoding="utf-8", newline="")
 
 
-def _write(path: Path, out: io.StringIO) -> None:
-    try:
-        path.write_text(out.getvalue(), encoding="utf-8", newline="")
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+def _cells(*texts: str) -> tuple[str, ...]:
+    for text in texts:
+        if "\r" in text:
+            raise DataError(f"{text!r} holds a carriage return, which does not survive in CSV; write jsonl or parquet")
+    return texts

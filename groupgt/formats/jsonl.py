@@ -115,6 +115,7 @@ def read_run(source: Source) -> Run:
     faults = Faults()
     nested: dict[str, list[str]] = {}
     long: dict[str, tuple[list[str], list[float]]] = {}
+    orders: set[str] = set()
     for number, row in objects(source, faults):
         where = f"{source.path}:{number}"
         qid = id_text(row.get("qid"))
@@ -123,14 +124,18 @@ def read_run(source: Source) -> Run:
             faults.add(where, f"expected a qid (text or an integer), found {found}")
             continue
         where = f"{where}: query {qid!r}"
-        key = next((name for name in NESTED if name in row), None)
-        if key is not None:
+        keys = [name for name in NESTED if name in row]
+        key = keys[0] if keys else None
+        if len(keys) > 1:
+            faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep the one that is meant")
+        elif key is not None:
             ids = _nested(row, key, where, faults)
             if qid in nested:
                 faults.add(where, "this query stands twice")
             nested[qid] = ids
         else:
             document, score = id_text(row.get("doc_id")), score_of(row)
+            orders.add("score" if row.get("score") is not None else "rank")
             if document is None:
                 found = repr(row["doc_id"]) if "doc_id" in row else f"the keys {', '.join(row)}"
                 faults.add(where, f"expected retrieved_ids, or a doc_id (text or an integer), found {found}")
@@ -147,6 +152,10 @@ def read_run(source: Source) -> Run:
     if nested and long:
         raise DataError(
             f"{source.path}: some lines hold retrieved_ids and some doc_id; expected one of the two throughout"
+        )
+    if len(orders) > 1:
+        raise DataError(
+            f"{source.path}: some lines hold a score and some only a rank; expected one of the two throughout"
         )
     return ordered_run(source, nested, long)
 
@@ -167,8 +176,10 @@ def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
         elif name is not None:
             ids.append(name)
     scores = row.get(SCORES)
-    if isinstance(scores, list):
-        if len(scores) != len(cells):
+    if scores is not None:
+        if not isinstance(scores, list):
+            faults.add(where, f"expected {SCORES} to be a list of numbers, found {shown(scores)}")
+        elif len(scores) != len(cells):
             faults.add(where, f"expected as many {SCORES} as {key} ({len(cells)}), found {len(scores)}")
         elif any(score_of({"score": score}) is None for score in scores):
             faults.add(where, f"expected finite numbers as {SCORES}")

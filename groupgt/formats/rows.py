@@ -13,7 +13,7 @@ from groupgt.model.ids import finite_number
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["Judgment", "finite", "flat_rows", "gather", "ordered_run", "run_name", "score_of"]
+__all__ = ["Judgment", "finite", "flat_rows", "gather", "number_text", "ordered_run", "run_name", "score_of"]
 
 Judgment = tuple[str, str, str, float]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -56,6 +56,15 @@ def flat_rows(rows: Iterable[tuple[str, str, float]]) -> Iterable[Judgment]:
         yield qid, str(numbers[qid]), document, grade
 
 
+def number_text(value: float) -> str:
+    """A number that reads back as the same double.
+
+    >>> number_text(2.0), number_text(1234567.25)
+    ('2', '1234567.25')
+    """
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
 def score_of(row: dict[str, Any]) -> float | None:
     """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
     given, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
@@ -75,10 +84,13 @@ def ordered_run(source: Source, nested: dict[str, list[str]], long: dict[str, tu
 
 
 def run_name(source: Source) -> str:
-    """The file's stem: what stands before the first ending.
+    """The file's stem, without the ending of its compression.
 
     >>> from pathlib import Path
-    >>> run_name(Source(Path("runs/bm25.trec.gz")))
-    'bm25'
+    >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
+    'bm25.v2'
     """
-    return source.path.name.split(".")[0] or source.path.name
+    path = source.path
+    if path.suffix in (".gz", ".zst"):
+        path = path.with_suffix("")
+    return path.stem

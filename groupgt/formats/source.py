@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from groupgt.errors import DataError, GroupgtWarning, near_names
+from groupgt.model.ids import shown
 
 __all__ = ["LONGEST_ID", "Source", "bad_id"]
 
@@ -15,21 +17,36 @@ LONGEST_ID = 1 << 16
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 # Below this many bytes, reading in Python is done before polars is imported.
 SMALL = 8 << 20
+CHUNK = 4 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One file; it is opened when its content is first asked for."""
+    """One file or folder; it is opened when its content is first asked for, a pipe is read once."""
 
     path: Path
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
-        """The file or folder at a path; raises `DataError` where there is none."""
-        found = Path(path)
-        if not found.exists():
-            raise DataError(f"{found}: there is no such file{_neighbours(found)}")
+        """The file or folder at a path; raises `DataError` where there is none, or what cannot be read to its end."""
+        if isinstance(path, Source):
+            return path
+        text = os.fspath(path)
+        if not text.strip():
+            raise DataError(f"expected the path of a file, found the empty text {text!r}")
+        found = Path(text)
+        try:
+            mode = found.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            raise DataError(f"{found}: there is no such file{_neighbours(found)}") from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{shown(text)}: cannot be read: {_reason(error)}") from None
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
+            raise DataError(f"{found}: expected a file, a folder or a pipe, found a device")
         return cls(found)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
     @property
     def is_folder(self) -> bool:
@@ -37,47 +54,91 @@ class Source:
         return self.path.is_dir()
 
     @cached_property
+    def is_pipe(self) -> bool:
+        """Whether it can be read only once."""
+        return self.path.is_fifo()
+
+    @cached_property
+    def raw(self) -> bytes:
+        """All bytes as they lie on disk, or came through the pipe."""
+        try:
+            return self.path.read_bytes()
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+
+    @cached_property
     def magic(self) -> bytes:
         """The first bytes as they lie on disk."""
+        if self.is_pipe or self.is_folder:
+            return b"" if self.is_folder else self.raw[:4]
         try:
             with self.path.open("rb") as file:
                 return file.read(4)
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
 
     @property
     def is_parquet(self) -> bool:
         """Whether it is a parquet file."""
         return self.magic == PARQUET
 
+    @property
+    def is_compressed(self) -> bool:
+        """Whether it is gzip or zstd."""
+        return self.magic[:2] == GZIP or self.magic == ZSTD
+
     @cached_property
     def is_large(self) -> bool:
         """Whether polars pays for its import."""
-        compressed = self.magic[:2] == GZIP or self.magic == ZSTD
-        return self.path.stat().st_size > (SMALL // 8 if compressed else SMALL)
+        if self.is_pipe:
+            return len(self.data) > SMALL
+        return self.path.stat().st_size > (SMALL // 8 if self.is_compressed else SMALL)
 
     @cached_property
     def data(self) -> bytes:
         """The content, decompressed, without a byte order mark; raises `DataError` for UTF-16 and damage."""
-        try:
-            raw = self.path.read_bytes()
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {error.strerror or error}") from None
-        return self._checked(self._decompressed(raw))
+        return self._checked(self._decompressed(self.raw))
+
+    @property
+    def for_polars(self) -> Path | bytes:
+        """What polars may read: the path of a plain file, else the content, which is decompressed and checked here."""
+        return self.data if self.is_compressed or self.is_pipe else self.path
+
+    def holds(self, *letters: bytes) -> bool:
+        """Whether any of these bytes occur, by a search through the mapped file: a few per cent of reading it."""
+        if not isinstance(self.for_polars, Path):
+            return any(letter in self.data for letter in letters)
+        import mmap
+
+        with self.path.open("rb") as file:
+            if not self.path.stat().st_size:
+                return False
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+                return any(mapped.find(letter) >= 0 for letter in letters)
+
+    def has_empty_cells(self, separator: bytes) -> bool:
+        """Whether a separator stands at the head of a line or behind another: columns are not where they seem."""
+        import numpy as np
+
+        if not isinstance(self.for_polars, Path):
+            content = np.frombuffer(self.data, dtype=np.uint8)
+        elif not self.path.stat().st_size:
+            return False
+        else:
+            content = np.memmap(self.path, dtype=np.uint8, mode="r")
+        before = ord("\n")
+        for start in range(0, len(content), CHUNK):
+            part = content[start : start + CHUNK]
+            separates = part == ord(separator)
+            opens = separates | (part == ord("\n"))
+            if (separates[0] and before in (ord("\n"), ord(separator))) or bool((separates[1:] & opens[:-1]).any()):
+                return True
+            before = int(part[-1])
+        return False
 
     def head(self, size: int = 1 << 16) -> bytes:
         """The first bytes of the content, without reading the rest where that can be avoided."""
-        if "data" in self.__dict__ or not self.is_large:
-            return self.data[:size]
-        if self.magic[:2] == GZIP:
-            import gzip
-
-            try:
-                with gzip.open(self.path) as file:
-                    return self._checked(file.read(size))
-            except (OSError, EOFError):
-                return self.data[:size]
-        if self.magic == ZSTD:
+        if "data" in self.__dict__ or self.is_compressed or self.is_pipe or not self.is_large:
             return self.data[:size]
         with self.path.open("rb") as plain:
             return self._checked(plain.read(size))
@@ -159,6 +220,10 @@ def _zstd_whole(raw: bytes) -> bool:
             return False
         rest = decompressor.unused_data
     return True
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _neighbours(path: Path) -> str:

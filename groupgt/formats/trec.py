@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults
-from groupgt.formats.rows import Judgment, finite, flat_rows, gather, run_name
+from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
@@ -97,7 +98,9 @@ def read_slowly(source: Source) -> Run:
             )
             continue
         if len(cells[2]) > LONGEST_ID or len(qid) > LONGEST_ID:
-            faults.add(f"{source.path}:{number}", f"an id is longer than {LONGEST_ID:,} bytes")
+            which = "document id" if len(cells[2]) > LONGEST_ID else "query id"
+            where = f"{source.path}:{number}: query {shown(qid.decode())}"
+            faults.add(where, f"the {which} is longer than {LONGEST_ID:,} bytes; shorten it")
             continue
         if qid not in ids:
             ids[qid], scores[qid] = [], []
@@ -122,27 +125,34 @@ def _score(text: bytes) -> float | None:
 
 
 def _columns(source: Source) -> Run:
-    """The same as lazy columns, each as text: what polars makes of a doubtful line is caught when they are read."""
+    """The same as lazy columns; what polars would misread (short lines, doubled blanks, odd bytes) has no score here.
+
+    A null score is a doubt, and doubts send the file to the slow reader.
+    """
     import polars as pl
 
     first = source.head().split(b"\n", 1)[0]
     separator = "\t" if b"\t" in first else " "
-    frame = pl.scan_csv(
-        source.path,
+    # What is white space to the slow reader must separate columns or be absent; a carriage return only ends lines.
+    odd = [b"\0", b"\v", b"\f", b"\t" if separator == " " else b" "]
+    if source.holds(*odd) or (not first.endswith(b"\r") and source.holds(b"\r")):
+        return read_slowly(source)
+    if source.has_empty_cells(separator.encode()):
+        return read_slowly(source)
+    rows = pl.scan_csv(
+        source.for_polars,
         has_header=False,
         schema=dict.fromkeys(("qid", "q0", "doc", "rank", "score", "tag"), pl.String),
         separator=separator,
         quote_char=None,
         extra_columns="ignore",
         glob=False,
-    ).select(
-        "qid",
-        "doc",
-        # A line with five columns has no score worth trusting: the slow reader says so.
-        pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False)).alias("score"),
     )
+    # A line with five columns has no tag.
+    score = pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False))
+    frame = rows.select("qid", "doc", score.alias("score"))
     return Run(
-        columns=Columns(frame, lambda: read_slowly(source), path=source.path),
+        columns=Columns(frame, lambda: read_slowly(source)),
         name=run_name(source),
         source=str(source.path),
     )
@@ -162,7 +172,7 @@ def write_qrels(path: Path, rows: Iterator[Judgment]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, _, document, grade in rows:
             _check_blanks(qid, document)
-            file.write(f"{qid} 0 {document} {grade:g}\n")
+            file.write(f"{qid} 0 {document} {number_text(grade)}\n")
 
 
 def write_subtopics(path: Path, rows: Iterator[Judgment]) -> None:
@@ -170,7 +180,7 @@ def write_subtopics(path: Path, rows: Iterator[Judgment]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, group, document, grade in rows:
             _check_blanks(qid, document)
-            file.write(f"{qid} {'_'.join(group.split())} {document} {grade:g}\n")
+            file.write(f"{qid} {'_'.join(group.split())} {document} {number_text(grade)}\n")
 
 
 def _check_blanks(*names: str) -> None:

@@ -12,6 +12,7 @@ from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Paramete
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
 from groupgt.metrics.worked import Sheet
 from groupgt.model.hits import Floats, Hits
+from groupgt.model.ids import shown
 
 __all__ = ["Budget", "Metric", "list_metrics", "parse_metric", "parse_metrics", "split_names"]
 
@@ -128,6 +129,9 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
     """Reads metrics keyed by their text, each without a cutoff of its own once per k; all faults at once."""
     faults = Faults()
+    for k in ks:
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= HIGHEST_K:
+            faults.add("k", f"expected whole numbers from 1 to 10^15, found {shown(k)}")
     metrics: dict[str, Metric] = {}
     for text in texts:
         try:
@@ -175,7 +179,7 @@ class _Parser:
         self.convention = convention
 
     def fail(self, what: str) -> MetricError:
-        return MetricError(f"metric {self.text!r}: {what}")
+        return MetricError(f"metric {shown(self.text, 60)}: {what}")
 
     def metric(self) -> Metric:
         expanded = self.expand(self.text.strip())
@@ -267,7 +271,7 @@ class _Parser:
         if given is None or given == "all":
             return None
         match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", given)
-        if match is None or int(match[1]) < 1 or int(match[1]) > HIGHEST_K:
+        if match is None or len(match[1]) > 16 or not 1 <= int(match[1]) <= HIGHEST_K:
             raise self.fail(
                 f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{given}"
             )

@@ -339,6 +339,9 @@ class _Reader:
                     where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {shown(cell)}'
                 )
                 return None
+            if {"alternatives", "ids"} <= set(cell):
+                self.faults.add(where, "a group holds both alternatives and ids, which are two names of one; keep one")
+                return None
             given = cell.get("weight", 1)
             number = finite_number(given)
             if number is None or number <= 0:

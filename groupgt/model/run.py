@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError
@@ -21,13 +21,18 @@ class Columns:
 
     A null, or a score that is not finite, is a doubt: `recheck` then reads the same source again, slowly, and either
     says what is wrong and where, or returns rankings. `guard` runs a step of polars and turns what it raises into a
-    `DataError`. `path` is the text file underneath, where there is one: its bytes can be searched for NUL.
+    `DataError`. `blanks` says that ids may be blank, which is a doubt too.
     """
 
     frame: pl.LazyFrame
     recheck: Callable[[], Run]
     guard: Callable[[Callable[[], Any]], Any] = lambda read: read()
-    path: Path | None = None
+    blanks: bool = False
+
+    @cached_property
+    def checked(self) -> Run:
+        """The rankings that the slow reader made of a doubtful source; raises `DataError` where they are at fault."""
+        return self.recheck()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +59,13 @@ class Run:
             kind = type(rankings).__name__
             raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
         return cls(rankings=rankings, name=name)
+
+    @property
+    def settled(self) -> Run:
+        """The run itself, or what the slow reader made of it once there was a doubt."""
+        if self.columns is not None and "checked" in self.columns.__dict__:
+            return self.columns.checked
+        return self
 
     def __len__(self) -> int:
         return len(self.rankings)

@@ -14,11 +14,15 @@ __all__ = ["write_text", "written_whole"]
 
 def written_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Calls `write` with a temporary path beside `path` and renames it when it is done; nothing half is left behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
+    path = path.resolve()  # a link is followed, not replaced
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
+    temporary: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+        os.close(handle)
+        temporary = Path(name)
         write(temporary)
         _sync(temporary)
         # mkstemp makes files that only their owner reads; a result is an ordinary file.
@@ -26,8 +30,13 @@ def written_whole(path: Path, write: Callable[[Path], None]) -> None:
         temporary.replace(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+    except Exception as error:
+        if type(error).__module__.split(".")[0] != "polars":
+            raise
+        raise DataError(f"{path}: cannot be written: {str(error).splitlines()[0]}") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -108,7 +108,7 @@ def test_runs_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     rows = [(qid, ids, [1 / (n + 1) for n in range(len(ids))]) for qid, ids in RUN.items()]
     write.write_run(file, rows, format, scored=scored, tag="t")
     run = groupgt.read_run(file)
-    assert run.name == "system-a"
+    assert run.name == "system-a.v2"
     assert rankings(run) == RUN
 
 
