@@ -32,6 +32,7 @@ def command(
     style: str,
 ) -> None:
     """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
+    tables.check_style(style, "json", "csv")
     policy = Policy.of(options.split_policy(policies))
     grouped = as_ground_truth(truth, policy, truth_format)
     findings = {str(truth): check_truth(grouped)}

@@ -11,9 +11,10 @@ from groupgt.engines.rankings import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import kind_of, read_run
+from groupgt.formats.source import Source
 from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.model.policy import Policy
-from groupgt.store.files import written_whole
+from groupgt.store.files import written_folder, written_whole
 
 __all__ = ["command"]
 
@@ -31,7 +32,7 @@ __all__ = ["command"]
 )
 @options.policy_option
 def command(
-    source: Path,
+    source: Path | Source,
     target: Path,
     to: str,
     given: str | None,
@@ -41,11 +42,12 @@ def command(
 ) -> None:
     """Convert ground truth or results from one format to another."""
     policy = Policy.of(options.split_policy(policies))
+    source = Source.at(source)
     if (kind or ("truth" if given in ("trec-subtopics", "beir") else kind_of(source))) == "truth":
         grouped = as_ground_truth(source, policy, given)
         lost: list[str] = []
         if to == "beir":
-            lost += write_ground_truth(target, grouped, to)
+            written_folder(target, lambda part: lost.extend(write_ground_truth(part, grouped, to)))
         else:
             written_whole(target, lambda part: lost.extend(write_ground_truth(part, grouped, to)))
         click.echo(f"groupgt: wrote {len(grouped):,} queries to {target}", err=True)

@@ -12,7 +12,8 @@ from groupgt.evaluation.many import in_conventions, per_query_rows, summary, uni
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import run_paths
 from groupgt.model.policy import Policy
-from groupgt.render.export import write_rows
+from groupgt.render import tables
+from groupgt.render.export import check_ending, write_rows
 from groupgt.store.files import written_whole
 
 __all__ = ["command"]
@@ -52,6 +53,9 @@ def command(
     Without -m: precision, recall, f1, mrr, map and ndcg. Without -k, a metric without a cutoff of its own looks at
     the whole ranking.
     """
+    tables.check_style(style, "json", "csv")
+    if per_query is not None:
+        check_ending(per_query)
     conventions = options.split_conventions(convention)
     texts, cutoffs = options.split_metrics(metrics), options.split_ks(ks)
     asked = in_conventions(texts, conventions, cutoffs) if len(conventions) > 1 else texts

@@ -17,10 +17,11 @@ __all__ = ["command"]
 @options.format_option
 def command(name: str | None, style: str) -> None:
     """The catalogue; with NAME, everything about one metric."""
+    tables.check_style(style, "json", "csv")
     chosen = parse_metric(name).definition if name else None
     if style == "json":
         click.echo(tables.json_text(as_dict(chosen) if chosen else [as_dict(each) for each in list_metrics()]))
-    elif chosen:
+    elif chosen and style != "csv":
         click.echo(details(chosen))
     elif style == "csv":
         click.echo(tables.csv_text(*overview()).rstrip("\n"))

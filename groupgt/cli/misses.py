@@ -11,6 +11,7 @@ from groupgt.cli import options
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.missed import misses
 from groupgt.formats.corpus import read_corpus
+from groupgt.render import tables
 from groupgt.render.tables import json_text
 
 __all__ = ["command"]
@@ -36,6 +37,7 @@ def command(
     style: str,
 ) -> None:
     """List the unmet groups of the worst queries, and how well groups are covered."""
+    tables.check_style(style, "json", "csv")
     found = evaluate(
         truth,
         run,
@@ -47,5 +49,7 @@ def command(
     report = misses(found, k, worst)
     if style == "json":
         click.echo(json_text(asdict(report)))
+    elif style == "csv":
+        click.echo(tables.csv_text(*report.grid()).rstrip("\n"))
     else:
         click.echo(report.text(style, read_corpus(corpus) if corpus else None))

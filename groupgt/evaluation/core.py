@@ -24,7 +24,7 @@ from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["evaluate", "label", "label_run"]
+__all__ = ["check_policy", "evaluate", "label", "label_run"]
 
 
 def evaluate(
@@ -54,7 +54,7 @@ def evaluate(
     """
     rules = Policy.of(policy)
     asked = parse_metrics([metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, k)
-    _check_policy(rules, asked)
+    check_policy(rules, asked)
     with no_garbage_collection():
         grouped = as_ground_truth(truth, rules, truth_format)
         slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
@@ -107,7 +107,8 @@ def label_run(truth: GroundTruth, run: Run, policy: Policy, labeller: str | Labe
     return streaming.label(truth, run, policy, chosen)
 
 
-def _check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
+def check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
+    """Raises `ConfigError` where the policy does not go with a metric."""
     if policy.duplicates != "keep":
         return
     others = [text for text, metric in metrics.items() if metric.convention != "autorag"]

@@ -30,22 +30,27 @@ class Misses:
     incomplete: int
     evaluated: int
 
-    def text(self, style: str = tables.DEFAULT, corpus: Mapping[str, str] | None = None) -> str:
-        """Both tables."""
-        lines = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
+    def grid(self, corpus: Mapping[str, str] | None = None) -> tuple[list[str], list[list[Any]]]:
+        """Headers and a row for each group of the queries listed."""
         rows: list[list[Any]] = []
         for query in self.queries:
             for group in query["groups"]:
                 wanted = " or ".join(group["alternatives"])
-                if corpus is not None and group["alternatives"] and group["alternatives"][0] in corpus:
+                if corpus is not None and group["alternatives"][0] in corpus:
                     wanted += f": {_snippet(corpus[group['alternatives'][0]])}"
                 rows.append([query["qid"], group["group"], _place(group, query["results"], self.k), wanted])
+        return ["query", "group", "met", "alternatives"], rows
+
+    def text(self, style: str = tables.DEFAULT, corpus: Mapping[str, str] | None = None) -> str:
+        """Both tables."""
+        lines = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
+        headers, rows = self.grid(corpus)
         if rows:
-            lines.append(tables.table(["query", "group", "met", "alternatives"], rows, style))
+            lines.append(tables.table(headers, rows, style))
             lines.append("\n".join(f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]))
-        headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
+        numbers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
         cells = [[str(each["number"]), each["groups"], each["met"], each["anywhere"]] for each in self.by_group]
-        lines.append(tables.table(headers, cells, style))
+        lines.append(tables.table(numbers, cells, style))
         return "\n\n".join(line for line in lines if line)
 
 

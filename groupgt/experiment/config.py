@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 import groupgt
 from groupgt.errors import ConfigError, GroupgtError, listed, near_names
+from groupgt.evaluation.core import check_policy
 from groupgt.experiment.yamlfile import Document, Path_, read_yaml
 from groupgt.formats.detect import RUNS, TRUTHS
 from groupgt.labellers.registry import LABELLERS
@@ -158,6 +159,8 @@ def _validated(document: Document) -> Config | None:
 
 
 def _leave_out(value: Any, path: Path_) -> None:
+    if not path:
+        return
     for part in path[:-1]:
         try:
             value = value[part]
@@ -266,7 +269,7 @@ class _Checks:
     def dataset(self, path: Path_, dataset: Dataset) -> None:
         for key in ("ground_truth", "corpus"):
             given = getattr(dataset, key)
-            if given is not None and not self.at(given).exists():
+            if given is not None and not _exists(self.at(given)):
                 self.document.fault((*path, key), f"there is no such file: {self.at(given)}")
         if dataset.format is not None:
             self.among((*path, "format"), dataset.format, TRUTHS)
@@ -291,7 +294,7 @@ class _Checks:
                 self.document.fault(path, f"{system.use} searches a corpus, and dataset {dataset!r} has none")
             if system.use == "results":
                 found = self.at(options.at(dataset))
-                if not found.exists():
+                if not _exists(found):
                     self.document.fault((*path, "with", "path"), f"there is no such file: {found}")
                 if options.format is not None:
                     self.among((*path, "with", "format"), options.format, RUNS)
@@ -324,12 +327,16 @@ class _Checks:
             self.policy = Policy.of(section.policy)
         except GroupgtError as error:
             for text in error.faults:
-                self.document.fault(("evaluate", "policy"), text)
+                field = next((name for name in section.policy if name in text), "")
+                self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
         # A convention that is not known was said above; names and cutoffs can be looked at all the same.
         convention = self.config.convention if self.config.convention in CONVENTIONS else CONVENTIONS[0]
         for position, text in enumerate(section.metrics):
             try:
                 self.metrics |= parse_metrics([text], convention, section.k)
+                for metric in self.metrics.values():
+                    _ = metric.k  # a budget cannot be evaluated here
+                check_policy(self.policy, self.metrics)
             except GroupgtError as error:
                 self.document.fault(("evaluate", "metrics", position), str(error))
         if section.primary is not None:
@@ -345,6 +352,13 @@ class _Checks:
             near = near_names(text, self.metrics)
             known = ", ".join(self.metrics)
             self.document.fault(("evaluate", "primary"), f"expected one of the metrics ({known}), found {text!r}{near}")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from groupgt.store.folders import write_folder
 if TYPE_CHECKING:
     from groupgt.experiment.runner import Outcome
 
-__all__ = ["report", "slug", "write_results"]
+__all__ = ["as_dict", "means", "report", "slug", "write_results"]
 
 Writer = Callable[[Path], None]
 
@@ -67,7 +67,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     if "json" in formats:
         files["results.json"] = _text(tables.json_text(as_dict(outcome)) + "\n")
     if "csv" in formats:
-        files["means.csv"] = _text(tables.csv_text(*_means(outcome)))
+        files["means.csv"] = _text(tables.csv_text(*means(outcome)))
         files["per_query.csv"] = _text(tables.csv_text(*_per_query(outcome)))
     if "runs" in formats:
         for dataset, found in outcome.evaluations.items():
@@ -87,7 +87,8 @@ def _text(text: str) -> Writer:
     return write
 
 
-def _means(outcome: Outcome) -> tuple[list[str], list[list[Any]]]:
+def means(outcome: Outcome) -> tuple[list[str], list[list[Any]]]:
+    """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
     rows: list[list[Any]] = []
     for dataset, found in outcome.evaluations.items():
         for system, each in found.items():

@@ -60,8 +60,8 @@ def read_yaml(path: Path) -> Document:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
+        line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
+        raise ConfigError(f"{path}:{line}:{column}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
     document = Document(path)
     try:
         _refuse_aliases(text, document)
@@ -71,6 +71,10 @@ def read_yaml(path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
         raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        place = f"{path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+        raise ConfigError(f"{place}: expected text, found the control character {text[error.position]!r}") from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
     if node is None:

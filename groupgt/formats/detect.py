@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,11 +149,11 @@ def _look(source: Source) -> str:
         return "beir"
     if "qid" in names or "doc_id" in names:
         return "csv truth" if "group" in names else "csv run"
-    columns = {len(line.split()) for line in lines[:20]}
-    # The widest line decides: a short one is a fault to be named, not another format.
-    if max(columns) >= 5:
+    # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
+    usual = Counter(min(len(line.split()), 6) for line in lines[:50]).most_common(1)[0][0]
+    if usual >= 5:
         return "trec run"
-    if max(columns) in (3, 4):
+    if usual in (3, 4):
         return "qrels"
     shown = first[:60].decode("utf-8", "replace")
     return f"{shown!r}"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.errors import DataError, near_names
+from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
 from groupgt.formats.pages import check_pages
-from groupgt.formats.rows import gather, run_name
-from groupgt.formats.source import Source, bad_id
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.formats.rows import Judgment, gather, run_name
+from groupgt.formats.source import LONGEST_ID, Source, bad_id
+from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.model.ids import finite_number, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["is_frame", "read_ground_truth", "read_run", "run_of", "truth_of", "write_ground_truth", "write_run"]
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+SCORES = "retrieve_scores"
 
 
 def is_frame(value: Any) -> bool:
@@ -46,9 +49,13 @@ def lazy(value: Any) -> pl.LazyFrame:
 def _scan(source: Source) -> pl.LazyFrame:
     import polars as pl
 
+    if not source.is_parquet:
+        raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
+    if source.is_pipe:
+        raise DataError(f"{source.path}: parquet cannot be read from a pipe; save it as a file")
+    check_pages(source.path)
     frame = pl.scan_parquet(source.path, glob=False)
-    names = _guarded(source, frame.collect_schema).names()
-    check_pages(source.path, names)
+    _guarded(source, frame.collect_schema)
     return frame
 
 
@@ -64,7 +71,7 @@ def _guarded(source: Source, read: Callable[[], Any]) -> Any:
 
     try:
         return read()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{source.path}: the parquet file is damaged or cut off: {first}") from None
 
@@ -77,7 +84,6 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth of a frame."""
-    import polars as pl
 
     frame = lazy(value).collect()
     names = frame.columns
@@ -90,9 +96,9 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         return f"{title}: row {row + 1}"
 
     if "retrieval_gt" not in names:
-        grades = frame["grade"].cast(pl.Float64).to_list() if "grade" in names else [1.0] * len(frame)
-        cells = (_texts(frame, name, title).to_list() for name in ("qid", "group", "doc_id"))
-        return gather(zip(*cells, grades), policy)
+        return gather(_judgments(frame, title), policy)
+    _refuse_odd_ids(frame, "qid", title)
+    _refuse_odd_ids(frame, "retrieval_gt", title)
     texts = None if "query" not in names else [None if t is None else str(t) for t in frame["query"].to_list()]
     others = [name for name in names if name not in ("qid", "query", "retrieval_gt")]
     return GroundTruth.from_rows(
@@ -103,6 +109,50 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         texts=texts,
         columns={name: frame[name].to_list() for name in others},
     )
+
+
+def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
+    """Rows of `qid, group, doc_id[, grade]`, every one checked."""
+    faults = Faults()
+    if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
+        raise DataError(f"{title}: expected numbers in the column 'grade', found {frame.schema['grade']}")
+    grades = frame["grade"].to_list() if "grade" in frame.columns else [1.0] * len(frame)
+    cells = [_texts(frame, name, title).to_list() for name in ("qid", "group", "doc_id")]
+    rows: list[Judgment] = []
+    for number, (qid, group, document, grade) in enumerate(zip(*cells, grades), 1):
+        where = f"{title}: row {number}: query {shown(qid)}"
+        given = finite_number(grade)
+        absent = [name for name, cell in (("qid", qid), ("group", group), ("doc_id", document)) if cell is None]
+        if absent:
+            faults.add(where, f"expected text in the column {absent[0]}, found null")
+        elif fault := bad_id(qid) or bad_id(document):
+            faults.add(where, f"an id {fault}")
+        elif given is None or abs(given) > GRADE_LIMIT:
+            faults.add(where, f"expected a number within ±2^31 as the grade, found {grade}")
+        else:
+            rows.append((qid, group, document, given))
+    faults.stop()
+    return rows
+
+
+def _refuse_odd_ids(frame: pl.DataFrame, column: str, title: str, *, blank: bool = True) -> None:
+    """Raises `DataError` for ids that no text file could hold, wherever lists nest them."""
+    import polars as pl
+
+    cells = frame.select(column).with_row_index("row")
+    while isinstance(cells.schema[column], (pl.List, pl.Array)):
+        cells = cells.explode(column)
+    if cells.schema[column] != pl.String:
+        return
+    text = pl.col(column)
+    odd = text.str.contains("\0", literal=True) | (text.str.len_bytes() > LONGEST_ID)
+    if not blank:
+        odd |= text.is_null() | ~text.str.contains(r"\S")
+    faults = Faults()
+    for row, name in cells.filter(odd).head(100).iter_rows():
+        fault = "is null" if name is None else bad_id(name)
+        faults.add(f"{title}: row {row + 1}", f"the id {shown(name)} in {column} {fault}")
+    faults.stop()
 
 
 def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
@@ -124,8 +174,12 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 
     Node output has no `qid`: its rows are those of `qids`, in order.
     """
+    import polars as pl
+
     frame = _scan(source)
     run = run_of(frame, str(source.path), qids, guard=lambda read: _guarded(source, read))
+    if not _guarded(source, lambda: frame.select(pl.len()).collect().item()):
+        warnings.warn(f"{source.path}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
     return Run(run.rankings, run.scores, run.columns, run_name(source), str(source.path))
 
 
@@ -141,10 +195,17 @@ def run_of(
     frame = lazy(value)
     schema = guard(frame.collect_schema)
     names = schema.names()
-    key = next((name for name in NESTED if name in names), None)
+    keys = [name for name in NESTED if name in names]
+    if len(keys) > 1:
+        raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop what is not meant")
+    key = keys[0] if keys else None
     order = next((name for name in ("score", "rank") if name in names), None)
     if key is not None:
-        rows = guard(lambda: frame.select(*(name for name in ("qid", key) if name in names)).collect())
+        rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
+        _refuse_odd_ids(rows, key, title, blank=False)
+        if "qid" in names:
+            _refuse_odd_ids(rows, "qid", title, blank=False)
+        _check_scores(rows, key, title)
         found = _texts(rows, "qid", title).to_list() if "qid" in names else qids
         if found is None:
             raise DataError(f"{title}: there is no column qid, and no ground truth whose rows it could follow")
@@ -170,14 +231,34 @@ def run_of(
         id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
     )
-    return Run(columns=Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard), source=title)
+    columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard, blanks=True)
+    return Run(columns=columns, source=title)
+
+
+def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
+    """Scores beside nested results order nothing, but they are numbers, one for each."""
+    import polars as pl
+
+    if SCORES not in rows.columns:
+        return
+    kind = rows.schema[SCORES]
+    if not isinstance(kind, pl.List) or not (
+        kind.inner is not None and (kind.inner.is_numeric() or kind.inner == pl.Null)
+    ):
+        raise DataError(f"{title}: expected lists of numbers in {SCORES}, found {kind}")
+    numbers = pl.col(SCORES).list.eval(pl.element().cast(pl.Float64).is_finite().fill_null(False)).list.all()
+    wrong = rows.with_row_index("row").filter(
+        (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
+    )
+    faults = Faults()
+    for row in wrong["row"].head(100).to_list():
+        faults.add(f"{title}: row {row + 1}", f"expected as many finite {SCORES} as {key}")
+    faults.stop()
 
 
 def _find_fault(long: pl.LazyFrame, title: str, order: str, guard: Callable[[Callable[[], Any]], Any]) -> Run:
     """Says which rows are wrong."""
     import polars as pl
-
-    from groupgt.errors import Faults
 
     doubtful = long.with_row_index("row").filter(
         pl.any_horizontal(pl.all().is_null())
@@ -186,7 +267,8 @@ def _find_fault(long: pl.LazyFrame, title: str, order: str, guard: Callable[[Cal
         | (pl.col("doc").str.strip_chars() == "")
         | pl.col("qid").str.contains("\0", literal=True)
         | pl.col("doc").str.contains("\0", literal=True)
-        | (pl.col("doc").str.len_bytes() > 1 << 16)
+        | (pl.col("doc").str.len_bytes() > LONGEST_ID)
+        | (pl.col("qid").str.len_bytes() > LONGEST_ID)
     )
     faults = Faults()
     for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():

@@ -11,12 +11,12 @@ from groupgt.errors import DataError
 __all__ = ["check_pages"]
 
 # Field numbers of parquet.thrift.
-ROW_GROUPS, COLUMNS, META, PATH, SIZE, DATA_PAGE, DICTIONARY_PAGE = 4, 1, 3, 3, 7, 9, 11
+ROW_GROUPS, ROWS, COLUMNS, META, PATH, SIZE, DATA_PAGE, DICTIONARY_PAGE = 4, 3, 1, 3, 3, 7, 9, 11
 PAGE_SIZE, PAGE_CRC = 3, 4
 
 
-def check_pages(path: Path, columns: list[str]) -> None:
-    """Raises `DataError` where a page of these columns does not match its checksum, or the footer makes no sense.
+def check_pages(path: Path) -> None:
+    """Raises `DataError` where a page does not match its checksum, or the footer makes no sense.
 
     A file whose first page has no checksum is taken to have none at all: it costs one page header to find out.
     """
@@ -30,15 +30,15 @@ def check_pages(path: Path, columns: list[str]) -> None:
             file.seek(-8 - size, 2)
             footer = _Compact(file.read(size)).struct()
             for group in footer.get(ROW_GROUPS, []):
+                if not group.get(ROWS, 1):
+                    continue
                 for column in group[COLUMNS]:
                     meta = column[META]
-                    if meta[PATH][0].decode() not in columns:
-                        continue
                     start = min(meta[DATA_PAGE], meta.get(DICTIONARY_PAGE) or meta[DATA_PAGE])
                     file.seek(start)
                     if not _check_chunk(file.read(meta[SIZE]), path, meta[PATH][0].decode(), start):
                         return
-    except (OSError, IndexError, KeyError, ValueError, TypeError, UnicodeDecodeError, RecursionError, MemoryError):
+    except (OSError, ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError, MemoryError):
         raise DataError(f"{path}: the parquet file is damaged or cut off") from None
 
 

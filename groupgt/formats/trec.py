@@ -176,11 +176,11 @@ def write_qrels(path: Path, rows: Iterator[Judgment]) -> None:
 
 
 def write_subtopics(path: Path, rows: Iterator[Judgment]) -> None:
-    """Writes subtopic qrels; a group's name, with blanks made `_`, is the subtopic."""
+    """Writes subtopic qrels; the subtopic is the group's name or number."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, group, document, grade in rows:
             _check_blanks(qid, document)
-            file.write(f"{qid} {'_'.join(group.split())} {document} {number_text(grade)}\n")
+            file.write(f"{qid} {group} {document} {number_text(grade)}\n")
 
 
 def _check_blanks(*names: str) -> None:

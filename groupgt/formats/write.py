@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, trec
 from groupgt.formats.rows import Judgment
@@ -28,11 +30,23 @@ class _Writer:
     texts: bool = False
 
 
-def _judgments(truth: GroundTruth) -> Iterator[Judgment]:
+def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
+    """How each group is called in a row: its name, or its number; numbers throughout where two would be the same."""
+    labels = [truth.group_label(group).removeprefix("group ") for group in range(len(truth.group_query))]
+    if not blanks:
+        labels = ["_".join(label.split()) for label in labels]
+    queries = truth.group_query.tolist()
+    if len(set(zip(queries, labels))) < len(labels):
+        first = np.searchsorted(truth.group_query, truth.group_query)
+        labels = [str(number) for number in (np.arange(len(labels)) - first + 1).tolist()]
+    return labels
+
+
+def _judgments(truth: GroundTruth, *, blanks: bool = True) -> Iterator[Judgment]:
+    labels = _labels(truth, blanks=blanks)
     for alternative, name in enumerate(truth.ids):
         group = int(truth.group_of[alternative])
-        label = truth.group_label(group).removeprefix("group ")
-        yield truth.qids[int(truth.group_query[group])], label, name, float(truth.grade[alternative])
+        yield truth.qids[int(truth.group_query[group])], labels[group], name, float(truth.grade[alternative])
 
 
 def _beir(path: Path, truth: GroundTruth) -> None:
@@ -46,7 +60,7 @@ TRUTH_WRITERS: dict[str, _Writer] = {
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth))),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), "\t")),
     "trec": _Writer(lambda path, truth: trec.write_qrels(path, _judgments(truth)), groups=False),
-    "trec-subtopics": _Writer(lambda path, truth: trec.write_subtopics(path, _judgments(truth))),
+    "trec-subtopics": _Writer(lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False))),
     "beir": _Writer(_beir, groups=False, texts=True),
 }
 RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
@@ -76,7 +90,8 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
     empty = int((truth.per_query == 0).sum())
     if empty and not writer.columns:
         lost.append(f"{empty} queries without ground truth")
-    if truth.group_name and not writer.weights and not writer.groups:
+    named = bool(truth.group_name) and not writer.weights
+    if named and (not writer.groups or any(label.isdigit() for label in _labels(truth, blanks=False))):
         lost.append("the names of groups")
     if truth.group_name and format == "parquet":
         truth = GroundTruth.of({qid: [_ids(group) for group in groups] for qid, groups in truth.items()})

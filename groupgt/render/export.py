@@ -10,7 +10,7 @@ from typing import Any
 from groupgt.errors import ConfigError, listed
 from groupgt.render.tables import csv_text, nulls
 
-__all__ = ["ENDINGS", "rows_text", "write_rows"]
+__all__ = ["ENDINGS", "check_ending", "rows_text", "write_rows"]
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 
@@ -22,10 +22,14 @@ def rows_text(headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str
     return "".join(json.dumps(nulls(dict(zip(headers, row))), ensure_ascii=False) + "\n" for row in rows)
 
 
+def check_ending(path: Path) -> None:
+    """Raises `ConfigError` for a file whose ending names no format."""
+    if path.suffix not in ENDINGS:
+        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {path.suffix or 'no ending'}")
+
+
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
     """Writes rows as .csv, .jsonl or .parquet; the first two columns of parquet are text, the rest numbers."""
-    if ending not in ENDINGS:
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {ending or 'no ending'}")
     if ending != ".parquet":
         path.write_text(rows_text(headers, rows, ending), encoding="utf-8", newline="")
         return

@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.numbers import fixed
 
-__all__ = ["DEFAULT", "WIDEST", "Cell", "csv_text", "formats", "json_text", "nulls", "table"]
+__all__ = ["DEFAULT", "WIDEST", "Cell", "check_style", "csv_text", "formats", "json_text", "nulls", "table"]
 
 DEFAULT = "simple"
 # More columns of figures than this do not fit a terminal: such tables are turned.
@@ -27,6 +28,16 @@ def formats() -> list[str]:
     return list(tabulate.tabulate_formats)
 
 
+def check_style(style: str, *others: str) -> None:
+    """Raises `ConfigError` for a format that is not known; `others` are known besides tabulate's."""
+    import tabulate
+
+    if style not in tabulate.tabulate_formats and style not in others:
+        near = near_names(style, [*tabulate.tabulate_formats, *others])
+        known = ", ".join([*others, *tabulate.tabulate_formats])
+        raise ConfigError(f"format: {style!r} is not known{near}; formats are {known}")
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:
     """Draws a table; floats have four digits and stand right, None is `–`.
 
@@ -37,9 +48,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     """
     import tabulate
 
-    if style not in tabulate.tabulate_formats:
-        near = near_names(style, [*tabulate.tabulate_formats, "json", "csv"])
-        raise ConfigError(f"format: {style!r} is not known{near}; formats are {', '.join(tabulate.tabulate_formats)}")
+    check_style(style)
     numeric = [all(not isinstance(row[column], str) for row in rows) for column in range(len(headers))]
     return tabulate.tabulate(
         [[_text(cell) for cell in row] for row in rows],
@@ -93,12 +102,9 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 
 
 def _harmless(text: str) -> str:
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
+    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_plain(text) else text
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _is_plain(text: str) -> bool:
+    """Whether a spreadsheet would take it for a number, or it is a cutoff of ours such as @10."""
+    return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from groupgt.errors import DataError
 
-__all__ = ["write_text", "written_whole"]
+__all__ = ["write_text", "written_folder", "written_whole"]
 
 
 def written_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -37,6 +38,25 @@ def written_whole(path: Path, write: Callable[[Path], None]) -> None:
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def written_folder(path: Path, write: Callable[[Path], None]) -> None:
+    """Calls `write` with a temporary folder beside `path` and renames it when it is done; replaces nothing."""
+    path = path.resolve()
+    if path.exists():
+        raise DataError(f"{path}: there already; name another folder")
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=".part-"))
+        write(temporary)
+        temporary.chmod(0o777 & ~_umask())
+        temporary.rename(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
