@@ -28,6 +28,7 @@ __all__ = [
 
 SHOWN = 10
 KEPT = 100
+LONGEST = 2000
 
 
 class GroupgtWarning(UserWarning):
@@ -45,7 +46,7 @@ class GroupgtError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        lines = list(self.faults[: self.shown])
+        lines = [_shortened(fault) for fault in self.faults[: self.shown]]
         if self.total > len(lines):
             lines.append(f"… and {self.total - len(lines):,} more like these")
         return "\n".join(lines)
@@ -83,10 +84,13 @@ class Faults:
         self.total = 0
 
     def add(self, where: str, what: str) -> None:
-        """Adds one fault; the texts of the first hundred are kept."""
+        """Adds one fault, once; the texts of the first hundred are kept."""
+        text = f"{where}: {what}" if where else what
+        if text in self.texts:
+            return
         self.total += 1
         if len(self.texts) < KEPT:
-            self.texts.append(f"{where}: {what}" if where else what)
+            self.texts.append(text)
 
     def __bool__(self) -> bool:
         return self.total > 0
@@ -99,6 +103,11 @@ class Faults:
     def fail(self, kind: type[GroupgtError] = DataError) -> NoReturn:
         """Raises what was collected."""
         raise kind(*self.texts, total=self.total)
+
+
+def _shortened(text: str) -> str:
+    """A fault without the middle of what is too long for a terminal: an id of 64 KiB, say."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 300]} … {text[-200:]}"
 
 
 def near_names(name: str, known: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 @click.command("check")
 @options.truth_argument
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=options.FILE)
 @options.policy_option
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")

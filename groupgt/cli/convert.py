@@ -20,16 +20,14 @@ __all__ = ["command"]
 
 
 @click.command("convert")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("target", metavar="OUT", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=options.FILE)
+@click.argument("target", metavar="OUT", type=options.FILE)
 @click.option(
     "--to", "to", required=True, help=f"{', '.join(TRUTH_WRITERS)} (ground truth); {', '.join(RUN_WRITERS)} (results)."
 )
 @click.option("--from", "given", help="The format of IN, where it is not to be detected; trec-subtopics, say.")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN holds, where it is not to be detected.")
-@click.option(
-    "--truth", type=click.Path(path_type=Path), help="The ground truth whose queries results without qid follow."
-)
+@click.option("--truth", type=options.FILE, help="The ground truth whose queries results without qid follow.")
 @options.policy_option
 def command(
     source: Path | Source,

@@ -21,15 +21,13 @@ __all__ = ["command"]
 
 @click.command("evaluate")
 @options.truth_argument
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=options.FILE)
 @options.metrics_option
 @options.k_option
 @options.conventions_option
 @click.option("--by", multiple=True, metavar="COLUMN", help="Slice by a column of TRUTH, or by n_groups; repeatable.")
 @options.policy_option
-@click.option(
-    "--per-query", type=click.Path(path_type=Path), help="Write every query's values: .csv, .jsonl or .parquet."
-)
+@click.option("--per-query", type=options.FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from groupgt.cli import options
 from groupgt.experiment.starting import FILES, write_starter
 
 __all__ = ["command"]
 
 
 @click.command("init")
-@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=Path())
+@click.argument("folder", metavar="[DIR]", type=options.FILE, default=Path())
 def command(folder: Path) -> None:
     """Write a starter experiment into DIR (here, by default) and say what to put where."""
     for path in write_starter(folder):

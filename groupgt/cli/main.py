@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        click.echo(f"groupgt: {name}{error.strerror or error}", err=True)
+        click.echo(f"groupgt: {GroupgtError(f'{name}{error.strerror or error}')}", err=True)
         sys.exit(2)
     except BaseException as error:
         # What polars raises, a panic of its own included, is about data: no traceback for that.

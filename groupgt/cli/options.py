@@ -15,6 +15,7 @@ from groupgt.model.ids import shown
 
 __all__ = [
     "DEFAULT_METRICS",
+    "FILE",
     "conventions_option",
     "corpus_option",
     "format_option",
@@ -33,8 +34,19 @@ __all__ = [
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-truth_argument: Decorator = click.argument("truth", type=click.Path(path_type=Path))
-run_argument: Decorator = click.argument("run", type=click.Path(path_type=Path))
+
+class _File(click.Path):
+    """A path; an empty text is none, though it would name the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value).strip():
+            self.fail(f"expected the path of a file, found the empty text {value!r}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = _File(path_type=Path)
+truth_argument: Decorator = click.argument("truth", type=FILE)
+run_argument: Decorator = click.argument("run", type=FILE)
 metrics_option: Decorator = click.option(
     "-m",
     "--metric",
@@ -64,7 +76,7 @@ format_option: Decorator = click.option(
     "--format", "style", default="simple", show_default=True, help="Any tabulate format, csv, or json."
 )
 corpus_option: Decorator = click.option(
-    "--corpus", type=click.Path(path_type=Path), help="The texts, to show beside ids: JSONL, parquet or CSV."
+    "--corpus", type=FILE, help="The texts, to show beside ids: JSONL, parquet or CSV."
 )
 truth_format_option: Decorator = click.option(
     "--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say."

@@ -16,11 +16,11 @@ __all__ = ["command"]
 
 
 @click.command("run")
-@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("config", type=options.FILE)
 @click.option(
     "--check", is_flag=True, help="Check everything that can be checked without retrieving, and print the plan."
 )
-@click.option("--output", type=click.Path(path_type=Path), help="The folder for results, instead of the file's own.")
+@click.option("--output", type=options.FILE, help="The folder for results, instead of the file's own.")
 @options.format_option
 def command(config: Path, check: bool, output: Path | None, style: str) -> None:
     """Run the experiment described in CONFIG: retrieve, evaluate, print the table, write the results."""

@@ -46,6 +46,7 @@ class Labelled:
     tie_first: Ints
     tie_last: Ints
     no_match: bool = False
+    extra_names: tuple[str, ...] = ()
 
     def tied_at(self, cutoffs: list[int]) -> int:
         """How many queries have a hit in a block of equal scores that one of these cutoffs divides."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.base import Labelled, settled
-from groupgt.errors import Faults
+from groupgt.errors import SHOWN, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import finite_number, id_text, plain, shown
@@ -95,7 +95,12 @@ class _Probe:
             tie_first=ties[:, 1],
             tie_last=ties[:, 2],
             no_match=not len(query) and bool(len(self.rankings)),
+            extra_names=self.others(truth) if len(self.rankings) > known else (),
         )
+
+    def others(self, truth: GroundTruth) -> tuple[str, ...]:
+        """The first queries of the run that have no ground truth."""
+        return tuple(islice((qid for qid in self.rankings if qid not in truth.index), SHOWN))
 
     def read(self, qid: str, ranking: Any) -> tuple[list[str], Sequence[float] | None]:
         ids, scores = ranking_of(ranking, self.policy, self.faults, self.where(qid))

@@ -8,13 +8,14 @@ the first pass finds out; it is not taken on trust.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, settled
-from groupgt.errors import DataError, Faults
+from groupgt.errors import SHOWN, DataError, Faults, GroupgtWarning
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -53,6 +54,7 @@ class _Plan:
         self.title = run.source or run.name or "results"
         self.rows = columns.frame.with_row_index("row")
         self.duplicated = 0
+        self.extra_names: tuple[str, ...] = ()
 
     def collect(self, *frames: pl.LazyFrame) -> list[pl.DataFrame]:
         """Runs several queries over one pass of the rows."""
@@ -165,10 +167,13 @@ class _Plan:
 
     def positions(self, qids: pl.Series) -> tuple[Ints, Ints, int]:
         """Which queries of the ground truth these are, where they stand among these, and how many others there are."""
-        index = self.truth.index
-        found = np.array([index.get(qid, -1) for qid in qids.to_list()], dtype=np.int64)
-        own = np.flatnonzero(found >= 0)
-        return found[own], own, len(found) - len(own)
+        index, names = self.truth.index, qids.to_list()
+        found = np.array([index.get(qid, -1) for qid in names], dtype=np.int64)
+        own, others = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
+        self.extra_names = tuple(names[place] for place in others[:SHOWN].tolist())
+        if not names:
+            warnings.warn(f"{self.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        return found[own], own, len(others)
 
     def count(self, hits: pl.DataFrame) -> Labelled:
         """The second plan: rank = 1 + better results of the query."""
@@ -236,6 +241,7 @@ class _Plan:
             tie_first=ties[1],
             tie_last=ties[2],
             no_match=not len(query) and (bool(len(where)) or bool(extra)),
+            extra_names=self.extra_names,
         )
 
     def remove_repeats(self) -> None:

@@ -125,7 +125,9 @@ def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) ->
         for position in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
             faults.add(f"query {truth.qids[position]!r}", "has ground truth and no results (missing: error)")
     if policy.extra == "error" and labelled.extra:
-        faults.add("results", f"{labelled.extra:,} queries have no ground truth (extra: error)")
+        for qid in labelled.extra_names:
+            faults.add(f"query {qid!r}", "has results and no ground truth (extra: error)")
+        faults.total += labelled.extra - len(labelled.extra_names)
     faults.stop(DataError)
 
 

@@ -158,8 +158,15 @@ def _validated(document: Document) -> Config | None:
     return None
 
 
+# What stands in for a key that is needed and at fault, so that the rest can be checked as well.
+STAND_INS: dict[Path_, Any] = {("version",): 1, ("name",): "name"}
+
+
 def _leave_out(value: Any, path: Path_) -> None:
     if not path:
+        return
+    if path in STAND_INS and isinstance(value, dict):
+        value[path[0]] = STAND_INS[path]
         return
     for part in path[:-1]:
         try:

@@ -122,6 +122,9 @@ def _detect(source: Source, wanted: str) -> str:
         "empty": "trec",
     }
     chosen = formats.get(found)
+    if chosen is None and found not in formats and not truth:
+        # Text of no known shape: the reader of TREC runs says what is wrong with each line.
+        return "trec"
     if chosen is None:
         other = {"ground truth": "a file of results", "results": "a file of ground truth"}[wanted]
         looks = f"this looks like {other} ({found})" if found in formats else f"its first line is {found}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
+import numpy as np
+
+from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.pages import check_pages
 from groupgt.formats.rows import Judgment, gather, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
@@ -140,18 +141,25 @@ def _refuse_odd_ids(frame: pl.DataFrame, column: str, title: str, *, blank: bool
     import polars as pl
 
     cells = frame.select(column).with_row_index("row")
+    nested = False
     while isinstance(cells.schema[column], (pl.List, pl.Array)):
-        cells = cells.explode(column)
+        nested, cells = True, cells.explode(column)
     if cells.schema[column] != pl.String:
         return
     text = pl.col(column)
     odd = text.str.contains("\0", literal=True) | (text.str.len_bytes() > LONGEST_ID)
     if not blank:
         odd |= text.is_null() | ~text.str.contains(r"\S")
+        # An empty list explodes into a null of its own.
+        kept = frame[column].list.len().fill_null(0) > 0 if nested else frame[column].is_not_null() | True
+        cells = cells.filter(pl.col("row").is_in(np.flatnonzero(kept.to_numpy()).tolist()))
+    found = cells.with_columns(rank=pl.int_range(pl.len()).over("row") + 1).filter(odd).head(100)
+    qids = frame["qid"].to_list() if "qid" in frame.columns else []
     faults = Faults()
-    for row, name in cells.filter(odd).head(100).iter_rows():
-        fault = "is null" if name is None else bad_id(name)
-        faults.add(f"{title}: row {row + 1}", f"the id {shown(name)} in {column} {fault}")
+    for row, name, rank in found.iter_rows():
+        where = f"{title}: row {row + 1}" + (f": query {shown(qids[row])}" if qids else "")
+        place = f" at rank {rank}" if nested and not blank else ""
+        faults.add(where, f"the id {shown(name)}{place} in {column} {'is null' if name is None else bad_id(name)}")
     faults.stop()
 
 
@@ -174,12 +182,8 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
 
     Node output has no `qid`: its rows are those of `qids`, in order.
     """
-    import polars as pl
-
     frame = _scan(source)
     run = run_of(frame, str(source.path), qids, guard=lambda read: _guarded(source, read))
-    if not _guarded(source, lambda: frame.select(pl.len()).collect().item()):
-        warnings.warn(f"{source.path}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
     return Run(run.rankings, run.scores, run.columns, run_name(source), str(source.path))
 
 
@@ -251,8 +255,13 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
         (pl.col(SCORES).list.len() != pl.col(key).list.len()) | ~numbers.fill_null(True)
     )
     faults = Faults()
-    for row in wrong["row"].head(100).to_list():
-        faults.add(f"{title}: row {row + 1}", f"expected as many finite {SCORES} as {key}")
+    for row in wrong.head(100).to_dicts():
+        where = f"{title}: row {row['row'] + 1}" + (f": query {shown(row['qid'])}" if "qid" in row else "")
+        expected, found = len(row[key] or []), row[SCORES]
+        what = (
+            f"{expected} {SCORES}, found {len(found)}" if len(found) != expected else f"finite {SCORES}, found {found}"
+        )
+        faults.add(where, f"expected {what}")
     faults.stop()
 
 
@@ -272,15 +281,15 @@ def _find_fault(long: pl.LazyFrame, title: str, order: str, guard: Callable[[Cal
     )
     faults = Faults()
     for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():
-        where = f"{title}: row {row + 1}: query {qid!r}"
+        where = f"{title}: row {row + 1}: query {shown(qid)}"
         fault = next((fault for name in (qid, document) if name is not None and (fault := bad_id(name))), None)
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
         elif fault:
             faults.add(where, f"an id {fault}")
         else:
-            shown = score if score is None or order == "score" else -score
-            faults.add(where, f"expected a finite number as the {order}, found {shown}")
+            given = score if score is None or order == "score" else -score
+            faults.add(where, f"expected a finite number as the {order}, found {given}")
     faults.stop()
     raise DataError(f"{title}: the results changed while they were read")
 
