@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TypeVar
@@ -101,7 +102,7 @@ def _reused(truth: Truth, results: Results, rounds: int) -> None:
     for _ in range(rounds):
         for measured, into in ((theirs, pair.other), (ours, pair.ours)):
             run = data.fresh_results(results)
-            into.append(timed(lambda measured=measured, run=run: measured(run))[0])
+            into.append(timed(partial(measured, run))[0])
     report.pairs([pair], "peer")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 
 
 def read(run: str) -> None:
@@ -36,4 +37,5 @@ def ir_measures(qrels: str, run: str) -> None:
 
 
 if __name__ == "__main__":
-    {"read": read, "ranx": ranx, "ir_measures": ir_measures}[sys.argv[1]](*sys.argv[2:])
+    tools: dict[str, Callable[..., None]] = {"read": read, "ranx": ranx, "ir_measures": ir_measures}
+    tools[sys.argv[1]](*sys.argv[2:])

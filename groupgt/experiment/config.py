@@ -1,19 +1,20 @@
-"""The schema of experiment files: what each key may hold, checked all at once with line and column."""
+"""Experiment files: read, checked all at once with line and column, and resolved."""
 
 from __future__ import annotations
 
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import ValidationError
 
 import groupgt
 from groupgt.errors import ConfigError, GroupgtError, listed, near_names
 from groupgt.evaluation.core import check_policy
+from groupgt.experiment.schema import OUTPUTS, Config, Dataset, SystemConfig, known_keys, model_of
 from groupgt.experiment.yamlfile import Document, Path_, read_yaml
 from groupgt.formats.detect import RUNS, TRUTHS
 from groupgt.labellers.registry import LABELLERS
@@ -22,90 +23,7 @@ from groupgt.metrics.language import Metric, parse_metric, parse_metrics
 from groupgt.model.policy import Policy
 from groupgt.retrievers.registry import RETRIEVERS
 
-__all__ = ["OUTPUTS", "Config", "Experiment", "SystemConfig", "load"]
-
-OUTPUTS = ("table", "json", "csv", "runs")
-
-
-def _listed(value: Any) -> Any:
-    """A short form: one value where a list is meant."""
-    return value if isinstance(value, list) or value is None else [value]
-
-
-def _used(value: Any) -> Any:
-    """A short form: a name where `{use: name}` is meant."""
-    return {"use": value} if isinstance(value, str) else value
-
-
-def _preset(value: Any) -> Any:
-    """A short form: a name where `{preset: name}` is meant."""
-    return {"preset": value} if isinstance(value, str) else value
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-Texts = Annotated[list[str], BeforeValidator(_listed)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$", max_length=100)]
-Positive = Annotated[int, Field(ge=1, le=10**15)]
-
-
-class Dataset(_Strict):
-    """One data set: questions with grouped ground truth, and the corpus that retrievers search."""
-
-    ground_truth: str
-    corpus: str | None = None
-    format: str | None = None
-    where: dict[str, Annotated[list[str | int | float | bool], BeforeValidator(_listed)]] = {}
-
-
-class SystemConfig(_Strict):
-    """One system: what it uses, with which options, on which data sets."""
-
-    use: str
-    with_: dict[str, Any] = Field(default={}, alias="with")
-    only: Texts = []
-
-
-class Use(_Strict):
-    """A part chosen by name, with options."""
-
-    use: str
-    with_: dict[str, Any] = Field(default={}, alias="with")
-
-
-class Evaluate(_Strict):
-    """What is measured."""
-
-    depth: Positive = 100
-    k: Annotated[list[Positive], BeforeValidator(_listed)] = []
-    metrics: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
-    primary: str | None = None
-    by: Texts = []
-    labeller: Annotated[Use, BeforeValidator(_used)] = Use(use="id")
-    policy: Annotated[dict[str, str], BeforeValidator(_preset)] = {}
-
-
-class Output(_Strict):
-    """Where results go, and as what."""
-
-    folder: str = "results"
-    formats: Texts = ["table", "json", "csv"]
-
-
-class Config(_Strict):
-    """An experiment file."""
-
-    version: int
-    groupgt: str | None = None
-    name: Name
-    seed: int = 0
-    convention: str = "autorag"
-    datasets: Annotated[dict[Name, Dataset], Field(min_length=1)]
-    systems: Annotated[dict[Name, Annotated[SystemConfig, BeforeValidator(_used)]], Field(min_length=1)]
-    evaluate: Evaluate
-    output: Output = Output()
+__all__ = ["Experiment", "load"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +100,7 @@ def _explain(fault: Any, document: Document) -> None:
     path = tuple(part for part in fault["loc"] if part != "[key]")
     kind, found, context = fault["type"], fault["input"], fault.get("ctx", {})
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        known = _known_keys(path[:-1])
+        known = known_keys(path[:-1])
         document.fault(path, f"unknown key; known are {', '.join(known)}{near_names(str(path[-1]), known)}", key=True)
         return
     if kind == "missing":
@@ -206,34 +124,6 @@ def _explain(fault: Any, document: Document) -> None:
     shown = repr(found) if not isinstance(found, (dict, list)) else {dict: "a mapping", list: "a list"}[type(found)]
     shown = "nothing" if found in ({}, [], None) else shown
     document.fault(tuple(part for part in path if isinstance(part, (str, int))), f"expected {expected}, found {shown}")
-
-
-def _known_keys(path: Path_) -> list[str]:
-    """The keys of the model at a path."""
-    model: Any = Config
-    for part in path:
-        field = next((f for n, f in model.model_fields.items() if (f.alias or n) == part), None) if model else None
-        if field is not None:
-            models = [each for each in _models_in(field.annotation) if each is not None]
-            model = models[0] if models else model
-        # The name of a dataset or a system leaves the model of its values.
-    return [field.alias or name for name, field in model.model_fields.items()]
-
-
-def _models_in(annotation: Any) -> Iterator[Any]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in getattr(annotation, "__args__", ()):
-        yield from _models_in(argument)
-
-
-def _model_of(kind: type[Any]) -> type[BaseModel]:
-    """A strict model with the fields of a dataclass."""
-    hints = get_type_hints(kind)
-    wanted: dict[str, Any] = {
-        field.name: (hints[field.name], ... if field.default is MISSING else field.default) for field in fields(kind)
-    }
-    return create_model(kind.__name__, __base__=_Strict, **wanted)
 
 
 class _Checks:
@@ -314,7 +204,7 @@ class _Checks:
                 (*path, key), f"unknown key; known are {', '.join(known)}{near_names(key, known)}", key=True
             )
         try:
-            values = _model_of(kind).model_validate({key: given[key] for key in given if key in known})
+            values = model_of(kind).model_validate({key: given[key] for key in given if key in known})
             return kind(**dict(values))
         except ValidationError as error:
             for fault in error.errors():

@@ -8,7 +8,7 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.ideal import greedy
+from groupgt.metrics.greedy import greedy
 from groupgt.metrics.worked import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.sums import total

@@ -6,7 +6,8 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.ideal import coverage_ideal, exact_path, exponential, gain_of, problem_of, sorted_grades, to_one
+from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
+from groupgt.metrics.ideal import exponential, gain_of, sorted_grades, to_one
 from groupgt.metrics.worked import Sheet, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.sums import total

@@ -6,7 +6,8 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.ideal import coverage_ideal, exact_path, problem_of, to_one
+from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
+from groupgt.metrics.ideal import to_one
 from groupgt.metrics.sets import groups_met
 from groupgt.metrics.worked import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
