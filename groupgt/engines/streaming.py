@@ -141,10 +141,10 @@ class _Plan:
         import polars as pl
 
         holds = pl.col("score").is_finite()
-        for name in ("qid", "doc"):
-            holds &= pl.col(name).str.len_bytes() <= LONGEST_ID
-            if self.columns.blanks:
-                holds &= pl.col(name).str.contains(r"[^\s\x00]") & ~pl.col(name).str.contains("\0", literal=True)
+        for name in () if self.columns.ids_checked else ("qid", "doc"):
+            text = pl.col(name)
+            holds &= (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"[^\s\x00]")
+            holds &= ~text.str.contains("\0", literal=True)
         return holds.fill_null(False)
 
     def keys(self) -> pl.DataFrame:

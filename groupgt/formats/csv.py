@@ -139,7 +139,7 @@ def _columns(source: Source) -> Run:
 
     header = header_of(source)
     order = "score" if "score" in header else "rank"
-    if not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header) or source.holds(b"\0"):
+    if not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header) or source.holds_nul():
         return read_slowly(source)
     first = source.head().split(b"\n", 1)[0]
     frame = pl.scan_csv(source.for_polars, separator=delimiter_of(first), infer_schema=False, glob=False)
@@ -152,7 +152,7 @@ def _columns(source: Source) -> Run:
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
     )
     return Run(
-        columns=Columns(frame, lambda: read_slowly(source), blanks=True),
+        columns=Columns(frame, lambda: read_slowly(source)),
         name=run_name(source),
         source=str(source.path),
     )

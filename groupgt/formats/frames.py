@@ -235,7 +235,7 @@ def run_of(
         id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
     )
-    columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard, blanks=True)
+    columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard)
     return Run(columns=columns, source=title)
 
 

@@ -133,11 +133,7 @@ def _columns(source: Source) -> Run:
 
     first = source.head().split(b"\n", 1)[0]
     separator = "\t" if b"\t" in first else " "
-    # What is white space to the slow reader must separate columns or be absent; a carriage return only ends lines.
-    odd = [b"\0", b"\v", b"\f", b"\t" if separator == " " else b" "]
-    if source.holds(*odd) or (not first.endswith(b"\r") and source.holds(b"\r")):
-        return read_slowly(source)
-    if source.has_empty_cells(separator.encode()):
+    if not source.is_plain_table(separator):
         return read_slowly(source)
     rows = pl.scan_csv(
         source.for_polars,
@@ -152,7 +148,7 @@ def _columns(source: Source) -> Run:
     score = pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False))
     frame = rows.select("qid", "doc", score.alias("score"))
     return Run(
-        columns=Columns(frame, lambda: read_slowly(source)),
+        columns=Columns(frame, lambda: read_slowly(source), ids_checked=True),
         name=run_name(source),
         source=str(source.path),
     )

@@ -21,13 +21,13 @@ class Columns:
 
     A null, or a score that is not finite, is a doubt: `recheck` then reads the same source again, slowly, and either
     says what is wrong and where, or returns rankings. `guard` runs a step of polars and turns what it raises into a
-    `DataError`. `blanks` says that ids may be blank, which is a doubt too.
+    `DataError`. `ids_checked` says that no id can be blank, too long or hold NUL; else such ones are doubts too.
     """
 
     frame: pl.LazyFrame
     recheck: Callable[[], Run]
     guard: Callable[[Callable[[], Any]], Any] = lambda read: read()
-    blanks: bool = False
+    ids_checked: bool = False
 
     @cached_property
     def checked(self) -> Run:
