@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import compress, islice
+from itertools import islice
 from operator import gt, itemgetter
 from typing import Any
 
@@ -25,10 +25,6 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> L
     return _Probe(run, policy).walk(truth, labeller)
 
 
-# Searching for each id is quicker than one pass in Python's own loop while there are no more than so many.
-FEW = 4
-
-
 class _Probe:
     def __init__(self, run: Run, policy: Policy) -> None:
         self.policy = policy
@@ -48,7 +44,8 @@ class _Probe:
         keys: list[int] = []
         known = 0
         penalize = self.policy.duplicates in ("penalize", "keep")
-        ranking_of_query, join, key_at, bounds = self.rankings.get, "".join, matches.keys.index, matches.bounds
+        ranking_of_query, join, key_at = self.rankings.get, "".join, matches.keys.index
+        bounds = np.searchsorted(matches.queries, np.arange(len(truth) + 1)).tolist()
         for number, (qid, wanted) in enumerate(zip(truth.qids, matches.sets)):
             ranking = ranking_of_query(qid)
             own: Sequence[float] | None = None
@@ -69,14 +66,17 @@ class _Probe:
             if not penalize:
                 ranking, own = self.without_repeats(qid, ranking, own)
             lengths.append(len(ranking))
-            found = wanted.intersection(ranking)
+            found = list(filter(wanted.__contains__, ranking))
             if not found:
                 continue
-            places = _places(ranking, found)
-            low, high = bounds[number], bounds[number + 1]
-            for place in places:
-                queries.append(number)
-                keys.append(key_at(ranking[place], low, high))
+            # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
+            places: list[int] = []
+            place = -1
+            for name in found:
+                place = ranking.index(name, place + 1)
+                places.append(place)
+                keys.append(key_at(name, bounds[number], bounds[number + 1]))
+            queries += [number] * len(places)
             ranks += places
             if own is not None:
                 self.note_ties(number, places, own)
@@ -145,19 +145,6 @@ class _Probe:
             seen = high
             if low < high:
                 self.ties.append((number, low + 1, high + 1))
-
-
-def _places(ranking: list[str], found: frozenset[str]) -> list[int]:
-    """Where these ids stand in a ranking, from 0, repeats too: by search for a few, in one pass for many."""
-    if len(found) <= FEW:
-        places = list(map(ranking.index, found))
-        for place, name in zip(places, found):
-            if name in ranking[place + 1 :]:
-                break
-        else:
-            places.sort()
-            return places
-    return list(compress(range(len(ranking)), map(found.__contains__, ranking)))
 
 
 def _text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:

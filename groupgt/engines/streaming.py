@@ -30,6 +30,7 @@ __all__ = ["label"]
 LONGEST_ID = 1 << 16
 # Queries with more hits than this are ranked by sorting their rows.
 MANY = 32
+LOOKED_AT = 1000
 
 
 class _DoubtError(Exception):
@@ -82,6 +83,14 @@ class _Plan:
         starts = (column("qid") != column("qid").shift(1)).fill_null(True)
         tied = ~starts & (column("score") == column("score").shift(1)).fill_null(False)
         falls = (column("score") < column("score").shift(1)).fill_null(False)
+        if not self.begins_in_order():
+            hits, doubtful = self.collect(
+                self.rows.join(keys.lazy(), on=["qid", "doc"], how="inner"),
+                self.rows.filter(~sound).select("row").head(1),
+            )
+            if len(doubtful):
+                raise _DoubtError
+            return self.count(hits)
         in_block = tied | tied.shift(-1).fill_null(False)
         borders, hits, size = self.collect(
             self.rows.select(
@@ -110,6 +119,14 @@ class _Plan:
         tied_hits = low < high
         ties = (hits["query"].to_numpy()[tied_hits], (low - start + 1)[tied_hits], (high - start + 1)[tied_hits])
         return self.labelled(hits, row - start + 1, where, length[own], extra, ties)
+
+    def begins_in_order(self) -> bool:
+        """Whether the first rows could be those of a sorted run: a shuffled one need not be read to find out."""
+
+        (head,) = self.collect(self.rows.head(LOOKED_AT))
+        starts = (head["qid"] != head["qid"].shift(1)).fill_null(True)
+        rises = (head["score"] > head["score"].shift(1)).fill_null(False) & ~starts
+        return not rises.any() and head["qid"].filter(starts).n_unique() == int(starts.sum())
 
     def among_equals(self, borders: pl.DataFrame, row: Ints) -> tuple[Ints, Ints, Ints]:
         """Where rows stand once equal scores are put in order, and the first and last row of their block of equals."""
@@ -152,14 +169,11 @@ class _Plan:
         import polars as pl
 
         matches = self.labeller.match(self.truth)
-        bounds = np.array(matches.bounds, dtype=np.int64)
-        sizes = bounds[1:] - bounds[:-1]
-        query = np.repeat(np.arange(len(sizes)), sizes)
         frame = pl.DataFrame(
             {
-                "qid": pl.Series(self.truth.qids, dtype=pl.String).gather(query),
+                "qid": pl.Series(self.truth.qids, dtype=pl.String).gather(matches.queries),
                 "doc": pl.Series(matches.keys, dtype=pl.String),
-                "query": query,
+                "query": matches.queries,
                 "document": matches.documents,
             }
         )

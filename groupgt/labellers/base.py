@@ -14,16 +14,15 @@ __all__ = ["Labeller", "Matches"]
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """What result keys hit, as one table sorted by query: `keys[i]` hits document number `documents[i]`.
+    """What result keys hit, as a table sorted by query: `keys[i]` of query `queries[i]` hits document `documents[i]`.
 
-    `sets` holds each query's keys, and query q has the rows from `bounds[q]` to `bounds[q + 1]`. A key that stands
-    twice in a query counts where it stands first.
+    `sets` holds the keys of each query. A key that stands twice in a query counts where it stands first.
     """
 
-    keys: list[str]
-    documents: Ints
-    bounds: list[int]
     sets: Sequence[frozenset[str]]
+    keys: list[str]
+    queries: Ints
+    documents: Ints
 
 
 class Labeller(Protocol):

@@ -26,8 +26,7 @@ class Ids:
 
     def match(self, truth: GroundTruth) -> Matches:
         """The ids of each query."""
-        bounds = np.concatenate(([0], np.cumsum(truth.per_query)))
-        return Matches(truth.ids, truth.document_of, bounds.tolist(), truth.id_sets)
+        return Matches(truth.id_sets, truth.ids, truth.query_of, truth.document_of)
 
     def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:
         """A document in several groups hits one alternative in each; its second result is a repeat."""

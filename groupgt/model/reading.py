@@ -31,7 +31,11 @@ def read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> dict[str, Any] | Non
     if not set(map(type, groups)) <= {list, tuple}:
         return None
     ids = list(chain.from_iterable(groups))
-    if not set(map(type, ids)) <= {str} or not all(map(str.strip, ids)) or not all(groups):
+    try:
+        "".join(ids)  # raises for anything that is no text, and is the quickest way to look at every id
+    except TypeError:
+        return None
+    if not all(map(str.strip, ids)) or not all(groups):
         return None
     group_query = np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows)))
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
