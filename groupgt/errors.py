@@ -92,6 +92,12 @@ class Faults:
         if len(self.texts) < KEPT:
             self.texts.append(text)
 
+    def merge(self, error: GroupgtError) -> None:
+        """Adds the faults of an error, so that they are told with the others."""
+        for text in error.faults:
+            self.add("", text)
+        self.total += error.total - len(error.faults)
+
     def __bool__(self) -> bool:
         return self.total > 0
 

@@ -9,7 +9,7 @@ import click
 from groupgt.cli import options
 from groupgt.evaluation.checked import check_run, check_truth
 from groupgt.evaluation.sources import as_ground_truth
-from groupgt.formats.detect import run_paths
+from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
 
@@ -34,9 +34,10 @@ def command(
     """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
     tables.check_style(style, "json", "csv")
     policy = Policy.of(options.split_policy(policies))
+    paths = all_there(truth, runs)
     grouped = as_ground_truth(truth, policy, truth_format)
     findings = {str(truth): check_truth(grouped)}
-    for path in (path for each in runs for path in run_paths(each)):
+    for path in paths:
         findings[str(path)] = check_run(grouped, path, policy, run_format)
     if style == "json":
         rows = {title: [vars(each) for each in own] for title, own in findings.items()}

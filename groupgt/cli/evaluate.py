@@ -10,7 +10,7 @@ from groupgt.cli import options
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import in_conventions, per_query_rows, summary, unique_names
 from groupgt.evaluation.sources import as_ground_truth
-from groupgt.formats.detect import run_paths
+from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
 from groupgt.render.export import check_ending, write_rows
@@ -58,8 +58,8 @@ def command(
     texts, cutoffs = options.split_metrics(metrics), options.split_ks(ks)
     asked = in_conventions(texts, conventions, cutoffs) if len(conventions) > 1 else texts
     policy = Policy.of(options.split_policy(policies))
+    paths = all_there(truth, runs)
     grouped = as_ground_truth(truth, policy, truth_format)
-    paths = [path for each in runs for path in run_paths(each)]
     columns = [column.strip() for each in by for column in each.split(",") if column.strip()]
     found = [
         evaluate(

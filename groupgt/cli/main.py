@@ -49,7 +49,7 @@ class _Commands(click.Group):
 def cli() -> None:
     """Measure retrieval against grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
 
-    Exit status: 0 done, 1 a gate failed, 2 the input is at fault.
+    Exit status: 0 done, 2 the input is at fault.
     """
 
 

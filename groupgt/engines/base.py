@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -48,11 +48,14 @@ class Labelled:
     no_match: bool = False
     extra_names: tuple[str, ...] = ()
 
-    def tied_at(self, cutoffs: list[int]) -> int:
-        """How many queries have a hit in a block of equal scores that one of these cutoffs divides."""
+    def tied_at(self, cutoffs: Iterable[int | None]) -> int:
+        """How many queries have a hit among equal scores that one of these cutoffs divides; None divides all."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
         for k in cutoffs:
-            tied[self.tie_query[(self.tie_first <= k) & (self.tie_last > k)]] = True
+            divided = (
+                np.ones(len(self.tie_query), np.bool_) if k is None else (self.tie_first <= k) & (self.tie_last > k)
+            )
+            tied[self.tie_query[divided]] = True
         return int(tied.sum())
 
 

@@ -120,7 +120,7 @@ class _Probe:
             seen: set[str] = set()
             twice = next(each for each in ranking if each in seen or seen.add(each))  # type: ignore[func-returns-value]  # adds as it looks
             self.faults.add(
-                self.where(qid), f"the result {twice!r} stands twice; remove it, or choose duplicates: drop"
+                self.where(qid), f"the result {twice!r} stands twice; remove it, or choose the policy duplicates=drop"
             )
         if scores is not None:
             kept = dict(zip(reversed(ranking), reversed(scores)))

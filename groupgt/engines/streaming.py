@@ -274,7 +274,7 @@ class _Plan:
         if self.policy.duplicates == "error":
             faults = Faults()
             for qid, doc in found.unique("qid", keep="first", maintain_order=True).iter_rows():
-                what = f"the result {doc!r} stands twice; remove it, or choose duplicates: drop"
+                what = f"the result {doc!r} stands twice; remove it, or choose the policy duplicates=drop"
                 faults.add(f"{self.title}: query {qid!r}", what)
             faults.stop()
         self.rows = first.select("row", "qid", "doc", "score")

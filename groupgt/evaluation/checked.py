@@ -61,9 +61,9 @@ def check_run(
     plain = Policy(ties=policy.ties)
     labelled = label_run(truth, run, plain)
     dropped = label_run(truth, run, Policy(ties=policy.ties, duplicates="drop"))
-    if labelled.no_match:
-        warn_of_near_ids(truth, run)
     defined = truth.judgments.defined
+    if labelled.no_match:
+        warn_of_near_ids(truth, run, int((defined & labelled.present).sum()))
     missing = [truth.qids[position] for position in np.flatnonzero(defined & ~labelled.present).tolist()]
     lengths = labelled.hits.length[labelled.present]
     spread = f"{lengths.min():,} to {lengths.max():,} a query, median {np.median(lengths):,.0f}" if len(lengths) else ""

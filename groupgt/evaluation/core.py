@@ -33,7 +33,7 @@ def evaluate(
     metrics: Sequence[str | Metric],
     *,
     convention: str = "autorag",
-    k: Sequence[int] = (),
+    k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
     policy: Policy | str | dict[str, str] | None = None,
     labeller: str | Labeller = "id",
@@ -53,7 +53,9 @@ def evaluate(
     {'recall@5': 0.75, 'mrr': 0.5}
     """
     rules = Policy.of(policy)
-    asked = parse_metrics([metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, k)
+    asked = parse_metrics(
+        [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
+    )
     check_policy(rules, asked)
     with no_garbage_collection():
         grouped = as_ground_truth(truth, rules, truth_format)
@@ -62,7 +64,7 @@ def evaluate(
         labelled = label_run(grouped, system, rules, labeller)
     _check_population(grouped, labelled, rules)
     if labelled.no_match:
-        warn_of_near_ids(grouped, system)
+        warn_of_near_ids(grouped, system, int((grouped.judgments.defined & labelled.present).sum()))
     return Evaluation(
         truth=grouped,
         run=system,
@@ -114,8 +116,8 @@ def check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
     others = [text for text, metric in metrics.items() if metric.convention != "autorag"]
     if others:
         raise ConfigError(
-            f"duplicates: keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
-            f"{', '.join(others)}; choose duplicates: penalize"
+            f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
+            f"{', '.join(others)}; choose duplicates=penalize"
         )
 
 

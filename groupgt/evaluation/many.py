@@ -10,7 +10,16 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.render import tables
 
-__all__ = ["in_conventions", "per_query_rows", "side_by_side", "slices_side_by_side", "summary", "unique_names"]
+__all__ = [
+    "in_conventions",
+    "means_and_slices",
+    "per_query_rows",
+    "population",
+    "side_by_side",
+    "slices_side_by_side",
+    "summary",
+    "unique_names",
+]
 
 
 def in_conventions(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
@@ -73,12 +82,27 @@ def summary(evaluations: Sequence[Evaluation], conventions: Sequence[str], style
     """The tables and their populations, as text in a tabulate format, `csv` or `json`."""
     if style == "json":
         return tables.json_text({"runs": [each.to_dict() for each in evaluations]})
+    if style == "csv" and evaluations[0].slicer.by:
+        return tables.csv_text(*means_and_slices(evaluations)).rstrip("\n")
     grid = side_by_side(evaluations, conventions)
     if style == "csv":
         return tables.csv_text(*grid).rstrip("\n")
     parts = [tables.table(*grid, style), *(tables.table(*each, style) for each in slices_side_by_side(evaluations))]
     parts.append("\n".join(population(evaluations, conventions)))
     return "\n\n".join(parts)
+
+
+def means_and_slices(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[Any]]]:
+    """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
+    rows: list[list[Any]] = []
+    for each in evaluations:
+        for text, metric in each.metrics.items():
+            rows.append([each.name, "", "", str(metric), each.means[text], each.counted(text)])
+        for part in each.slices:
+            for text, mean in part["means"].items():
+                name = str(each.metrics[text])
+                rows.append([each.name, part["by"], part["value"], name, mean, part["queries"]])
+    return ["run", "by", "value", "metric", "mean", "queries"], rows
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:

@@ -56,7 +56,7 @@ class Misses:
 
 def _place(group: dict[str, Any], results: int, k: int) -> str:
     if group["rank"] is None:
-        return f"not in the first {results:,}" if results else "no results"
+        return f"not among its {results:,} results" if results else "no results"
     return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k})")
 
 

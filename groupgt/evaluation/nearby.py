@@ -17,10 +17,15 @@ from groupgt.model.run import Run
 __all__ = ["fold", "warn_of_near_ids"]
 
 LOOKED_AT = 200_000
+# Fewer questions may all have failed; so many hardly.
+SEVERAL = 10
 
 
-def warn_of_near_ids(truth: GroundTruth, run: Run) -> None:
-    """Warns when no result hits anything: with a pair that differs only in blanks, case, form or decimals, if any."""
+def warn_of_near_ids(truth: GroundTruth, run: Run, questions: int) -> None:
+    """Warns when no result hits anything: with a pair that differs only in blanks, case, form or decimals, if any.
+
+    Without such a pair it warns only where `questions` with results are so many that not all can just have failed.
+    """
     qids, documents = _names(run)
     shared = set(qids) & set(truth.qids)
     if truth.qids and qids and not shared:
@@ -28,7 +33,9 @@ def warn_of_near_ids(truth: GroundTruth, run: Run) -> None:
         if not _warn("query ids", truth.qids, qids, finding):
             warnings.warn(f"{finding}: are these results of the same questions?", GroupgtWarning, stacklevel=3)
     elif truth.ids and documents:
-        _warn("document ids", truth.ids, documents, "no result is in the ground truth")
+        finding = "no result is in the ground truth"
+        if not _warn("document ids", truth.ids, documents, finding) and questions >= SEVERAL:
+            warnings.warn(f"{finding}: are these results of the same corpus?", GroupgtWarning, stacklevel=3)
 
 
 def _names(run: Run) -> tuple[list[str], list[str]]:

@@ -74,14 +74,15 @@ class Evaluation:
         """The population: how many queries there are, count, are undefined, missing, extra, doubtful.
 
         `duplicates` counts queries with a repeated result (of a relevant document, unless the policy looks at all),
-        `ties` those with a hit among equal scores across a cutoff asked, `repeated_ids` ids standing twice in one
-        group, `dropped_groups` groups that were empty or had no relevant alternative.
+        `ties` those with a hit among equal scores that a cutoff asked divides (among any equal scores, where a
+        metric looks at the whole ranking), `repeated_ids` ids standing twice in one group, `empty_groups` groups
+        dropped because they were empty, `irrelevant_groups` those without a relevant alternative.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         missing = int((defined & ~present).sum())
         undefined = int((~defined).sum())
         skipped = missing if self.policy.missing == "skip" else 0
-        cutoffs = sorted({metric.k for metric in self.metrics.values() if metric.k is not None})
+        cutoffs = {metric.k for metric in self.metrics.values()}
         return {
             "queries": len(self.truth),
             "evaluated": len(self.truth) - undefined - skipped,
@@ -91,7 +92,8 @@ class Evaluation:
             "duplicates": self.labelled.duplicated,
             "ties": self.labelled.tied_at(cutoffs),
             "repeated_ids": self.truth.repeated_ids,
-            "dropped_groups": self.truth.dropped + self.truth.irrelevant_groups,
+            "empty_groups": self.truth.dropped,
+            "irrelevant_groups": self.truth.irrelevant_groups,
         }
 
     @cached_property
@@ -169,10 +171,11 @@ class Evaluation:
         ]
 
     def explain(
-        self, qid: str, metrics: Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
+        self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
         """The hit matrix of one query, and every formula with its figures filled in."""
-        asked = [parse_metric(metric, self.convention) for metric in metrics] or list(self.metrics.values())
+        listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+        asked = [parse_metric(metric, self.convention) for metric in listed] or list(self.metrics.values())
         return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked, corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:

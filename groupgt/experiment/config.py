@@ -236,7 +236,7 @@ class _Checks:
                 check_policy(self.policy, self.metrics)
             except GroupgtError as error:
                 self.document.fault(("evaluate", "metrics", position), str(error))
-        if section.primary is not None:
+        if section.primary is not None and len(self.metrics) >= len(section.metrics):
             self.primary(section.primary, convention)
 
     def primary(self, text: str, convention: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import groupgt
 from groupgt.engines.rankings import all_rankings
-from groupgt.evaluation.many import per_query_rows, population, side_by_side, slices_side_by_side
+from groupgt.evaluation.many import means_and_slices, per_query_rows, population, side_by_side, slices_side_by_side
 from groupgt.formats.trec import write_run
 from groupgt.render import tables
 from groupgt.retrievers.base import strictly_falling
@@ -89,16 +89,13 @@ def _text(text: str) -> Writer:
 
 def means(outcome: Outcome) -> tuple[list[str], list[list[Any]]]:
     """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
+    headers: list[str] = []
     rows: list[list[Any]] = []
     for dataset, found in outcome.evaluations.items():
-        for system, each in found.items():
-            for text, metric in each.metrics.items():
-                rows.append([dataset, system, "", "", str(metric), each.means[text], each.counted(text)])
-            for part in each.slices:
-                for text, mean in part["means"].items():
-                    name = str(each.metrics[text])
-                    rows.append([dataset, system, part["by"], part["value"], name, mean, part["queries"]])
-    return ["dataset", "system", "by", "value", "metric", "mean", "queries"], rows
+        own_headers, own_rows = means_and_slices(list(found.values()))
+        headers = ["dataset", *own_headers]
+        rows += [[dataset, *row] for row in own_rows]
+    return headers, rows
 
 
 def _per_query(outcome: Outcome) -> tuple[list[str], list[list[Any]]]:

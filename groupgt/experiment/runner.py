@@ -6,6 +6,7 @@ import hashlib
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
@@ -127,11 +128,22 @@ def _read_all(experiment: Experiment) -> dict[str, _Data]:
             truth = _where(truth, dataset.where, name)
             corpus = Corpus.of(read_corpus(experiment.at(dataset.corpus))) if dataset.corpus else None
             data[name] = _Data(truth, corpus)
+            if corpus is not None:
+                _warn_of_strangers(name, truth, corpus)
         except GroupgtError as error:
             for text in error.faults:
                 faults.add("", text)
     faults.stop(DataError)
     return data
+
+
+def _warn_of_strangers(dataset: str, truth: GroundTruth, corpus: Corpus) -> None:
+    """Says which ids of the ground truth no search of the corpus can find."""
+    known = set(corpus.ids)
+    absent = sorted({name for name in truth.ids if name not in known})
+    if absent:
+        text = f"dataset {dataset!r}: {len(absent):,} ids of the ground truth are not in the corpus: "
+        warnings.warn(text + ", ".join(absent[:3]) + (" …" if len(absent) > 3 else ""), GroupgtWarning, stacklevel=2)
 
 
 def _where(truth: GroundTruth, where: dict[str, list[Any]], dataset: str) -> GroundTruth:

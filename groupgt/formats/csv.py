@@ -65,7 +65,8 @@ def _table(source: Source, text: str, needed: Iterable[str], faults: Faults) -> 
             faults.add(place, f"the column {name!r} stands twice; remove one")
     for name in needed if header else ():
         if name not in header:
-            faults.add(place, f"expected the column {name!r}, found {', '.join(header)}{near_names(name, header)}")
+            near = near_names(name, header).replace("did you mean", "is that")
+            faults.add(place, f"expected the column {name!r}, found {', '.join(header)}{near}")
     if faults:
         return
     count = 0

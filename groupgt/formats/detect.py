@@ -6,18 +6,18 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, listed, near_names
+from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, trec
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["RUNS", "TRUTHS", "kind_of", "read_ground_truth", "read_run", "run_paths"]
+__all__ = ["RUNS", "TRUTHS", "all_there", "kind_of", "read_ground_truth", "read_run", "run_paths"]
 
 Path_ = str | os.PathLike[str]
 
@@ -40,11 +40,13 @@ RUNS: dict[str, Callable[[Source], Run]] = {
 
 
 def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | str | None = None) -> GroundTruth:
-    """Reads ground truth from a file or a BEIR folder; `format` None detects it.
+    """Reads ground truth from a file, a BEIR folder or a frame; `format` None detects it.
 
     Formats: autorag (parquet), jsonl, trec (qrels), trec-subtopics, beir, csv; gzip or zstd compressed too.
     Raises `DataError` with file, line, what was expected and what was found.
     """
+    if frames.is_frame(path):
+        return frames.truth_of(path, Policy.of(policy))
     source = Source.at(path)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
     _refuse_folder(source, chosen)
@@ -57,6 +59,8 @@ def read_run(path: Path_, format: str | None = None, *, qids: list[str] | None =
     Formats: trec, jsonl, csv, parquet (long or nested), autorag (node output, which takes its queries from `qids`).
     Large files are not read yet: the evaluation streams them.
     """
+    if frames.is_frame(path):
+        return frames.run_of(path, qids=qids)
     source = Source.at(path)
     chosen = _chosen(format, RUNS) or _detect(source, "results")
     _refuse_folder(source, chosen)
@@ -80,6 +84,22 @@ def run_paths(path: Path_) -> list[Path]:
             raise DataError(f"{text}: no file matches")
         return files
     return [found]
+
+
+def all_there(truth: Path_, runs: Iterable[Path_]) -> list[Path]:
+    """The files of all runs; raises `DataError` with every path that leads nowhere."""
+    faults = Faults()
+    found: list[Path] = []
+    for path, is_run in ((truth, False), *((run, True) for run in runs)):
+        try:
+            for each in run_paths(path) if is_run else [path]:
+                Source.at(each)
+                if is_run:
+                    found.append(Path(each))
+        except DataError as error:
+            faults.merge(error)
+    faults.stop()
+    return found
 
 
 def kind_of(path: Path_) -> str:
@@ -130,7 +150,8 @@ def _detect(source: Source, wanted: str) -> str:
         looks = f"this looks like {other} ({found})" if found in formats else f"its first line is {found}"
         raise DataError(
             f"{source.path}: expected {wanted}, but {looks}; "
-            f"known formats are {listed(TRUTHS if truth else RUNS)}: name one if it was not recognized"
+            f"known formats are {listed(TRUTHS if truth else RUNS)}: name one "
+            f"(--{'truth' if truth else 'run'}-format) if it was not recognized"
         )
     return chosen
 

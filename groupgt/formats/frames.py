@@ -13,7 +13,7 @@ from groupgt.formats.pages import check_pages
 from groupgt.formats.rows import Judgment, gather, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
-from groupgt.model.ids import finite_number, shown
+from groupgt.model.ids import finite_number, plain, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
@@ -41,10 +41,17 @@ def lazy(value: Any) -> pl.LazyFrame:
         return value.lazy()
     if type(value).__module__.startswith("pandas"):
         # Column by column: pandas' own way to Arrow needs pyarrow.
-        return pl.DataFrame({str(name): pl.Series(value[name].tolist(), strict=False) for name in value.columns}).lazy()
+        columns = {str(name): [_plain_inside(cell) for cell in value[name].tolist()] for name in value.columns}
+        return pl.DataFrame({name: pl.Series(cells, strict=False) for name, cells in columns.items()}).lazy()
     if hasattr(value, "__arrow_c_stream__"):
         return pl.DataFrame(value).lazy()
     raise DataError(f"expected a polars, pandas or Arrow frame, found {type(value).__name__}")
+
+
+def _plain_inside(cell: Any) -> Any:
+    """Lists for the arrays that pandas nests where parquet has lists."""
+    cell = plain(cell)
+    return [_plain_inside(each) for each in cell] if isinstance(cell, list) else cell
 
 
 def _scan(source: Source) -> pl.LazyFrame:
@@ -225,7 +232,7 @@ def run_of(
     missing = [name for name in ("qid", "doc_id") if name not in names]
     if missing or order is None:
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
-        near = near_names(missing[0], names) if missing else ""
+        near = near_names(missing[0], names).replace("did you mean", f"is {missing[0]!r}") if missing else ""
         raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")

@@ -87,17 +87,21 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
                 continue
         lines.append(number)
         rows.append(row)
-    faults.stop()
     others = dict.fromkeys(key for row in rows for key in row if key not in TRUTH_KEYS)
     texts = [None if row.get("query") is None else str(row["query"]) for row in rows]
-    return GroundTruth.from_rows(
-        [row["qid"] for row in rows],
-        [row["retrieval_gt"] for row in rows],
-        policy,
-        place=lambda position: f"{source.path}:{lines[position]}",
-        texts=texts if any(text is not None for text in texts) else None,
-        columns={key: [row.get(key) for row in rows] for key in others},
-    )
+    try:
+        truth = GroundTruth.from_rows(
+            [row["qid"] for row in rows],
+            [row["retrieval_gt"] for row in rows],
+            policy,
+            place=lambda position: f"{source.path}:{lines[position]}",
+            texts=texts if any(text is not None for text in texts) else None,
+            columns={key: [row.get(key) for row in rows] for key in others},
+        )
+    except DataError as error:
+        faults.merge(error)
+    faults.stop()
+    return truth
 
 
 def _ids_of(value: Any) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, GroupgtWarning
 from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
@@ -13,13 +14,18 @@ from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
+ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
+
 __all__ = ["read_qrels", "read_run", "read_subtopics", "write_qrels", "write_run", "write_subtopics"]
 
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     """`qid iter doc rel`: each document is a group of one, with its grade."""
-    rows = ((qid, document, grade) for qid, _, document, grade in _judgments(source, "qid iter doc rel"))
-    return gather(flat_rows(rows), policy)
+    judged = list(_judgments(source, "qid iter doc rel"))
+    if len({second for _, second, _, _ in judged}) > 1:
+        text = f"{source.path}: the second column holds several values; if these are subtopics, that is groups, "
+        warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
+    return gather(flat_rows((qid, document, grade) for qid, _, document, grade in judged), policy)
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
@@ -52,7 +58,11 @@ def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
         elif abs(grade) > GRADE_LIMIT:
             faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
         elif (key := tuple(cells[:3])) in seen or ((key := (cells[0], b"", cells[2])) in seen and "iter" in expected):
-            faults.add(where, f"query {qid!r}: {document!r} is judged twice (first in line {seen[key]}); remove one")
+            faults.add(
+                where,
+                f"query {qid!r}: {document!r} is judged twice (first in line {seen[key]}); remove one"
+                f"{ITER_HINT if 'iter' in expected else ''}",
+            )
         else:
             seen[(cells[0], b"", cells[2]) if "iter" in expected else tuple(cells[:3])] = number
             rows.append((qid, group, document, grade))

@@ -137,7 +137,7 @@ def _w_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
     ideal = exact_path(problem_of(sheet.judgments, sheet.query, gain), discounts.log2, sheet.ideal)
     return over(
         plus(log_share(rank, steps[rank]) for rank in sorted(steps)),
-        plus(log_share(rank, value) for rank, value in enumerate(ideal, 1)),
+        plus(log_share(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)),
     )
 
 

@@ -118,9 +118,8 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
     if isinstance(text, Metric):
         return text
     if convention not in CONVENTIONS:
-        raise MetricError(
-            f"convention: expected {listed(CONVENTIONS)}, found {convention!r}{near_names(convention, CONVENTIONS)}"
-        )
+        near = near_names(convention, CONVENTIONS) if isinstance(convention, str) else ""
+        raise MetricError(f"convention: expected {listed(CONVENTIONS)}, found {convention!r}{near}")
     if not isinstance(text, str):
         raise MetricError(f"expected a metric's name as text, found {text!r}")
     return _Parser(text, convention).metric()

@@ -91,7 +91,7 @@ def _w_mrr_coverage(sheet: Sheet) -> str:
     ideal = exact_path(problem_of(sheet.judgments, sheet.query, None), discounts.inverse, sheet.ideal)
     return over(
         plus(f"{number(weight)}/{rank}" for rank, weight in terms),
-        plus(f"{number(gain)}/{rank}" for rank, gain in enumerate(ideal, 1)),
+        plus(f"{number(gain * sheet.scale)}/{rank}" for rank, gain in enumerate(ideal, 1)),
     )
 
 

@@ -84,6 +84,12 @@ class Sheet:
         )
 
     @property
+    def scale(self) -> float:
+        """What weights are multiplied with, against those that ideals are computed with."""
+        first = int(np.searchsorted(self.judgments.group_query, self.query))
+        return float(self.judgments.group_weight[first] / self.judgments.weight[first])
+
+    @property
     def relevant(self) -> int:
         """R."""
         return int(self.judgments.relevant[self.query])
@@ -102,7 +108,7 @@ def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, 
         chosen = (rows.group == group) & (rows.rank <= top)
         own = zip(rows.rank[chosen].tolist(), nth[chosen].tolist(), rows.grade[chosen].tolist())
         grades = judgments.alternative_grade[judgments.alternative_group == group]
-        out.append(Group(float(judgments.weight[group]), tuple(grades.tolist()), tuple(Hit(*hit) for hit in own)))
+        out.append(Group(float(judgments.group_weight[group]), tuple(grades.tolist()), tuple(Hit(*hit) for hit in own)))
     return tuple(out)
 
 

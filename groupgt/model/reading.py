@@ -104,12 +104,14 @@ class _Reader:
             self.faults.add(
                 where,
                 f"{len(empty)} of its {len(groups)} groups is empty, so no result can meet it; "
-                "remove the group, or drop such groups with the policy empty_groups: drop",
+                "remove the group, or drop such groups with the policy empty_groups=drop",
             )
         self.dropped += len(empty)
         for alternatives, weight, label, blank in groups:
             if blank and alternatives and self.policy.empty_groups == "error":
-                self.faults.add(where, "a group holds a blank id; remove it, or drop it with empty_groups: drop")
+                self.faults.add(
+                    where, "a group holds a blank id; remove it, or drop it with the policy empty_groups=drop"
+                )
             if not alternatives:
                 continue
             for alternative, grade in alternatives.items():
@@ -142,7 +144,7 @@ class _Reader:
         self.faults.add(
             where,
             f"expected groups (a list of lists), found the flat list {shown(row)}; say which is meant with the policy "
-            "flat_gt: and (every id is needed) or flat_gt: or (any one is enough)",
+            "flat_gt=and (every id is needed) or flat_gt=or (any one is enough)",
         )
         return []
 

@@ -166,6 +166,30 @@ def test_ground_truth_of_a_frame(kind: str) -> None:
     assert [each["means"]["recall"] for each in result.slices] == [0.5, 1.0]
 
 
+def test_pandas_reads_parquet_as_arrays_of_arrays() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is in the extra groupgt[frames]")
+    nested = np.empty(2, dtype=object)
+    nested[0], nested[1] = np.array(["a", "b"], dtype=object), np.array(["c"], dtype=object)
+    frame = pandas.DataFrame({"qid": ["q"], "retrieval_gt": [nested]})
+    assert groupgt.evaluate(frame, {"q": ["b"]}, ["recall"])["recall"] == 0.5
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_many_hits_among_many_equal_scores(tmp_path: Path, large: None, shuffled: bool) -> None:
+    """Where comparing each result with each hit would not end, sorting finds the same ranks."""
+    ids = [f"d{number:04d}" for number in range(2000)]
+    rows = [("q", name, float(number // 50)) for number, name in enumerate(ids)]
+    (random.Random(1).shuffle if shuffled else list)(rows)
+    truth = {"q": [[name] for name in ids[::7]]}
+    file = tmp_path / "run.trec"
+    file.write_text(as_trec(rows))
+    ordered = sorted(rows, key=lambda row: (-row[2], [-ord(letter) for letter in row[1]]))
+    same_values = groupgt.evaluate(truth, {"q": [name for _, name, _ in ordered]}, METRICS)
+    found = groupgt.evaluate(truth, file, METRICS)
+    for text in found.values:
+        assert np.array_equal(found.values[text], same_values.values[text], equal_nan=True), text
+
+
 def test_integer_ids_are_their_decimal_text_on_both_sides() -> None:
     frame = pl.DataFrame({"qid": [1, 1], "doc_id": [7, 8], "score": [2, 1]})
     assert groupgt.evaluate({"1": [["8"]]}, frame, ["mrr"])["mrr"] == 0.5

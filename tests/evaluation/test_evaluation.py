@@ -115,7 +115,7 @@ def test_policies_are_read_from_names_and_mappings() -> None:
 
 
 def test_flat_truth_says_which_is_meant() -> None:
-    with pytest.raises(groupgt.DataError, match="flat_gt: and"):
+    with pytest.raises(groupgt.DataError, match="flat_gt=and"):
         groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"])
     for choice, expected in (("and", 0.5), ("or", 1.0)):
         assert (
@@ -244,7 +244,7 @@ def test_misses_lists_the_worst_first() -> None:
         {"number": 2, "groups": 1, "met": 0.0, "anywhere": 1.0},
     ]
     text = found.text()
-    assert "not in the first 1" in text
+    assert "not among its 1 results" in text
     assert "rank 3 (beyond 2)" in text
 
 
@@ -278,6 +278,32 @@ def test_nearly_matching_ids_are_shown_as_a_pair() -> None:
             groupgt.evaluate({"q": [[ours]]}, {"q": [theirs]}, ["recall"])
     with pytest.warns(groupgt.GroupgtWarning, match="query ids nearly match"):
         groupgt.evaluate({"Q": [["a"]]}, {"q": ["a"]}, ["recall"])
+
+
+def test_results_of_another_corpus_are_pointed_out() -> None:
+    truth = {f"q{number}": [[f"d{number}"]] for number in range(12)}
+    with pytest.warns(groupgt.GroupgtWarning, match="of the same corpus"):
+        groupgt.evaluate(truth, {qid: ["elsewhere"] for qid in truth}, ["recall"])
+
+
+def test_ties_count_anywhere_for_a_metric_without_cutoff() -> None:
+    result = groupgt.evaluate({"q": [["a"]]}, {"q": {"x": 2.0, "a": 1.0, "b": 1.0}}, ["mrr", "recall@1"])
+    assert result.counts["ties"] == 1
+
+
+def test_weights_are_shown_as_they_were_given() -> None:
+    truth = {"q": [{"alternatives": ["a"], "weight": 2}, ["b"]]}
+    text = groupgt.evaluate(truth, {"q": ["a"]}, ["mrr.coverage"]).explain("q", "mrr.coverage")
+    assert "= (2/1) / (2/1 + 1/2)" in text
+
+
+def test_natural_spellings_are_taken() -> None:
+    assert groupgt.evaluate(TRUTH, RUN, "recall", k=1).means == {"recall@1": 0.25}
+    with pytest.raises(groupgt.MetricError, match="expected autorag, trec or coverage"):
+        groupgt.evaluate(TRUTH, RUN, "recall", convention=["trec"])  # type: ignore[arg-type]  # a mistake to be named
+    for k in (0, -1, 1.5, True, "5", 10**30):
+        with pytest.raises(groupgt.MetricError, match="whole numbers"):
+            groupgt.evaluate(TRUTH, RUN, "recall", k=[k])  # type: ignore[list-item]  # mistakes to be named
 
 
 def test_ground_truth_is_reused() -> None:

@@ -167,7 +167,7 @@ def test_where_that_leaves_nothing_is_an_error(experiment: Path) -> None:
 
 
 def test_questions_without_text_cannot_be_searched(experiment: Path, tmp_path: Path) -> None:
-    (tmp_path / "q.jsonl").write_text('{"qid": "1", "retrieval_gt": [["a"]], "split": "dev", "type": "x"}\n')
+    (tmp_path / "q.jsonl").write_text('{"qid": "1", "retrieval_gt": [["forms-list"]], "split": "dev", "type": "x"}\n')
     experiment.write_text(experiment.read_text().replace((HANDBOOK / "questions.jsonl").as_posix(), "q.jsonl"))
     with pytest.raises(groupgt.ConfigError, match="no text"):
         runner.run_experiment(experiment)

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -638,8 +636,14 @@ ROWS: dict[str, list[Any]] = {
 NAN = float("nan")
 
 
+def pyarrow() -> Any:
+    """It writes what polars does not: checksums of pages, and files with faults."""
+    return pytest.importorskip("pyarrow", reason="pyarrow is in the extra groupgt[frames]")
+
+
 def write(path: Path, columns: Any, **options: Any) -> Path:
-    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), path, **options)
+    arrow, parquet = pyarrow(), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(columns if isinstance(columns, arrow.Table) else arrow.table(columns), path, **options)
     return path
 
 
@@ -724,6 +728,7 @@ def test_bad_parquet_truth(case: Any, cli: Cli, tmp_path: Path) -> None:
 
 
 def test_parquet_without_rows_is_empty(cli: Cli, truth: Path) -> None:
+    pa = pyarrow()
     schema = pa.schema([("qid", pa.string()), ("doc_id", pa.string()), ("score", pa.float64())])
     path = write(truth.parent / "run.parquet", schema.empty_table())
     found = cli("evaluate", truth, path, "-m", "recall", "--format", "csv")
@@ -752,7 +757,7 @@ def test_flipped_pages(side: str, compression: str, cli: Cli, truth: Path) -> No
     arguments = ("evaluate", *((path, run) if side == "truth" else (truth, path)), *METRICS)
     assert cli(*arguments).status == 0
     whole = path.read_bytes()
-    group = pq.read_metadata(path).row_group(0)
+    group = pytest.importorskip("pyarrow.parquet").read_metadata(path).row_group(0)
     for column in map(group.column, range(group.num_columns)):
         start = column.dictionary_page_offset or column.data_page_offset
         # The last byte of a chunk lies in a data page, never in a header.

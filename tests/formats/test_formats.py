@@ -156,7 +156,8 @@ def test_trec_runs_in_every_spacing(
 def test_subtopics_are_groups_only_when_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "qrels"
     file.write_text("q1 1 a 1\nq1 1 b 1\nq1 2 c 2\nq1 2 d 0\n")
-    flat = groupgt.read_ground_truth(file)
+    with pytest.warns(groupgt.GroupgtWarning, match="trec-subtopics"):
+        flat = groupgt.read_ground_truth(file)
     assert len(flat["q1"]) == 4
     grouped = groupgt.read_ground_truth(file, "trec-subtopics")
     assert grouped["q1"] == [["a", "b"], [{"id": "c", "grade": 2}, {"id": "d", "grade": 0}]]
