@@ -7,7 +7,7 @@ import pytest
 from tests.agreement import all_metrics, disagreements
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_queries_agree_with_the_reference(seed: int) -> None:
     assert disagreements(seed=seed, queries=500) == []
 
