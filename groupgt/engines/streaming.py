@@ -3,7 +3,7 @@
 Two plans. Where each query's rows stand together and its scores never rise, a hit's rank is its distance from the
 query's first row, once blocks of equal scores are put in order. Everything else (shuffled, scattered) takes a second
 pass in which rows are compared with the hits of their query: rank = 1 + better results under the tie rule. Which it is,
-the first pass finds out; it is not taken on trust.
+a look at the head guesses and the first pass finds out; it is not taken on trust.
 """
 
 from __future__ import annotations
@@ -68,29 +68,39 @@ class _Plan:
             raise _DoubtError from None
 
     def walk(self) -> Labelled:
+        if self.policy.duplicates in ("drop", "error"):
+            self.refuse_doubts()
+            self.remove_repeats()
+            return self.scattered()
+        return self.in_order() if self.begins_in_order() else self.scattered()
+
+    def refuse_doubts(self) -> None:
+        (doubtful,) = self.collect(self.doubtful())
+        if len(doubtful):
+            raise _DoubtError
+
+    def doubtful(self) -> pl.LazyFrame:
+        """The first row that is not what it should be, if any."""
+        return self.rows.filter(~self.sound()).select("row").head(1)
+
+    def scattered(self) -> Labelled:
+        """The second plan at once."""
+        hits, doubtful = self.collect(self.hits(), self.doubtful())
+        if len(doubtful):
+            raise _DoubtError
+        return self.count(hits)
+
+    def hits(self) -> pl.LazyFrame:
+        return self.rows.join(self.keys().lazy(), on=["qid", "doc"], how="inner")
+
+    def in_order(self) -> Labelled:
+        """The first plan, or the second where a row shows that it does not hold."""
         import polars as pl
 
-        keys = self.keys()
         column = pl.col
-        sound = self.sound()
-        if self.policy.duplicates in ("drop", "error"):
-            (doubtful,) = self.collect(self.rows.filter(~sound).select("row").head(1))
-            if len(doubtful):
-                raise _DoubtError
-            self.remove_repeats()
-            (hits,) = self.collect(self.rows.join(keys.lazy(), on=["qid", "doc"], how="inner"))
-            return self.count(hits)
         starts = (column("qid") != column("qid").shift(1)).fill_null(True)
         tied = ~starts & (column("score") == column("score").shift(1)).fill_null(False)
         falls = (column("score") < column("score").shift(1)).fill_null(False)
-        if not self.begins_in_order():
-            hits, doubtful = self.collect(
-                self.rows.join(keys.lazy(), on=["qid", "doc"], how="inner"),
-                self.rows.filter(~sound).select("row").head(1),
-            )
-            if len(doubtful):
-                raise _DoubtError
-            return self.count(hits)
         in_block = tied | tied.shift(-1).fill_null(False)
         borders, hits, size = self.collect(
             self.rows.select(
@@ -98,11 +108,11 @@ class _Plan:
                 "qid",
                 starts=starts,
                 broken=~starts & ~tied & ~falls,
-                sound=sound,
+                sound=self.sound(),
                 tied=tied,
                 doc=pl.when(in_block).then(column("doc")),
             ).filter(column("starts") | column("broken") | ~column("sound") | column("doc").is_not_null()),
-            self.rows.join(keys.lazy(), on=["qid", "doc"], how="inner"),
+            self.hits(),
             self.rows.select(pl.len()),
         )
         if not borders["sound"].all():
@@ -122,7 +132,6 @@ class _Plan:
 
     def begins_in_order(self) -> bool:
         """Whether the first rows could be those of a sorted run: a shuffled one need not be read to find out."""
-
         (head,) = self.collect(self.rows.head(LOOKED_AT))
         starts = (head["qid"] != head["qid"].shift(1)).fill_null(True)
         rises = (head["score"] > head["score"].shift(1)).fill_null(False) & ~starts
