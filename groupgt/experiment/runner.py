@@ -22,6 +22,7 @@ from groupgt.evaluation.sources import as_ground_truth, as_run
 from groupgt.experiment.config import Experiment, load
 from groupgt.experiment.outputs import write_results
 from groupgt.formats.corpus import read_corpus
+from groupgt.formats.detect import read_run
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Corpus, run_from
@@ -64,6 +65,7 @@ class Outcome:
 class _Data:
     truth: GroundTruth
     corpus: Corpus | None
+    qids: list[str]
 
 
 def run_experiment(
@@ -124,10 +126,10 @@ def _read_all(experiment: Experiment) -> dict[str, _Data]:
     data: dict[str, _Data] = {}
     for name, dataset in experiment.config.datasets.items():
         try:
-            truth = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
-            truth = _where(truth, dataset.where, name)
+            whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
+            truth = _where(whole, dataset.where, name)
             corpus = Corpus.of(read_corpus(experiment.at(dataset.corpus))) if dataset.corpus else None
-            data[name] = _Data(truth, corpus)
+            data[name] = _Data(truth, corpus, whole.qids)
             if corpus is not None:
                 _warn_of_strangers(name, truth, corpus)
         except GroupgtError as error:
@@ -188,7 +190,9 @@ def _retrieve(
     kind, options = RETRIEVERS[config.use], experiment.options[system]
     start = time.perf_counter()
     if kind.build is None:
-        run = as_run(experiment.at(options.at(dataset)), data.truth, options.format, system)
+        # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
+        stored = read_run(experiment.at(options.at(dataset)), options.format, qids=data.qids)
+        run = as_run(stored, data.truth, name=system)
         return run, {}, Timing(dataset, system, 0.0, time.perf_counter() - start, len(data.truth))
     if data.corpus is None or data.truth.texts is None:
         raise ConfigError(f"system {system!r} searches a corpus, and dataset {dataset!r} has none")

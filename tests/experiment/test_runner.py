@@ -7,6 +7,7 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
+import polars as pl
 import pytest
 
 import groupgt
@@ -141,6 +142,17 @@ def test_results_of_another_system(experiment: Path) -> None:
     experiment.write_text(text)
     again = runner.run_experiment(experiment)
     assert again.evaluations["handbook"]["plain"].means == outcome.evaluations["handbook"]["plain"].means
+
+
+def test_node_output_follows_the_whole_ground_truth(experiment: Path, tmp_path: Path) -> None:
+    truth = groupgt.read_ground_truth(HANDBOOK / "questions.jsonl")
+    answers = [[group[0] for group in groups] for _, groups in truth.items()]
+    pl.DataFrame({"retrieved_ids": pl.Series(answers, dtype=pl.List(pl.String))}).write_parquet(tmp_path / "0.parquet")
+    text = experiment.read_text().replace("  plain: bm25\n", "  plain: {use: results, with: {path: 0.parquet}}\n")
+    experiment.write_text(text)
+    evaluation = runner.run_experiment(experiment).evaluations["handbook"]["plain"]
+    assert evaluation["recall@10"] == 1
+    assert evaluation.counts["queries"] == 60
 
 
 def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
