@@ -171,14 +171,18 @@ class Source:
         if raw[:4] == ZSTD:
             import zstandard
 
+            parts, rest = [], raw
             try:
-                with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True) as reader:
-                    content = bytes(reader.read())
-                if not _zstd_whole(raw):
-                    raise zstandard.ZstdError("the last frame is not complete")
-                return content
+                # Frame by frame: a stream reader says nothing of a frame that is cut off.
+                while rest:
+                    frame = zstandard.ZstdDecompressor().decompressobj()
+                    parts.append(frame.decompress(rest))
+                    if not frame.eof:
+                        raise zstandard.ZstdError("the last frame is not complete")
+                    rest = frame.unused_data
             except zstandard.ZstdError as error:
                 raise DataError(f"{self.path}: the zstd data is damaged or cut off: {error}") from None
+            return b"".join(parts)
         return raw
 
     def _checked(self, data: bytes) -> bytes:
@@ -222,20 +226,6 @@ class Source:
             import warnings
 
             warnings.warn(f"{self.path}: the file is empty: 0 {what}", GroupgtWarning, stacklevel=3)
-
-
-def _zstd_whole(raw: bytes) -> bool:
-    """Whether the last frame ends: a stream reader says nothing of a frame that is cut off."""
-    import zstandard
-
-    rest = raw
-    while rest:
-        decompressor = zstandard.ZstdDecompressor().decompressobj()
-        decompressor.decompress(rest)
-        if not decompressor.eof:
-            return False
-        rest = decompressor.unused_data
-    return True
 
 
 def _reason(error: Exception) -> str:
