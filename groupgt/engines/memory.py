@@ -13,6 +13,7 @@ from groupgt.engines.base import Labelled, settled
 from groupgt.errors import SHOWN, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Hits
 from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -81,21 +82,26 @@ class _Probe:
             if own is not None:
                 self.note_ties(number, places, own)
         self.faults.stop()
-        length = np.array(lengths, dtype=np.int64)
-        query, rank = np.array(queries, dtype=np.int64), np.array(ranks, dtype=np.int64) + 1
         document = matches.documents[np.array(keys, dtype=np.int64)]
+        query, rank = np.array(queries, dtype=np.int64), np.array(ranks, dtype=np.int64) + 1
+        length = np.array(lengths, dtype=np.int64)
         hits = settled(truth, labeller, self.policy, query, rank, document, length)
+        return self.labelled(truth, hits, len(self.rankings) - known)
+
+    def labelled(self, truth: GroundTruth, hits: Hits, extra: int) -> Labelled:
+        """The hits with what was seen on the way."""
+        looked_at_all = self.policy.duplicates in ("drop", "error")
         ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
         return Labelled(
             hits=hits,
-            present=length > 0,
-            extra=len(self.rankings) - known,
-            duplicated=len(np.unique(hits.query[hits.repeat])) if penalize else self.duplicated,
+            present=hits.length > 0,
+            extra=extra,
+            duplicated=self.duplicated if looked_at_all else len(np.unique(hits.query[hits.repeat])),
             tie_query=ties[:, 0],
             tie_first=ties[:, 1],
             tie_last=ties[:, 2],
-            no_match=not len(query) and bool(len(self.rankings)),
-            extra_names=self.others(truth) if len(self.rankings) > known else (),
+            no_match=not len(hits.query) and bool(len(self.rankings)),
+            extra_names=self.others(truth) if extra else (),
         )
 
     def others(self, truth: GroundTruth) -> tuple[str, ...]:
