@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     )
     from groupgt.evaluation.core import evaluate, label
     from groupgt.evaluation.result import Evaluation
-    from groupgt.experiment.runner import Outcome, run_experiment
+    from groupgt.experiment.outcome import Outcome
+    from groupgt.experiment.runner import run_experiment
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.model.ground_truth import GroundTruth
@@ -40,7 +41,7 @@ _HOME = {
     "GroupgtWarning": "errors",
     "Metric": "metrics.language",
     "MetricError": "errors",
-    "Outcome": "experiment.runner",
+    "Outcome": "experiment.outcome",
     "Policy": "model.policy",
     "RetrieverError": "errors",
     "Run": "model.run",

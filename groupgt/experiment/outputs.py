@@ -9,19 +9,17 @@ import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import groupgt
 from groupgt.engines.rankings import all_rankings
 from groupgt.evaluation.many import means_and_slices, per_query_rows, population, side_by_side, slices_side_by_side
+from groupgt.experiment.outcome import Outcome
 from groupgt.formats.trec import write_run
 from groupgt.render import tables
 from groupgt.retrievers.base import strictly_falling
 from groupgt.retrievers.registry import RETRIEVERS
 from groupgt.store.folders import write_folder
-
-if TYPE_CHECKING:
-    from groupgt.experiment.runner import Outcome
 
 __all__ = ["as_dict", "means", "report", "slug", "write_results"]
 

@@ -8,7 +8,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import as_ground_truth, as_run
 from groupgt.experiment.config import Experiment, load
+from groupgt.experiment.outcome import Outcome, Timing
 from groupgt.experiment.outputs import write_results
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import read_run
@@ -28,37 +29,9 @@ from groupgt.model.run import Run
 from groupgt.retrievers.base import Corpus, run_from
 from groupgt.retrievers.registry import RETRIEVERS
 
-__all__ = ["Outcome", "Timing", "plan", "run_experiment"]
+__all__ = ["plan", "run_experiment"]
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How long one system took on one dataset, in seconds."""
-
-    dataset: str
-    system: str
-    build: float
-    retrieve: float
-    queries: int
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to."""
-
-    experiment: Experiment
-    evaluations: dict[str, dict[str, Evaluation]]
-    scores: dict[tuple[str, str], dict[str, list[float]]]
-    timings: list[Timing]
-    folder: Path | None = None
-    digests: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def best(self) -> dict[str, str]:
-        """The best system of each dataset, by the primary metric."""
-        return {dataset: next(iter(found)) for dataset, found in self.evaluations.items() if found}
 
 
 @dataclass(frozen=True, eq=False)
