@@ -27,7 +27,7 @@ def _greedy(judgments: Judgments, alpha: float) -> Path:
     order = judgments.once("byte order", judgments.byte_order)
     place = order[judgments.alternative_document[rows]]
     # Documents numbered by query and byte order: in a tie the last one is the greatest.
-    distinct, document = np.unique(place, return_inverse=True)
+    distinct, document = _dense(place, judgments.documents)
     query = np.zeros(len(distinct), dtype=np.int64)
     query[document] = judgments.alternative_query[rows]
     group = judgments.alternative_group[rows]
@@ -43,6 +43,13 @@ def _greedy(judgments: Judgments, alpha: float) -> Path:
     return Path(joined.query[order], joined.rank[order], joined.gain[order])
 
 
+def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
+    """The distinct numbers below `size`, ascending, and the place of each number among them, without sorting."""
+    used = np.zeros(size, dtype=np.bool_)
+    used[numbers] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
+
+
 def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: int) -> Path:
     """All queries take a step at a time."""
     found = np.zeros(groups, dtype=np.int64)
@@ -53,8 +60,7 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
     several = bool(len(document)) and int(np.bincount(document).max()) > 2
     while len(document):
         rank += 1
-        alive = np.unique(document)
-        local = np.searchsorted(alive, document)
+        alive, local = _dense(document, len(query))
         # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
         if several:
             order = np.lexsort((found[group], local))
