@@ -25,8 +25,7 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floa
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]
     gain = discounts.power(1 - alpha, nth[within] - 1)
-    starts = np.ones(len(query), dtype=np.bool_)
-    starts[1:] = (query[1:] != query[:-1]) | (rank[1:] != rank[:-1])
+    starts = views.changes(query, rank)
     # First the gain of each result, then the discounted sum, as the ideal's is built.
     gains = total(np.cumsum(starts) - 1, gain, int(starts.sum()))
     return total(query[starts], gains * discount(rank[starts]), hits.size)

@@ -7,9 +7,9 @@ import numpy as np
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
-from groupgt.metrics.ideal import exponential, gain_of, sorted_grades, to_one
+from groupgt.metrics.ideal import descending, exponential, gain_of, sorted_grades, to_one
 from groupgt.metrics.worked import Sheet, log_share, over, plus
-from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.sums import total
 
 __all__ = ["DEFINITIONS"]
@@ -75,8 +75,7 @@ def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
     step = ladder[running - base] - ladder[np.maximum(before - base, 0)]
     added = np.empty(len(order))
     added[order] = step
-    starts = np.ones(len(rows.query), dtype=np.bool_)
-    starts[1:] = (rows.query[1:] != rows.query[:-1]) | (rows.rank[1:] != rows.rank[:-1])
+    starts = views.changes(rows.query, rows.rank)
     result = np.cumsum(starts) - 1
     summed = total(result, judgments.weight[rows.group] * added, int(starts.sum()))
     return rows.query[starts], rows.rank[starts], summed
@@ -85,22 +84,17 @@ def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
 def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
     rows = views.novel(hits)
     judgments = hits.judgments
-    whole = Cut(top=cut.top, k=cut.k)
-    ideal = judgments.once("novelty ideal", lambda: _novelty_ideal(hits, whole))
+    ideal = judgments.once("novelty ideal", lambda: _novelty_ideal(judgments))
     return to_one(_discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, "exp", judgments)), ideal)
 
 
-def _novelty_ideal(hits: Hits, cut: Cut) -> Floats:
-    judgments = hits.judgments
+def _novelty_ideal(judgments: Judgments) -> Floats:
+    """The best grade of each group, highest first, not cut at k."""
     best = np.zeros(len(judgments.group_query))
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])
     gains = gain_of(best, "exp", judgments)
-    order = np.lexsort((-gains, judgments.group_query))
-    query = judgments.group_query[order]
-    starts = np.concatenate(([0], np.cumsum(judgments.groups)))
-    rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
-    return total(query, gains[order] * discounts.log2(rank), judgments.size)
+    return descending(judgments.group_query, gains).value(judgments, discounts.log2, None)
 
 
 def _power(grade: float, gain: str) -> float:

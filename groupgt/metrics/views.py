@@ -8,7 +8,19 @@ import numpy as np
 
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 
-__all__ = ["Found", "Met", "Rows", "counted_results", "found", "in_groups", "judged", "met", "novel", "relevant"]
+__all__ = [
+    "Found",
+    "Met",
+    "Rows",
+    "changes",
+    "counted_results",
+    "found",
+    "in_groups",
+    "judged",
+    "met",
+    "novel",
+    "relevant",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +126,7 @@ def met(hits: Hits) -> Met:
         highest = np.zeros(len(first))
         at_first = rows.rank == rows.rank[first[rows.group]]
         np.maximum.at(highest, rows.group[at_first], rows.grade[at_first])
-        starts = _changes(query, rank)
+        starts = changes(query, rank)
         result = np.cumsum(starts) - 1
         return Met(query, rank, group, highest[group], result, _nth(query[starts])[result])
 
@@ -126,7 +138,7 @@ def novel(hits: Hits) -> Found:
 
     def make() -> Found:
         rows = met(hits)
-        starts = np.flatnonzero(_changes(rows.query, rows.rank))
+        starts = np.flatnonzero(changes(rows.query, rows.rank))
         gain = np.maximum.reduceat(rows.grade, starts) if len(starts) else np.zeros(0)
         return Found(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
 
@@ -139,7 +151,7 @@ def in_groups(hits: Hits, *, repeats: bool = False) -> tuple[Rows, Ints]:
     def make() -> tuple[Rows, Ints]:
         rows = relevant(hits, repeats=repeats)
         order = np.lexsort((rows.rank, rows.group))
-        distinct = order[_changes(rows.group[order], rows.rank[order])]
+        distinct = order[changes(rows.group[order], rows.rank[order])]
         number = np.zeros(len(rows.group), dtype=np.int64)
         number[distinct] = _nth(rows.group[distinct])
         chosen = np.flatnonzero(number)
@@ -152,14 +164,14 @@ def in_groups(hits: Hits, *, repeats: bool = False) -> tuple[Rows, Ints]:
 
 
 def _results(hits: Hits, rows: Rows) -> Found:
-    starts = np.flatnonzero(_changes(rows.query, rows.rank))
+    starts = np.flatnonzero(changes(rows.query, rows.rank))
     grade = hits.judgments.document_grade[rows.document]
     gain = np.maximum.reduceat(grade, starts) if len(starts) else np.zeros(0)
     query = rows.query[starts]
     return Found(query, rows.rank[starts], _nth(query), gain)
 
 
-def _changes(first: Ints, second: Ints) -> Bools:
+def changes(first: Ints, second: Ints) -> Bools:
     """Where a row differs from the one before it."""
     changed = np.ones(len(first), dtype=np.bool_)
     if len(first) > 1:

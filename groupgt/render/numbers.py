@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["fixed", "thousands"]
+__all__ = ["fixed"]
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
@@ -17,12 +17,3 @@ def fixed(value: float | None, digits: int = 4) -> str:
         return "–"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.") else text
-
-
-def thousands(value: int) -> str:
-    """A count with separators.
-
-    >>> thousands(12345)
-    '12,345'
-    """
-    return f"{value:,}"
