@@ -24,6 +24,8 @@ COMMANDS = {
     "metrics": "The catalogue: formula, conventions, parameters, source.",
     "convert": "From one format to another.",
     "init": "Write a starter experiment.",
+    "cache": "List or clear the runs that are kept.",
+    "schema": "The JSON Schema of experiment files.",
 }
 
 
@@ -49,7 +51,7 @@ class _Commands(click.Group):
 def cli() -> None:
     """Measure retrieval against grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
 
-    Exit status: 0 done, 2 the input is at fault.
+    Exit status: 0 done, 1 a gate failed, 2 the input is at fault.
     """
 
 

@@ -11,15 +11,21 @@ from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.render import tables
 
 __all__ = [
+    "MANY",
+    "grids",
     "in_conventions",
     "means_and_slices",
     "per_query_rows",
     "population",
     "side_by_side",
+    "slices_of",
     "slices_side_by_side",
     "summary",
     "unique_names",
 ]
+
+# More runs than this do not stand in columns.
+MANY = 4
 
 
 def in_conventions(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
@@ -46,6 +52,43 @@ def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) 
     return ["metric", *(each.name for each in evaluations)], [
         [label, *(each.means[text] for each in evaluations)] for label, text in zip(labels, first.metrics)
     ]
+
+
+def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[tuple[list[str], list[list[Any]]]]:
+    """The same as tables that fit a terminal: many runs with many metrics stand in one table for each cutoff."""
+    first = evaluations[0]
+    if len(conventions) > 1 or len(evaluations) <= MANY or len(first.metrics) <= tables.WIDEST:
+        return [side_by_side(evaluations, conventions)]
+    columns: dict[object, list[str]] = {}
+    for text, metric in first.metrics.items():
+        columns.setdefault(metric.cutoff, []).append(text)
+    parts = [
+        texts[start : start + tables.WIDEST]
+        for texts in columns.values()
+        for start in range(0, len(texts), tables.WIDEST)
+    ]
+    return [
+        (
+            ["run", *(first.label_of(text) for text in part)],
+            [[each.name, *(each.means[text] for text in part)] for each in evaluations],
+        )
+        for part in parts
+    ]
+
+
+def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[tuple[list[str], list[list[Any]]]]:
+    """For each column of `by`, one metric: a row a run, a column a slice."""
+    first = evaluations[0]
+    text = first.text_of(metric)
+    found = []
+    for column in first.slicer.by:
+        parts = [part for part in first.slices if part["by"] == column]
+        headers = [f"{first.label_of(text)} by {column}", *(part["value"] for part in parts)]
+        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
+        for each in evaluations:
+            rows.append([each.name, *(part["means"][text] for part in each.slices if part["by"] == column)])
+        found.append((headers, rows))
+    return found
 
 
 def _by_convention(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
@@ -84,10 +127,10 @@ def summary(evaluations: Sequence[Evaluation], conventions: Sequence[str], style
         return tables.json_text({"runs": [each.to_dict() for each in evaluations]})
     if style == "csv" and evaluations[0].slicer.by:
         return tables.csv_text(*means_and_slices(evaluations)).rstrip("\n")
-    grid = side_by_side(evaluations, conventions)
     if style == "csv":
-        return tables.csv_text(*grid).rstrip("\n")
-    parts = [tables.table(*grid, style), *(tables.table(*each, style) for each in slices_side_by_side(evaluations))]
+        return tables.csv_text(*side_by_side(evaluations, conventions)).rstrip("\n")
+    parts = [tables.table(*each, style) for each in grids(evaluations, conventions)]
+    parts += [*(tables.table(*each, style) for each in slices_side_by_side(evaluations))]
     parts.append("\n".join(population(evaluations, conventions)))
     return "\n\n".join(parts)
 

@@ -5,35 +5,43 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from groupgt.comparison.deltas import Deltas
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.config import Experiment
+from groupgt.experiment.gate import GateResult
+from groupgt.experiment.timing import Timing
+from groupgt.retrievers.base import Answers
 
-__all__ = ["Outcome", "Timing"]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How long one system took on one dataset, in seconds."""
-
-    dataset: str
-    system: str
-    build: float
-    retrieve: float
-    queries: int
+__all__ = ["Outcome"]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to."""
+    """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
+
+    `comparison[dataset]` holds the deltas to the baseline, `gates` each gate's result, `failed[dataset][system]` why a
+    system that may be skipped has no results.
+    """
 
     experiment: Experiment
     evaluations: dict[str, dict[str, Evaluation]]
-    scores: dict[tuple[str, str], dict[str, list[float]]]
+    answers: dict[tuple[str, str], Answers]
     timings: list[Timing]
-    folder: Path | None = None
     digests: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, dict[str, str]] = field(default_factory=dict)
+    comparison: dict[str, Deltas] = field(default_factory=dict)
+    gates: list[GateResult] = field(default_factory=list)
+    best: dict[str, str | None] = field(default_factory=dict)
+    overall: str | None = None
+    retrieved: int = 0
+    cached: int = 0
+    folder: Path | None = None
 
     @property
-    def best(self) -> dict[str, str]:
-        """The best system of each dataset, by the primary metric."""
-        return {dataset: next(iter(found)) for dataset, found in self.evaluations.items() if found}
+    def passed(self) -> bool:
+        """Whether every gate holds."""
+        return all(gate.passed for gate in self.gates)
+
+    def timing(self, dataset: str, system: str) -> Timing | None:
+        """How long a system took on a dataset, where that is known."""
+        return next((each for each in self.timings if (each.dataset, each.system) == (dataset, system)), None)

@@ -7,52 +7,30 @@ import json
 import platform
 import re
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import groupgt
 from groupgt.engines.rankings import all_rankings
-from groupgt.evaluation.many import means_and_slices, per_query_rows, population, side_by_side, slices_side_by_side
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.reports import as_dict, means, per_query, report, times_dict
+from groupgt.experiment.retrieving import libraries
 from groupgt.formats.trec import write_run
 from groupgt.render import tables
 from groupgt.retrievers.base import strictly_falling
-from groupgt.retrievers.registry import RETRIEVERS
 from groupgt.store.folders import write_folder
 
-__all__ = ["as_dict", "means", "report", "slug", "write_results"]
+__all__ = ["slug", "write_results"]
 
 Writer = Callable[[Path], None]
-
-
-def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """The tables of every dataset with their populations: what `groupgt run` prints."""
-    convention = [outcome.experiment.config.convention]
-    several = len(outcome.evaluations) > 1
-    parts = []
-    for dataset, found in outcome.evaluations.items():
-        evaluations = list(found.values())
-        if several:
-            parts.append(f"dataset {dataset}")
-        parts.append(tables.table(*side_by_side(evaluations, convention), style))
-        parts += [tables.table(*grid, style) for grid in slices_side_by_side(evaluations)]
-        parts.append("\n".join(population(evaluations, convention)))
-        primary = outcome.experiment.config.evaluate.primary
-        if primary is not None and len(evaluations) > 1:
-            parts.append(f"best by {primary}: {outcome.best[dataset]}")
-    return "\n\n".join(parts)
-
-
-def as_dict(outcome: Outcome) -> dict[str, Any]:
-    """Everything as plain Python: what results.json holds and `--format json` prints."""
-    return {
-        "name": outcome.experiment.config.name,
-        "datasets": {
-            dataset: {"best": outcome.best.get(dataset), "systems": [each.to_dict() for each in found.values()]}
-            for dataset, found in outcome.evaluations.items()
-        },
-    }
+# Formats that are the report in another style of tables.
+STYLES = {
+    "table": ("table.txt", tables.DEFAULT),
+    "markdown": ("table.md", "github"),
+    "latex": ("table.tex", "latex_booktabs"),
+    "html": ("table.html", "html"),
+}
 
 
 def write_results(outcome: Outcome, folder: Path) -> Path:
@@ -60,18 +38,18 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     config = outcome.experiment.config
     formats = config.output.formats
     files: dict[str, Writer] = {}
-    if "table" in formats:
-        files["table.txt"] = _text(report(outcome) + "\n")
+    for name, style in (STYLES[each] for each in formats if each in STYLES):
+        files[name] = _text(report(outcome, style) + "\n")
     if "json" in formats:
         files["results.json"] = _text(tables.json_text(as_dict(outcome)) + "\n")
     if "csv" in formats:
         files["means.csv"] = _text(tables.csv_text(*means(outcome)))
-        files["per_query.csv"] = _text(tables.csv_text(*_per_query(outcome)))
+        files["per_query.csv"] = _text(tables.csv_text(*per_query(outcome)))
     if "runs" in formats:
         for dataset, found in outcome.evaluations.items():
             for system in found:
                 files[f"runs/{slug(dataset)}/{slug(system)}.trec"] = _run(outcome, dataset, system)
-    files["timings.json"] = _text(_timings(outcome))
+    files["timings.json"] = _text(tables.json_text(times_dict(outcome)) + "\n")
     manifest = _manifest(outcome)
     files["manifest.json"] = _text(manifest)
     digest = hashlib.sha256(manifest.encode()).hexdigest()[:8]
@@ -85,32 +63,11 @@ def _text(text: str) -> Writer:
     return write
 
 
-def means(outcome: Outcome) -> tuple[list[str], list[list[Any]]]:
-    """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
-    headers: list[str] = []
-    rows: list[list[Any]] = []
-    for dataset, found in outcome.evaluations.items():
-        own_headers, own_rows = means_and_slices(list(found.values()))
-        headers = ["dataset", *own_headers]
-        rows += [[dataset, *row] for row in own_rows]
-    return headers, rows
-
-
-def _per_query(outcome: Outcome) -> tuple[list[str], list[list[Any]]]:
-    headers: list[str] = []
-    rows: list[list[Any]] = []
-    for dataset, found in outcome.evaluations.items():
-        if found:
-            own_headers, own_rows = per_query_rows(list(found.values()))
-            headers = ["dataset", *own_headers]
-            rows += [[dataset, *row] for row in own_rows]
-    return headers, rows
-
-
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     """A TREC run in the order that was evaluated; equal scores are told apart in their last bit."""
     evaluation = outcome.evaluations[dataset][system]
-    kept = outcome.scores.get((dataset, system)) or {}
+    answers = outcome.answers.get((dataset, system))
+    kept = (answers.scores if answers is not None else None) or {}
 
     def rows() -> Iterator[tuple[str, list[str], list[float]]]:
         for qid, (ids, scores) in all_rankings(evaluation.run, evaluation.policy):
@@ -120,29 +77,38 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     return lambda path: write_run(path, rows(), slug(system))
 
 
-def _timings(outcome: Outcome) -> str:
-    machine = {"machine": platform.machine(), "system": platform.system(), "node": platform.node()}
-    return tables.json_text({**machine, "systems": [vars(each) for each in outcome.timings]}) + "\n"
-
-
 def _manifest(outcome: Outcome) -> str:
-    """What determines the results: digests of files, versions, the resolved configuration, the seed, the counts."""
-    config = outcome.experiment.config
-    libraries = {RETRIEVERS[system.use].library for system in config.systems.values()} | {"numpy", "polars"}
+    """What determines the results: digests of files, versions, the resolved configuration, the seed, the counts.
+
+    What came from the environment stands there as the file has it.
+    """
+    experiment = outcome.experiment
+    config, document = experiment.config, experiment.document
     manifest = {
         "groupgt": groupgt.__version__,
         "python": platform.python_version(),
-        "libraries": {name: version(name) for name in sorted(each for each in libraries if each)},
+        "libraries": libraries(list(experiment.systems.values())),
         "files": outcome.digests,
         "seed": config.seed,
-        "config": config.model_dump(by_alias=True),
-        "systems": {name: vars(options) for name, options in outcome.experiment.options.items()},
+        "config": document.shown(config.model_dump(by_alias=True), ()),
+        "systems": {name: _options(outcome, name) for name in experiment.chosen},
         "counts": {
             dataset: {system: each.counts for system, each in found.items()}
             for dataset, found in outcome.evaluations.items()
         },
     }
     return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+
+
+def _options(outcome: Outcome, name: str) -> dict[str, Any]:
+    """The options of one system, defaults included."""
+    system = outcome.experiment.systems[name]
+    shown = outcome.experiment.document.shown
+    options = {
+        each.name: shown(getattr(system.options, each.name), system.paths.get(each.name, ()))
+        for each in fields(system.options)
+    }
+    return {"use": system.config.use, "options": options, **({"inputs": system.inputs} if system.inputs else {})}
 
 
 def slug(name: str) -> str:

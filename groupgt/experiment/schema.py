@@ -4,35 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
+from pydantic_core import CoreSchema, core_schema
 
-__all__ = ["OUTPUTS", "Config", "Dataset", "SystemConfig", "known_keys", "model_of"]
-
-OUTPUTS = ("table", "json", "csv", "runs")
-
-
-def _listed(value: Any) -> Any:
-    """A short form: one value where a list is meant."""
-    return value if isinstance(value, list) or value is None else [value]
+__all__ = ["Compare", "Config", "Dataset", "Gate", "SystemConfig", "known_keys", "model_of"]
 
 
-def _used(value: Any) -> Any:
-    """A short form: a name where `{use: name}` is meant."""
-    return {"use": value} if isinstance(value, str) else value
+class Short:
+    """A short form, widened before validation: a value where a list or `{key: value}` is meant.
+
+    Editors learn of it from the JSON Schema; validation has no unions, so that every fault has one place.
+    """
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key
+
+    def widened(self, value: Any) -> Any:
+        """The long form."""
+        if not self.key:
+            return value if isinstance(value, list) or value is None else [value]
+        return {self.key: value} if isinstance(value, str) else value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.widened, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        long = handler(schema)
+        brief = {"type": "string"} if self.key else dict(handler.resolve_ref_schema(long).get("items", {}))
+        return {"anyOf": [long, brief]}
 
 
-def _preset(value: Any) -> Any:
-    """A short form: a name where `{preset: name}` is meant."""
-    return {"preset": value} if isinstance(value, str) else value
+LISTED = Short()
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-Texts = Annotated[list[str], BeforeValidator(_listed)]
+Texts = Annotated[list[str], LISTED]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$", max_length=100)]
 Positive = Annotated[int, Field(ge=1, le=10**15)]
 
@@ -40,18 +51,30 @@ Positive = Annotated[int, Field(ge=1, le=10**15)]
 class Dataset(_Strict):
     """One data set: questions with grouped ground truth, and the corpus that retrievers search."""
 
-    ground_truth: str
-    corpus: str | None = None
-    format: str | None = None
-    where: dict[str, Annotated[list[str | int | float | bool], BeforeValidator(_listed)]] = {}
+    ground_truth: str = Field(description="Questions with their grouped ground truth.")
+    corpus: str | None = Field(default=None, description="The passages that retrievers search.")
+    format: str | None = Field(default=None, description="The format of the ground truth, where it is not recognized.")
+    where: dict[str, Annotated[list[str | int | float | bool], LISTED]] = Field(
+        default={}, description="Keep only rows whose column has one of these values."
+    )
+    build: str | None = Field(
+        default=None, description="A Python script that makes files that are missing; run with --allow-code."
+    )
 
 
 class SystemConfig(_Strict):
-    """One system: what it uses, with which options, on which data sets."""
+    """One system, or with `matrix` one for each combination: what it uses, with which options, on which data sets."""
 
-    use: str
-    with_: dict[str, Any] = Field(default={}, alias="with")
-    only: Texts = []
+    use: str = Field(description="The retriever.")
+    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the retriever.")
+    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, description="Options with a list of values each: one system for each combination."
+    )
+    inputs: Texts = Field(default=[], description="The systems that a fusion combines, by name or pattern.")
+    only: Texts = Field(default=[], description="The data sets it is run on; all where none is named.")
+    on_error: Literal["fail", "skip"] = Field(
+        default="fail", description="fail: the run stops; skip: the system is reported as failed, never scored as 0."
+    )
 
 
 class Use(_Strict):
@@ -61,37 +84,82 @@ class Use(_Strict):
     with_: dict[str, Any] = Field(default={}, alias="with")
 
 
+class Best(_Strict):
+    """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
+
+    strategy: Literal["primary", "mean", "rank", "normalized_mean"] = "primary"
+    metrics: Texts = Field(default=[], description="The metrics a strategy looks at; all where none is named.")
+    max_latency_ms: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Systems whose median latency of one question is above this are passed over."
+    )
+
+
 class Evaluate(_Strict):
     """What is measured."""
 
-    depth: Positive = 100
-    k: Annotated[list[Positive], BeforeValidator(_listed)] = []
-    metrics: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
-    primary: str | None = None
-    by: Texts = []
-    labeller: Annotated[Use, BeforeValidator(_used)] = Use(use="id")
-    policy: Annotated[dict[str, str], BeforeValidator(_preset)] = {}
+    depth: Positive = Field(default=100, description="Results asked of each retriever.")
+    k: Annotated[list[Positive], LISTED] = Field(default=[], description="Cutoffs of metrics that have none.")
+    metrics: Annotated[list[str], LISTED, Field(min_length=1)]
+    primary: str | None = Field(default=None, description="The metric that sorts tables and picks the best.")
+    best: Annotated[Best, Short("strategy")] = Best()
+    by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
+    labeller: Annotated[Use, Short("use")] = Use(use="id")
+    policy: Annotated[dict[str, str], Short("preset")] = {}
+    timed: Annotated[int, Field(ge=0, le=10**6)] = Field(
+        default=30, description="Questions asked one by one once more, to time them; 0 for none."
+    )
+
+
+class Compare(_Strict):
+    """What systems are compared with, and how surely."""
+
+    baseline: str
+    test: Literal["randomization", "t", "wilcoxon", "bootstrap"] = "randomization"
+    correction: Literal["holm", "bonferroni", "none"] = "holm"
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    intervals: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    resamples: Annotated[int, Field(ge=1, le=10**8)] = 10_000
+
+
+class Gate(_Strict):
+    """What must hold for the build to pass: one of min, max and max_drop."""
+
+    system: str = Field(description="A system, or a pattern.")
+    metric: str = Field(description="A metric that is evaluated, or a latency.")
+    dataset: str = Field(default="*", description="A data set, or a pattern.")
+    slice: dict[str, str | int | float | bool] = Field(default={}, description="Columns and the value of each.")
+    min: float | None = None
+    max: float | None = None
+    max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
+    unless: Literal["not_significant"] | None = None
 
 
 class Output(_Strict):
     """Where results go, and as what."""
 
     folder: str = "results"
-    formats: Texts = ["table", "json", "csv"]
+    formats: Annotated[list[Literal["table", "markdown", "csv", "json", "latex", "html", "runs"]], LISTED] = [
+        "table",
+        "json",
+        "csv",
+    ]
 
 
 class Config(_Strict):
     """An experiment file."""
 
-    version: int
-    groupgt: str | None = None
+    version: int = Field(description="The version of the file's format: 1.")
+    groupgt: str | None = Field(default=None, description='The least version of groupgt, such as ">=0.1".')
     name: Name
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     convention: str = "autorag"
     datasets: Annotated[dict[Name, Dataset], Field(min_length=1)]
-    systems: Annotated[dict[Name, Annotated[SystemConfig, BeforeValidator(_used)]], Field(min_length=1)]
+    systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], Field(min_length=1)]
     evaluate: Evaluate
+    compare: Compare | None = None
+    gate: list[Gate] = []
     output: Output = Output()
+    cache: str | None = Field(default=".groupgt/cache", description="Where runs are kept; null for nowhere.")
 
 
 def known_keys(path: tuple[str | int, ...]) -> list[str]:
@@ -116,7 +184,9 @@ def _models_in(annotation: Any) -> Iterator[Any]:
 def model_of(kind: type[Any]) -> type[BaseModel]:
     """A strict model with the fields of a dataclass."""
     hints = get_type_hints(kind)
-    wanted: dict[str, Any] = {
-        field.name: (hints[field.name], ... if field.default is MISSING else field.default) for field in fields(kind)
-    }
+    wanted: dict[str, Any] = {}
+    for each in fields(kind):
+        default = ... if each.default is MISSING else each.default
+        default = each.default_factory() if each.default_factory is not MISSING else default
+        wanted[each.name] = (hints[each.name], default)
     return create_model(kind.__name__, __base__=_Strict, **wanted)

@@ -26,23 +26,81 @@ _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 @dataclass
 class Document:
-    """The values of a file, and the mark (line, column) of each by its path of keys; `faults` are collected."""
+    """The values of a file, and the place (file:line:column) of each by its path of keys; `faults` are collected.
+
+    `written` holds texts as they stand in the file where environment variables were filled in: what may be shown.
+    """
 
     path: Path
     value: Any = None
-    marks: dict[Path_, tuple[int, int]] = field(default_factory=dict)
-    keys: dict[Path_, tuple[int, int]] = field(default_factory=dict)
+    places: dict[Path_, str] = field(default_factory=dict)
+    keys: dict[Path_, str] = field(default_factory=dict)
+    written: dict[Path_, str] = field(default_factory=dict)
     faults: Faults = field(default_factory=Faults)
 
+    def place(self, path: Path_, *, key: bool = False) -> str:
+        """Where the value, or the key, of a path stands; where there is none, the nearest one above."""
+        places = {**self.places, **self.keys} if key else self.places
+        while path and path not in places:
+            path = path[:-1]
+        return places.get(path, f"{self.path}:1:1")
+
     def fault(self, path: Path_, what: str, *, key: bool = False) -> None:
-        """Adds a fault at the value, or the key, of a path; where there is none, at the nearest one above."""
-        at = path
-        marks = {**self.marks, **self.keys} if key else self.marks
-        while at and at not in marks:
-            at = at[:-1]
-        line, column = marks.get(at, (1, 1))
+        """Adds a fault at the value, or the key, of a path."""
         dotted = ".".join(str(part) for part in path)
-        self.faults.add(f"{self.path}:{line}:{column}", f"{dotted}: {what}" if dotted else what)
+        self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
+
+    def shown(self, value: Any, path: Path_) -> Any:
+        """A value as the file has it: what came from the environment is not shown."""
+        if isinstance(value, dict):
+            return {key: self.shown(each, (*path, key)) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.shown(each, (*path, position)) for position, each in enumerate(value)]
+        lengths = range(len(path), 0, -1) if isinstance(value, str) else ()
+        return next((self.written[path[:length]] for length in lengths if path[:length] in self.written), value)
+
+    def at(self, mark: Any) -> str:
+        """A place of the file."""
+        return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
+
+    def change(self, setting: str) -> None:
+        """Changes one value, `evaluate.k=[5]`: what follows the first `=` is YAML."""
+        name, equals, text = setting.partition("=")
+        place = f"--set {name}"
+        if not equals or not name.strip():
+            self.faults.add(f"--set {setting}", "expected path.to.key=value")
+            return
+        path: Path_ = tuple(name.strip().split("."))
+        holder = self.value
+        for depth, part in enumerate(path[:-1]):
+            if isinstance(holder, list):
+                path = (*path[:depth], _position(str(part), holder), *path[depth + 1 :])
+            elif isinstance(holder, dict) and part not in holder:
+                holder[part] = {}
+            try:
+                holder = holder[path[depth]]
+            except (IndexError, KeyError, TypeError):
+                self.faults.add(place, f"there is nothing at {'.'.join(map(str, path[: depth + 1]))}")
+                return
+        last: str | int = path[-1]
+        if isinstance(holder, list):
+            last = _position(str(last), holder)
+        if not (isinstance(holder, dict) or (isinstance(last, int) and last < len(holder))):
+            self.faults.add(place, "expected a key of a mapping, or the position of a value in a list, from 0")
+            return
+        path = (*path[:-1], last)
+        for places in (self.places, self.keys, self.written):
+            for each in [each for each in places if each[: len(path)] == path]:
+                del places[each]
+        own = Document(Path(place), faults=self.faults)
+        holder[last] = _composed(text, own, path)
+        self.places |= dict.fromkeys(own.places, place)
+        self.keys |= dict.fromkeys([*own.keys, path], place)
+        self.written |= own.written
+
+
+def _position(part: str, holder: list[Any]) -> str | int:
+    return int(part) if part.isdecimal() else part
 
 
 def read_yaml(path: Path) -> Document:
@@ -63,32 +121,35 @@ def read_yaml(path: Path) -> Document:
         line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
         raise ConfigError(f"{path}:{line}:{column}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
     document = Document(path)
+    document.value = _composed(text, document, ())
+    if not document.places:
+        raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes one to start from")
+    return document
+
+
+def _composed(text: str, document: Document, path: Path_) -> Any:
+    """The values of some YAML, to stand at a path of the document."""
     try:
         _refuse_aliases(text, document)
         document.faults.stop(ConfigError)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        place = document.at(error.problem_mark or error.context_mark)
         raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
-        place = f"{path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+        place = f"{document.path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
         raise ConfigError(f"{place}: expected text, found the control character {text[error.position]!r}") from None
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {str(error).splitlines()[0]}") from None
-    if node is None:
-        raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes one to start from")
-    document.value = _build(node, (), document)
-    return document
+        raise ConfigError(f"{document.path}: not YAML: {str(error).splitlines()[0]}") from None
+    return None if node is None else _build(node, path, document)
 
 
 def _refuse_aliases(text: str, document: Document) -> None:
     """Looks at the events alone, so that nothing has been expanded yet; nesting is limited here too."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        mark, anchor = event.start_mark, getattr(event, "anchor", None)
-        place = f"{document.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(document.path)
+        anchor, place = getattr(event, "anchor", None), document.at(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             document.faults.add(place, f"aliases (*{anchor}) are not read; write the value out")
         elif anchor:
@@ -102,7 +163,7 @@ def _refuse_aliases(text: str, document: Document) -> None:
 
 
 def _build(node: yaml.Node, path: Path_, document: Document) -> Any:
-    document.marks[path] = (node.start_mark.line + 1, node.start_mark.column + 1)
+    document.places[path] = document.at(node.start_mark)
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, document)
     if isinstance(node, yaml.SequenceNode):
@@ -117,19 +178,21 @@ def _mapping(node: yaml.MappingNode, path: Path_, document: Document) -> dict[st
         document.fault(path, f"expected plain YAML, found the tag {node.tag}")
     out: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        mark = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
+        place = document.at(key_node.start_mark)
         if not isinstance(key_node, yaml.ScalarNode):
-            document.faults.add(f"{document.path}:{mark[0]}:{mark[1]}", "expected a key, found a list or mapping")
+            document.faults.add(place, "expected a key, found a list or mapping")
             continue
         key = str(key_node.value)
         inner = (*path, key)
         if key in out:
-            line, column = document.keys[inner]
-            document.keys[inner] = mark
-            document.fault(inner, f"this key stands twice (first at {line}:{column})", key=True)
-            document.keys[inner] = (line, column)
+            first = document.keys[inner]
+            document.keys[inner] = place
+            document.fault(
+                inner, f"this key stands twice (first at {first.removeprefix(f'{document.path}:')})", key=True
+            )
+            document.keys[inner] = first
             continue
-        document.keys[inner] = mark
+        document.keys[inner] = place
         out[key] = _build(value_node, inner, document)
     return out
 
@@ -167,4 +230,7 @@ def _filled(text: str, path: Path_, document: Document) -> str:
             return ""
         return found
 
-    return _VARIABLE.sub(value, text)
+    filled = _VARIABLE.sub(value, text)
+    if filled != text:
+        document.written[path] = text
+    return filled

@@ -168,9 +168,13 @@ def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]]
     """Writes a TREC run; ids with blanks cannot be written."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:
-            for rank, (document, score) in enumerate(zip(ids, scores), 1):
-                _check_blanks(qid, document)
-                file.write(f"{qid} Q0 {document} {rank} {score!r} {tag}\n")
+            # All ids at once: one with a blank makes two words, or none.
+            if " ".join([qid, *ids]).encode().split() != [name.encode() for name in (qid, *ids)]:
+                _check_blanks(qid, *ids)
+            file.writelines(
+                f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
+                for rank, (document, score) in enumerate(zip(ids, scores), 1)
+            )
 
 
 def write_qrels(path: Path, rows: Iterator[Judgment]) -> None:

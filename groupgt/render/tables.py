@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.numbers import fixed
 
-__all__ = ["DEFAULT", "WIDEST", "Cell", "check_style", "csv_text", "formats", "json_text", "nulls", "table"]
+__all__ = ["DEFAULT", "WIDEST", "Cell", "check_style", "csv_text", "formats", "json_text", "nulls", "shown", "table"]
 
 DEFAULT = "simple"
 # More columns of figures than this do not fit a terminal: such tables are turned.
@@ -49,7 +49,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     import tabulate
 
     check_style(style)
-    numeric = [all(not isinstance(row[column], str) for row in rows) for column in range(len(headers))]
+    numeric = [all(_is_figure(row[column]) for row in rows) for column in range(len(headers))]
     return tabulate.tabulate(
         [[_text(cell) for cell in row] for row in rows],
         headers=headers,
@@ -57,6 +57,18 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
         disable_numparse=True,
         colalign=["right" if right else "left" for right in numeric] if rows else None,
     )
+
+
+def shown(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str) -> str:
+    """A table in a tabulate format, or as `json` or `csv`."""
+    if style == "json":
+        return json_text([dict(zip(headers, row)) for row in rows])
+    return csv_text(headers, rows).rstrip("\n") if style == "csv" else table(headers, rows, style)
+
+
+def _is_figure(cell: Cell) -> bool:
+    """Whether a cell is a number, or the text of one."""
+    return not isinstance(cell, str) or re.fullmatch(r"[-+]?[0-9]+\.[0-9]+", cell) is not None
 
 
 def _text(cell: Cell) -> str:

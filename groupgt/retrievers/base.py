@@ -1,19 +1,37 @@
-"""What a retriever is, and what the host makes of its answers."""
+"""What a retriever is, what it is built from, and what the host makes of its answers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
 
-from groupgt.errors import Faults, RetrieverError
-from groupgt.model.ids import id_text
+from groupgt.errors import Faults, GroupgtWarning, RetrieverError
+from groupgt.formats.source import bad_id
+from groupgt.model.ids import finite_number, id_text, shown
 from groupgt.model.run import Run
 
-__all__ = ["Corpus", "Ranking", "Retriever", "run_from", "strictly_falling"]
+__all__ = [
+    "Answers",
+    "Corpus",
+    "Kind",
+    "Options",
+    "Queries",
+    "Ranking",
+    "Retriever",
+    "Setting",
+    "checked",
+    "strictly_falling",
+    "warn_of_doubts",
+]
 
 Ranking = Sequence[Any]
+T = TypeVar("T")
+# So many queries with one and the same number of results are no accident.
+SEVERAL = 5
+BATCH = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +40,7 @@ class Corpus:
 
     ids: list[str]
     texts: list[str]
+    made: dict[object, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> Corpus:
@@ -31,21 +50,105 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` returns, made once: systems of one sweep share the words of the corpus, for example."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
+
+
+class Queries(list[str]):
+    """The texts of some questions, with their `ids` beside them, for retrievers that look a question up.
+
+    >>> Queries(["when?", "where?"], ["q1", "q2"]).part(1, 2).ids
+    ['q2']
+    """
+
+    def __init__(self, texts: Sequence[str], ids: Sequence[str]) -> None:
+        super().__init__(texts)
+        self.ids = list(ids)
+
+    def part(self, start: int, end: int) -> Queries:
+        """The questions from one position to another."""
+        return Queries(self[start:end], self.ids[start:end])
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a retriever is built from: the corpus, the ids of all questions of the file in its order, and the seed."""
+
+    corpus: Corpus
+    qids: Sequence[str] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `with:` may hold. A subclass is a dataclass whose fields are the keys; it raises `ConfigError` for values.
+
+    A field with the metadata `{"path": True}` is a path: relative to the experiment file, `{dataset}` filled in.
+    """
+
+    def searches_texts(self) -> bool:
+        """Whether the texts of the questions are needed."""
+        return True
+
+    def batch_size(self) -> int:
+        """How many questions are asked at once."""
+        return BATCH
+
+    def least_score(self) -> float | None:
+        """The least score there can be, which theoretical normalization measures from; None where there is none."""
+        return None
+
 
 class Retriever(Protocol):
     """One method: for each query its ranking, `[(id, score), …]` best first, or ids alone."""
 
-    def retrieve(self, queries: Sequence[str], k: int) -> list[Ranking]:
+    def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
         """Rankings of at most k results, in the order of the queries."""
         ...
 
 
-def run_from(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> tuple[Run, dict[str, list[float]]]:
-    """Checks what a retriever returned and keeps its order; raises `RetrieverError` that names queries and ranks.
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """How the systems of one `use:` are made: what `options` they take, and what makes them.
 
-    The scores, where every result has one, are returned beside the run: its order is given and is not theirs to change.
+    `build` makes a retriever; `fuse` makes answers out of other systems' answers; with neither, results are read from
+    files. `libraries` are the distributions whose versions decide about results, `modules` maps what must be
+    importable to the extra that brings it. `runs_code` of the user's (asked for with --allow-code); `live` answers come
+    from outside and may change; `corpus` says whether one is searched; `note` is shown beside the name.
     """
+
+    options: type[Options]
+    build: Callable[[Setting, Any], Retriever] | None = None
+    fuse: Callable[[Any, Sequence[Answers], Sequence[float | None], int], Answers] | None = None
+    libraries: tuple[str, ...] = ()
+    modules: Mapping[str, str] = field(default_factory=dict)
+    corpus: bool = True
+    runs_code: bool = False
+    live: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The results of one system for every question, best first, and the scores beside them where all have one."""
+
+    ids: dict[str, list[str]]
+    scores: dict[str, list[float]] | None = None
+
+    def run(self, name: str) -> Run:
+        """The rankings as a run: their order is given, and is not the scores' to change."""
+        return Run(self.ids, name=name)
+
+
+def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
+    """Checks what a retriever returned and keeps its order; raises `RetrieverError` that names queries and ranks."""
     faults = Faults()
+    if not isinstance(rankings, (list, tuple)):
+        raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
     if len(rankings) != len(qids):
         raise RetrieverError(f"system {name!r}: expected {len(qids):,} rankings, one a query, found {len(rankings):,}")
     ids: dict[str, list[str]] = {}
@@ -56,12 +159,29 @@ def run_from(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int
             faults.add(where, f"expected a list of results, found {type(ranking).__name__}")
             continue
         if len(ranking) > k:
-            faults.add(where, f"expected at most {k} results, found {len(ranking)}")
-        ids[qid], own = _read(ranking, where, faults)
-        if len(own) == len(ranking):
-            scores[qid] = own
+            faults.add(where, f"expected at most {k:,} results, found {len(ranking):,}")
+        ids[qid], scores[qid] = _read(ranking, where, faults)
     faults.stop(RetrieverError)
-    return Run(ids, name=name), scores if len(scores) == len(ids) else {}
+    return Answers(ids, scores if all(len(scores[qid]) == len(found) for qid, found in ids.items()) else None)
+
+
+def warn_of_doubts(name: str, answers: Answers, k: int, known: int | None = None) -> None:
+    """Warns of repeated ids, which stay for the policy to decide about, and of a system that always stops short.
+
+    `known` documents are there to be found, where that is known.
+    """
+    ids = answers.ids
+    repeating = [qid for qid, found in ids.items() if len(set(found)) < len(found)]
+    if repeating:
+        found = ids[repeating[0]]
+        twice = next(each for place, each in enumerate(found) if each in found[:place])
+        text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
+        warnings.warn(text + "the policy on duplicates decides what repeats count", GroupgtWarning, stacklevel=3)
+    lengths = {len(found) for found in ids.values()}
+    most = min(k, known) if known is not None else k
+    if len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
+        text = f"system {name!r}: exactly {max(lengths):,} results for every query, where {most:,} were asked for; "
+        warnings.warn(text + "metrics see no more than that", GroupgtWarning, stacklevel=3)
 
 
 def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list[float]]:
@@ -71,12 +191,15 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
         pair = isinstance(cell, (tuple, list)) and len(cell) == 2
         name = id_text(cell[0] if pair else cell)
         if name is None:
-            faults.add(where, f"expected a text id at rank {rank}, found {cell!r}")
+            faults.add(where, f"expected a text id at rank {rank}, found {shown(cell)}")
+            continue
+        if fault := bad_id(name):
+            faults.add(where, f"the id at rank {rank} {fault}")
             continue
         if pair:
-            score = float(cell[1])
-            if not math.isfinite(score):
-                faults.add(where, f"expected a finite score at rank {rank}, found {cell[1]!r}")
+            score = finite_number(cell[1])
+            if score is None:
+                faults.add(where, f"expected a finite score at rank {rank}, found {shown(cell[1])}")
                 continue
             scores.append(score)
         ids.append(name)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
-
 from groupgt.errors import ConfigError, Faults, listed, near_names
-from groupgt.retrievers.base import Corpus, Ranking
+from groupgt.retrievers import base
+from groupgt.retrievers.ordering import best
 
 __all__ = ["BM25", "Options"]
 
@@ -21,7 +20,7 @@ STOPWORDS = ("none", "english", "german", "dutch", "french", "spanish", "portugu
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(base.Options):
     """The options of `use: bm25`.
 
     k1 ≥ 0 bounds what repeated words add, b from 0 to 1 says how much length counts; `variant` is the formula;
@@ -34,6 +33,9 @@ class Options:
     variant: str = "lucene"
     stemmer: str = "none"
     stopwords: str = "none"
+
+    def least_score(self) -> float | None:
+        return 0.0
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -62,19 +64,22 @@ def _languages() -> list[str]:
 class BM25:
     """Indexes a corpus; scores come from bm25s, order from here, for its own top-k is not stable across k.
 
-    >>> corpus = Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
-    >>> [name for name, score in BM25(corpus, Options()).retrieve(["fares"], 10)[0]]
+    >>> corpus = base.Corpus(["a", "b"], ["ferry times", "ferry fares and ferry rules"])
+    >>> [name for name, score in BM25(base.Setting(corpus), Options()).retrieve(["fares"], 10)[0]]
     ['b']
     """
 
-    def __init__(self, corpus: Corpus, options: Options) -> None:
+    def __init__(self, setting: base.Setting, options: Options) -> None:
         import bm25s
 
+        corpus = setting.corpus
         self.ids = corpus.ids
         self.options = options
         self.stem = _stemmer(options.stemmer)
         self.model: Any = bm25s.BM25(k1=options.k1, b=options.b, method=options.variant)
-        self.model.index(self._words(corpus.texts), show_progress=False)
+        # Systems of one sweep share the words of the corpus.
+        words = corpus.once((__name__, options.stemmer, options.stopwords), lambda: self._words(corpus.texts))
+        self.model.index(words, show_progress=False)
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
         import bm25s
@@ -85,21 +90,15 @@ class BM25:
         )
         return words
 
-    def retrieve(self, queries: Sequence[str], k: int) -> list[Ranking]:
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """The k best by score, equal scores by position in the corpus; what scores 0 is no result."""
         return [self._best(words, k) for words in self._words(queries)]
 
-    def _best(self, words: list[str], k: int) -> Ranking:
+    def _best(self, words: list[str], k: int) -> base.Ranking:
         known = [word for word in words if word in self.model.vocab_dict]
         if not known:
             return []
-        scores = self.model.get_scores(known)
-        matching = np.flatnonzero(scores > 0)
-        if len(matching) > k:
-            least = np.partition(scores[matching], len(matching) - k)[len(matching) - k]
-            matching = matching[scores[matching] >= least]
-        order = matching[np.argsort(-scores[matching], kind="stable")][:k]
-        return [(self.ids[place], score) for place, score in zip(order.tolist(), scores[order].tolist())]
+        return best(self.ids, self.model.get_scores(known), k, above=0.0)
 
 
 def _stemmer(language: str) -> Callable[[str], str] | None:

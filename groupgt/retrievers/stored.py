@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from groupgt.retrievers import base
 
 __all__ = ["Options"]
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of `use: results`: a path, in which `{dataset}` stands for the dataset's name, and its format."""
+class Options(base.Options):
+    """The options of `use: results`.
 
-    path: str
+    `path` names the results, `{dataset}` in it stands for the dataset's name; `format` is recognized where it is not
+    given.
+    """
+
+    path: str = field(metadata={"path": True})
     format: str | None = None
 
-    def at(self, dataset: str) -> str:
-        """The path for one dataset."""
-        return self.path.replace("{dataset}", dataset)
+    def searches_texts(self) -> bool:
+        return False

@@ -1,16 +1,24 @@
-"""Files that are there whole or not at all."""
+"""Files and folders that are there whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from groupgt.errors import DataError
+from groupgt.store.points import reached
 
-__all__ = ["write_text", "written_folder", "written_whole"]
+__all__ = ["sweep", "sync", "temporary_folder", "write_text", "written_folder", "written_whole"]
+
+PART = ".part-"
+# What a process on another host, or an unknown one, left behind is removed after a day.
+OLD = 86_400
 
 
 def written_whole(path: Path, write: Callable[[Path], None]) -> None:
@@ -21,14 +29,18 @@ def written_whole(path: Path, write: Callable[[Path], None]) -> None:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_mark())
         os.close(handle)
         temporary = Path(name)
+        reached(f"made a part of {path.suffix or path.name}")
         write(temporary)
-        _sync(temporary)
+        reached(f"wrote a part of {path.suffix or path.name}")
+        sync(temporary)
         # mkstemp makes files that only their owner reads; a result is an ordinary file.
         temporary.chmod(0o666 & ~_umask())
+        reached(f"about to rename {path.suffix or path.name}")
         temporary.replace(path)
+        reached(f"renamed {path.suffix or path.name}")
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
     except Exception as error:
@@ -45,15 +57,22 @@ def written_folder(path: Path, write: Callable[[Path], None]) -> None:
     path = path.resolve()
     if path.exists():
         raise DataError(f"{path}: there already; name another folder")
+    with temporary_folder(path.parent) as temporary:
+        write(temporary)
+        temporary.rename(path)
+
+
+@contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """A new folder in `parent`, to be renamed when it is whole; what is still there in the end is removed."""
     temporary: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=".part-"))
-        write(temporary)
+        parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=parent, prefix=_mark()))
         temporary.chmod(0o777 & ~_umask())
-        temporary.rename(path)
+        yield temporary
     except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise DataError(f"{parent}: cannot be written: {error.strerror or error}") from None
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -64,13 +83,52 @@ def write_text(path: Path, text: str) -> None:
     written_whole(path, lambda temporary: _put(temporary, text))
 
 
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="")
-
-
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Has the bytes of a file on the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
+
+
+def sweep(folder: Path) -> None:
+    """Removes what processes that are no more have left half done in a folder."""
+    if not folder.is_dir():
+        return
+    for path in folder.glob(f"{PART}*"):
+        if _abandoned(path):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+
+def _mark() -> str:
+    """How temporary names begin: who writes is in them, so that `sweep` can tell whether it still does."""
+    return f"{PART}{_host()}-{os.getpid()}-"
+
+
+def _host() -> str:
+    return "".join(letter for letter in socket.gethostname() if letter.isalnum())[:40] or "host"
+
+
+def _abandoned(path: Path) -> bool:
+    host, _, rest = path.name.removeprefix(PART).partition("-")
+    owner = rest.partition("-")[0]
+    if host == _host() and owner.isdigit() and os.name == "posix":
+        try:
+            os.kill(int(owner), 0)  # asks whether it is there, and does nothing to it
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
+    try:
+        return time.time() - path.stat().st_mtime > OLD
+    except OSError:
+        return False
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 def _umask() -> int:

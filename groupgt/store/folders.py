@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from groupgt.errors import DataError
-from groupgt.store.files import write_text
+from groupgt.store.files import sweep, sync, temporary_folder, write_text
+from groupgt.store.points import reached
 
 __all__ = ["write_folder"]
 
@@ -22,26 +20,19 @@ def write_folder(parent: Path, digest: str, files: Mapping[str, Callable[[Path],
 
     They are written into a temporary folder beside it, which is renamed when it is whole; two at once do not mix.
     """
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".part-"))
-    except OSError as error:
-        raise DataError(f"{parent}: cannot be written: {error.strerror or error}") from None
-    try:
-        for name in sorted(files, key=lambda name: name == LAST):
+    with temporary_folder(parent) as temporary:
+        sweep(parent)
+        reached("made the part of a result folder")
+        for name in sorted(files, key=lambda name: (name == LAST, name)):
             target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
             files[name](target)
-            with target.open("rb+") as file:
-                os.fsync(file.fileno())
-        temporary.chmod(0o755)
+            sync(target)
+            reached(f"wrote {target.suffix or name} of a result folder")
         folder = _renamed(temporary, parent, digest)
+        reached("renamed a result folder")
         write_text(parent / "latest", folder.name + "\n")
         return folder
-    except OSError as error:
-        raise DataError(f"{parent}: cannot be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _renamed(temporary: Path, parent: Path, digest: str) -> Path:

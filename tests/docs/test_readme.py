@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groupgt.cli.main import COMMANDS, main
-from groupgt.experiment.outputs import report
+from groupgt.experiment.reports import report
 from groupgt.experiment.runner import run_experiment
 
 ROOT = Path(__file__).parents[2]

@@ -12,9 +12,10 @@ import pytest
 
 import groupgt
 from groupgt.experiment import runner
+from groupgt.experiment.planning import plan
 from groupgt.experiment.starting import write_starter
 from groupgt.formats.corpus import read_corpus
-from groupgt.retrievers.base import Corpus, run_from
+from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.retrievers.bm25 import BM25, Options
 from groupgt.store import folders
 
@@ -90,7 +91,7 @@ def test_bm25_is_a_plain_loop_over_the_librarys_scores(options: Options) -> None
     corpus = Corpus.of(read_corpus(HANDBOOK / "corpus.jsonl"))
     truth = groupgt.read_ground_truth(HANDBOOK / "questions.jsonl")
     queries = [text or "" for text in truth.texts or []]
-    found = BM25(corpus, options).retrieve(queries, 20)
+    found = BM25(Setting(corpus), options).retrieve(queries, 20)
     model = bm25s.BM25(k1=options.k1, b=options.b, method=options.variant)
     stop = None if options.stopwords == "none" else options.stopwords
     split = {"stopwords": stop, "return_ids": False, "show_progress": False}
@@ -103,7 +104,7 @@ def test_bm25_is_a_plain_loop_over_the_librarys_scores(options: Options) -> None
 
 def test_bm25_breaks_ties_by_position_and_leaves_out_what_scores_nothing() -> None:
     corpus = Corpus(["z", "a", "m", "x"], ["ferry fares", "ferry fares", "ferry fares", "harbour rules"])
-    bm25 = BM25(corpus, Options())
+    bm25 = BM25(Setting(corpus), Options())
     for k in (1, 2, 3, 10):
         assert [name for name, _ in bm25.retrieve(["ferry"], k)[0]] == ["z", "a", "m"][:k]
     assert list(bm25.retrieve(["nothing known", ""], 5)) == [[], []]
@@ -112,7 +113,7 @@ def test_bm25_breaks_ties_by_position_and_leaves_out_what_scores_nothing() -> No
 def test_stemming() -> None:
     pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
     corpus = Corpus(["a"], ["cancelled sailings"])
-    assert BM25(corpus, Options(stemmer="english")).retrieve(["cancelling a sailing"], 1)[0]
+    assert BM25(Setting(corpus), Options(stemmer="english")).retrieve(["cancelling a sailing"], 1)[0]
     with pytest.raises(groupgt.ConfigError, match="did you mean 'english'"):
         Options(stemmer="englisch")
 
@@ -129,7 +130,7 @@ def test_stemming() -> None:
 )
 def test_what_a_retriever_returns_is_checked(rankings: list, words: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(groupgt.RetrieverError, match=words):
-        run_from("mine", ["q"], rankings, 5)
+        checked("mine", ["q"], rankings, 5)
 
 
 def test_results_of_another_system(experiment: Path) -> None:
@@ -163,7 +164,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folders.os, "fsync", full)
+    monkeypatch.setattr(folders, "sync", full)
     with pytest.raises(groupgt.DataError, match="No space left"):
         runner.run_experiment(experiment)
     assert sorted(path.name for path in first.folder.parent.iterdir()) == before
@@ -187,10 +188,10 @@ def test_questions_without_text_cannot_be_searched(experiment: Path, tmp_path: P
 
 def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BM25, "retrieve", None)
-    headers, rows = runner.plan(experiment)
+    headers, rows = plan(experiment)
     assert headers[0] == "dataset"
     assert [row[1] for row in rows] == ["plain", "shallow"]
-    assert rows[0][3:] == [60, 188, 6]
+    assert rows[0][3:] == [60, 188, 6, "retrieve"]
 
 
 def test_the_starter_runs_and_replaces_nothing(tmp_path: Path) -> None:

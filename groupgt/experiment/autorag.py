@@ -1,0 +1,249 @@
+"""AutoRAG's project folders: the result tables stored in one, as an experiment file that measures them again."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import csv
+import math
+import os
+import re
+import textwrap
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
+from groupgt.formats import frames
+from groupgt.formats.detect import read_ground_truth, read_run
+from groupgt.formats.rows import finite
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+
+__all__ = ["experiment_text", "stored_means"]
+
+METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
+# What AutoRAG's policy refuses in ground truth, and what is to be said where it has to be let through.
+ALLOWANCES = {
+    "empty_groups": ("drop", "AutoRAG passes over a question with an empty group or a blank id; here the rest counts"),
+    "flat_gt": ("or", "AutoRAG reads flat ground truth letter by letter; here a flat list is one group"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """One table: what made it, the means in summary.csv and of its columns, which questions count, lists' lengths."""
+
+    path: Path
+    module: str
+    params: dict[str, str]
+    best: bool
+    told: dict[str, float]
+    own: dict[str, float]
+    counted: list[bool]
+    lengths: list[int]
+
+
+@dataclass(eq=False)
+class _Project:
+    """What a folder holds: ground truth, the rules it needs beside AutoRAG's, tables by system, what was left out."""
+
+    folder: Path
+    truth: GroundTruth = field(default_factory=lambda: GroundTruth.of({}))
+    rules: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, _Table] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+
+def experiment_text(project: Path, beside: Path) -> str:
+    """The text of an experiment file, to be written at `beside`, that measures every table an AutoRAG project stores.
+
+    Raises `ConfigError` or `DataError` with everything wrong; warns of figures that cannot agree with those stored.
+    """
+    found = _survey(project)
+    doubts = _doubts(found)
+    for doubt in doubts:
+        warnings.warn(doubt, GroupgtWarning, stacklevel=2)
+    stored = {metric: None for table in found.tables.values() for metric in (*table.own, *table.told)}
+    metrics, rules = list(stored or METRICS), "".join(f", {key}: {rule}" for key, rule in found.rules.items())
+    notes = [*(f"Beware: {doubt}" for doubt in doubts), *(f"Left out: {each}" for each in found.left)]
+    name, corpus = _quoted(_clean(found.folder.name)), found.folder / "data" / "corpus.parquet"
+    lines = [
+        *map(_comment, [f"The results stored in the AutoRAG project {found.folder.name}, measured again.", *notes]),
+        f"version: 1\nname: {name}\nconvention: autorag\n\ndatasets:\n  {name}:\n    format: autorag",
+        f"    ground_truth: {_path(corpus.with_stem('qa'), beside)}",
+        *([f"    corpus: {_path(corpus, beside)}"] if corpus.is_file() else []),
+        "\nsystems:",
+    ]
+    for system, table in found.tables.items():
+        made = [table.module, *(f"{key} {value}" for key, value in table.params.items())]
+        where = f"{table.path.relative_to(found.folder).as_posix()}: {', '.join(made)}"
+        comment = _comment(f"{where}; AutoRAG's choice for this node" if table.best else where)
+        lines.append(f"  {comment}\n  {_quoted(system)}:\n    use: results")
+        lines.append(f"    with: {{path: {_path(table.path, beside)}, format: autorag}}")
+    lines += [
+        "\nevaluate:\n  # Without a cutoff: AutoRAG measures the whole list that a module returned.",
+        f"  metrics: [{', '.join(metrics)}]\n  primary: {metrics[0]}",
+        f"  policy: {{preset: autorag{rules}}}\n" if rules else "  policy: autorag\n",
+    ]
+    return "\n".join(lines)
+
+
+def stored_means(project: Path) -> dict[str, dict[str, float]]:
+    """What AutoRAG stored for each system and metric; raises `DataError` where a table and summary.csv disagree."""
+    faults = Faults()
+    means: dict[str, dict[str, float]] = {}
+    for system, table in _survey(project).tables.items():
+        means[system] = table.own | table.told
+        for name, mean in table.own.items():
+            if not math.isclose(told := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
+                what = f"expected the {told} of summary.csv, found {mean} as the mean of the column"
+                faults.add(str(table.path), f"{name}: {what}; the two are of different runs: run the trial again")
+    faults.stop(DataError)
+    return means
+
+
+def _survey(project: Path) -> _Project:
+    """Reads everything that counts; raises what is wrong with all of it at once."""
+    found, faults = _Project(project.resolve()), Faults()
+    truth = Path("data", "qa.parquet")
+    if not (found.folder / truth).is_file():
+        near = next((each for each in found.folder.parents if (each / truth).is_file()), None)
+        way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
+        raise ConfigError(f"{project}: expected an AutoRAG project, found no {truth.as_posix()} in it; {way}")
+    try:
+        found.truth, found.rules = _read_truth(found.folder / truth)
+    except DataError as error:
+        faults.merge(error)
+    tables = _tables(found, faults)
+    faults.stop(DataError)
+    if not tables:
+        left = "".join(f"; {each}" for each in found.left)
+        expected = "expected tables with retrieved ids (TRIAL/NODE LINE/NODE/0.parquet), found none"
+        raise ConfigError(f"{project}: {expected}{left}; let AutoRAG run a trial with a retrieval node")
+    found.tables = dict(zip(_names(tables), tables))
+    return found
+
+
+def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
+    """Ground truth under AutoRAG's policy, and the rules it needs beside that."""
+    try:
+        return read_ground_truth(path, "autorag", Policy.of("autorag")), {}
+    except DataError as error:
+        rules = {name: rule for name, (rule, _) in ALLOWANCES.items() if any(name in each for each in error.faults)}
+    return read_ground_truth(path, "autorag", Policy.of({"preset": "autorag", **rules})), rules
+
+
+def _tables(found: _Project, faults: Faults) -> list[_Table]:
+    """The tables with retrieved ids, 10 after 9; a node's best one lies there twice, and counts once."""
+    tables: list[_Table] = []
+    paths = [path for path in found.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
+    for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
+        where, rows = path.relative_to(found.folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
+        try:
+            if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
+                found.left.append(f"{where}: a copy of the best table of another node")
+            elif set(frames.NESTED) & set(frames.names_of(Source.at(path))):
+                tables.append(_table(path, rows.get(path.name, {}), found.truth.qids))
+            else:
+                found.left.append(f"{where}: there are no retrieved ids in it")
+        except DataError as error:
+            faults.merge(error)
+    return tables
+
+
+def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
+    """The rows of a node's summary.csv by file name; none where a trial was stopped before it was written."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return {row["filename"]: row for row in csv.DictReader(file, restkey="", restval="")}
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
+        faults.add(str(path), f"expected a node's summary with a column filename, found another file: {error}")
+        return {}
+
+
+def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
+    import polars as pl
+
+    # Where the ground truth is at fault, nothing can be compared with it.
+    lists = (read_run(path, "autorag", qids=qids).rankings or {}) if qids else {}
+    columns = [name for name in frames.names_of(Source.at(path)) if name in METRICS]
+    try:
+        frame = pl.read_parquet(path, columns=columns, glob=False).cast(pl.Float64, strict=False).fill_nan(None)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path}: expected numbers in {', '.join(columns)}, found other data: {error}") from None
+    # Nodes after retrieval put their own name before the metric's.
+    told = {name: finite(row.get(name, row.get(f"{path.parent.name}_{name}", ""))) for name in METRICS}
+    return _Table(
+        path,
+        row.get("module_name") or f"file {path.stem}",
+        _params(row.get("module_params", "")),
+        row.get("is_best") == "True",
+        {name: mean for name, mean in told.items() if mean is not None},
+        {column.name: mean for column in frame if isinstance(mean := column.mean(), float)},
+        [any(value is not None for value in values) for values in frame.iter_rows()],
+        [len(lists[qid] or ()) for qid in qids],
+    )
+
+
+def _params(text: str) -> dict[str, str]:
+    """The parameters of a module; nothing of the text is run: of dates and other calls, what they are given stays."""
+    for plain in (text, re.sub(r"\b[\w.]+\(([^()]*)\)", r"'\1'", text)):
+        with contextlib.suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            return {str(key): str(value) for key, value in dict(ast.literal_eval(plain)).items()}
+    return {}
+
+
+def _names(tables: list[_Table]) -> list[str]:
+    """A name for each system: trial, node, module, and the parameters in which the tables of that module differ."""
+    names: list[str] = []
+    for table in tables:
+        trial, line, node = table.path.parts[-4:-1]
+        lines = {each.path.parts[-3] for each in tables if each.path.parts[-4:-1:2] == (trial, node)}
+        kin = [each.params for each in tables if each.path.parent == table.path.parent and each.module == table.module]
+        differing = [key for key in table.params if len({params.get(key) for params in kin}) > 1]
+        # Words speak for themselves, numbers need their key.
+        told = [value if (value := table.params[key])[:1].isalpha() else f"{key} {value}" for key in differing]
+        wanted = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *told]))
+        numbered = (f"{wanted} {number}" for number in range(2, len(tables) + 2))
+        names.append(next(name for name in (wanted, *numbered) if name not in names))
+    return names
+
+
+def _doubts(found: _Project) -> list[str]:
+    """A text for each way in which figures cannot agree; sets the rule for questions without results."""
+    doubts = [ALLOWANCES[name][1] for name in found.rules]
+    defined, tables = found.truth.judgments.defined.tolist(), found.tables.values()
+    # Early versions of AutoRAG give a question without results 0, where later ones pass over it.
+    zero = any(counts and known and not n for t in tables for counts, known, n in zip(t.counted, defined, t.lengths))
+    found.rules |= {"missing": "zero"} if zero else {}
+    for system, table in found.tables.items():
+        here = [known and (zero or length > 0) for known, length in zip(defined, table.lengths)]
+        others = [qid for qid, one, other in zip(found.truth.qids, table.counted, here) if one != other]
+        if others:
+            counts = f"AutoRAG's means are of {sum(table.counted)} questions, these of {sum(here)}"
+            doubts.append(f"{system}: {counts}, which cannot agree; they differ in {', '.join(others[:3])}")
+    return doubts
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9 _.+-]+", "-", text).lstrip(" _.+-")[:90].rstrip() or "autorag"
+
+
+def _path(path: Path, beside: Path) -> str:
+    folder = beside.resolve().parent  # what lies on another drive has no relative path
+    return _quoted((Path(os.path.relpath(path, folder)) if path.drive == folder.drive else path).as_posix())
+
+
+def _quoted(text: str) -> str:
+    return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=1 << 20).strip()
+
+
+def _comment(text: str) -> str:
+    plain = "".join(char if char.isprintable() else " " for char in text)
+    return f"# {textwrap.shorten(plain, 400, placeholder=' …')}"

@@ -1,0 +1,182 @@
+"""The data sets of an experiment: read, checked against what is asked of them, and their digests."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
+from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.experiment.config import Experiment
+from groupgt.experiment.gate import check_slice
+from groupgt.experiment.matrix import matching
+from groupgt.formats.corpus import read_corpus
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.retrievers.base import Corpus, Queries
+
+__all__ = ["Data", "digests", "read_all", "sha256"]
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """One data set: the ground truth that `where` leaves, the ids of all of it in its order, and the corpus."""
+
+    truth: GroundTruth
+    qids: list[str]
+    corpus: Corpus | None
+    corpus_digest: str
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The questions, in the order of the ground truth."""
+        return Queries([text or "" for text in self.truth.texts or [""] * len(self.truth)], self.truth.qids)
+
+
+def read_all(experiment: Experiment) -> dict[str, Data]:
+    """Reads every dataset; what is wrong with several is said at once."""
+    faults = Faults()
+    data: dict[str, Data] = {}
+    for name in experiment.config.datasets:
+        try:
+            data[name] = _read(experiment, name)
+        except GroupgtError as error:
+            faults.merge(error)
+    faults.stop(DataError)
+    _check(experiment, data)
+    for name, own in data.items():
+        if own.corpus is not None:
+            _warn_of_strangers(name, own.truth, own.corpus)
+    return data
+
+
+def _read(experiment: Experiment, name: str) -> Data:
+    dataset = experiment.config.datasets[name]
+    files = [experiment.at(each) for each in (dataset.ground_truth, dataset.corpus) if each is not None]
+    if dataset.build is not None and experiment.allow_code and not all(file.exists() for file in files):
+        _build(experiment.at(dataset.build), files)
+    whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
+    truth = _where(experiment, whole, name)
+    if dataset.corpus is None:
+        return Data(truth, whole.qids, None, "")
+    path = experiment.at(dataset.corpus)
+    file = path / "corpus.jsonl" if path.is_dir() else path
+    return Data(truth, whole.qids, Corpus.of(read_corpus(path)), sha256(file))
+
+
+def _build(script: Path, files: list[Path]) -> None:
+    # The script is the file's own, and the user has allowed it to run.
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    if done.returncode:
+        raise DataError(f"{script}: ended with status {done.returncode}: {last}")
+    for file in (each for each in files if not each.exists()):
+        raise DataError(f"{script}: expected it to make {file}, and it did not")
+
+
+def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
+    """The rows whose columns have one of the values asked."""
+    where = experiment.config.datasets[dataset].where
+    faults = Faults()
+    keep = np.ones(len(truth), dtype=np.bool_)
+    for column, values in where.items():
+        place = experiment.document.place(("datasets", dataset, "where", column), key=True)
+        if column not in truth.columns:
+            known = ", ".join(truth.columns) or "none"
+            faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {known}")
+            continue
+        keep &= np.array([value in values for value in truth.columns[column]], dtype=np.bool_)
+    if where and not keep.any() and not faults:
+        place = experiment.document.place(("datasets", dataset, "where"))
+        faults.add(place, f"datasets.{dataset}.where: no question is left")
+    faults.stop(ConfigError)
+    return truth.select(np.flatnonzero(keep).tolist()) if where else truth
+
+
+def _check(experiment: Experiment, data: dict[str, Data]) -> None:
+    """What only the data can say: columns to slice by, texts of the questions."""
+    document, faults = experiment.document, Faults()
+    for name, own in data.items():
+        for position, column in enumerate(experiment.config.evaluate.by):
+            try:
+                Slicer(own.truth, [column])
+            except GroupgtError as error:
+                faults.add(document.place(("evaluate", "by", position)), f"evaluate.by: dataset {name!r}: {error}")
+        if _needs_texts(experiment, name):
+            absent = [qid for qid, text in zip(own.truth.qids, own.queries) if not text]
+            if absent:
+                what = f"{len(absent):,} questions have no text (query) to search with: {', '.join(absent[:3])}"
+                faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
+        _check_gates(experiment, name, own, faults)
+    faults.stop(ConfigError)
+
+
+def _check_gates(experiment: Experiment, name: str, own: Data, faults: Faults) -> None:
+    document = experiment.document
+    for number, gate in enumerate(experiment.config.gate):
+        if not gate.slice or name not in matching(gate.dataset, experiment.config.datasets):
+            continue
+        try:
+            check_slice(number, gate, Slicer(own.truth, list(gate.slice)), name, document)
+        except GroupgtError as error:
+            faults.add(document.place(("gate", number, "slice")), f"gate.{number}.slice: dataset {name!r}: {error}")
+    if document.faults:
+        for text in document.faults.texts:
+            faults.add("", text)
+
+
+def _needs_texts(experiment: Experiment, dataset: str) -> bool:
+    """Whether a system that is asked, or one that it combines, searches with the texts of the questions."""
+    stack = [system for own, system in experiment.pairs() if own == dataset]
+    while stack:
+        system = experiment.systems[stack.pop()]
+        if system.options.searches_texts():
+            return True
+        stack += system.inputs
+    return False
+
+
+def _warn_of_strangers(dataset: str, truth: GroundTruth, corpus: Corpus) -> None:
+    """Says which ids of the ground truth no search of the corpus can find."""
+    known = set(corpus.ids)
+    absent = sorted({name for name in truth.ids if name not in known})
+    if absent:
+        text = f"dataset {dataset!r}: {len(absent):,} ids of the ground truth are not in the corpus: "
+        warnings.warn(text + ", ".join(absent[:3]) + (" …" if len(absent) > 3 else ""), GroupgtWarning, stacklevel=2)
+
+
+def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
+    """SHA-256 of the experiment file and of every data file that it names."""
+    found = {experiment.path.name: sha256(experiment.path)}
+    for name, dataset in experiment.config.datasets.items():
+        if experiment.at(dataset.ground_truth).is_file():
+            found[dataset.ground_truth] = sha256(experiment.at(dataset.ground_truth))
+        if dataset.corpus is not None:
+            found[dataset.corpus] = data[name].corpus_digest
+    for dataset_name, system in experiment.pairs():
+        options = experiment.options(system, dataset_name)
+        for field in experiment.paths_of(system):
+            given: Any = getattr(experiment.systems[system].options, field)
+            path = Path(getattr(options, field))
+            if path.is_file():
+                found[given.replace("{dataset}", dataset_name)] = sha256(path)
+    return dict(sorted(found.items()))
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None

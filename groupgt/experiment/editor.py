@@ -1,0 +1,46 @@
+"""The JSON Schema of experiment files, for editors."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+from groupgt.experiment.schema import Config, model_of
+from groupgt.metrics.base import CONVENTIONS
+from groupgt.retrievers.registry import RETRIEVERS
+
+__all__ = ["schema_text"]
+
+
+def schema_text() -> str:
+    """The schema: what `groupgt schema` prints."""
+    return json.dumps(_schema(), ensure_ascii=False, indent=2) + "\n"
+
+
+def _schema() -> dict[str, Any]:
+    whole = Config.model_json_schema(by_alias=True)
+    definitions = whole["$defs"]
+    system = definitions["SystemConfig"]
+    # Plugins may add names: the known ones are examples, and what `with` holds depends on `use`.
+    system["properties"]["use"]["anyOf"] = [{"enum": list(RETRIEVERS)}, {"type": "string"}]
+    system["allOf"] = []
+    for name, kind in RETRIEVERS.items():
+        options = model_of(kind.options).model_json_schema(by_alias=True)
+        options["description"] = inspect.getdoc(kind.options) or ""
+        # What is swept stands under `matrix`, so that nothing is required here.
+        options.pop("required", None)
+        definitions[f"with {name}"] = options
+        system["allOf"].append(
+            {
+                "if": {"properties": {"use": {"const": name}}, "required": ["use"]},
+                "then": {"properties": {"with": {"$ref": f"#/$defs/with {name}"}}},
+            }
+        )
+    whole["properties"]["convention"]["enum"] = list(CONVENTIONS)
+    whole["properties"]["version"]["const"] = 1
+    for model in [whole, *definitions.values()]:
+        model.pop("title", None)
+        for each in model.get("properties", {}).values():
+            each.pop("title", None)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "groupgt experiment", **whole}

@@ -1,0 +1,53 @@
+"""Faults of the schema in our words, each at its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupgt.errors import near_names
+from groupgt.experiment.schema import known_keys
+from groupgt.experiment.yamlfile import Document, Path_
+
+__all__ = ["explain"]
+
+
+def explain(fault: Any, document: Document, places: dict[str, Path_] | None = None) -> None:
+    """Adds one fault of pydantic; `places` are the paths of a system's options, which may stand in its matrix."""
+    path: Path_ = tuple(part for part in fault["loc"] if part != "[key]")
+    for length in range(len(path), 0, -1) if places else ():
+        known = (places or {}).get(str(path[length - 1]))
+        if known is not None and path[: length - 1] == (*known[:2], "with"):
+            path = (*known, *path[length:])
+            break
+    kind, found, context = fault["type"], fault["input"], fault.get("ctx", {})
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        keys = known_keys(path[:-1])
+        document.fault(path, f"unknown key; known are {', '.join(keys)}{near_names(str(path[-1]), keys)}", key=True)
+        return
+    if kind == "missing":
+        document.fault(path, "this key is needed and missing")
+        return
+    expected = {
+        "string_type": "text",
+        "int_type": "a whole number",
+        "float_type": "a number",
+        "bool_type": "true or false",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping",
+        "model_attributes_type": "a mapping",
+        "string_pattern_mismatch": "a name of letters, digits, blanks, '.', '_', '+' and '-'",
+        "greater_than_equal": f"a number of at least {context.get('ge')}",
+        "less_than_equal": f"a number of at most {context.get('le')}",
+        "greater_than": f"a number above {context.get('gt')}",
+        "less_than": f"a number below {context.get('lt')}",
+        "too_short": "at least one",
+        "string_too_long": f"at most {context.get('max_length')} characters",
+        "literal_error": str(context.get("expected", "")).replace("'", ""),
+    }.get(kind, fault["msg"])
+    shown = repr(found) if not isinstance(found, (dict, list)) else {dict: "a mapping", list: "a list"}[type(found)]
+    shown = "nothing" if found in ({}, [], None) else shown
+    near = ""
+    if kind == "literal_error" and isinstance(found, str):
+        near = near_names(found, expected.replace(" or ", ", ").split(", "))
+    document.fault(path, f"expected {expected}, found {shown}{near}")

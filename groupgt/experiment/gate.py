@@ -1,0 +1,203 @@
+"""Gates: what must hold for the build to pass, for every system and dataset that they name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.deltas import SLACK, delta, drop
+from groupgt.errors import GroupgtError, listed, near_names
+from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.slices import Slicer
+from groupgt.experiment.matrix import matching
+from groupgt.experiment.schema import Config, Gate
+from groupgt.experiment.systems import System
+from groupgt.experiment.timing import LATENCIES, Timing, machine
+from groupgt.experiment.yamlfile import Document, Path_
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.hits import Bools
+from groupgt.render.numbers import fixed
+
+__all__ = ["GateResult", "check_gate", "check_slice", "judged"]
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """One gate (counted from 1) on one system and dataset: whether it passed, and why in one line.
+
+    `timed` gates are about latency: their results are times too, and stand where times stand.
+    """
+
+    gate: int
+    system: str
+    dataset: str
+    metric: str
+    passed: bool
+    reason: str
+    value: float | None = None
+    timed: bool = False
+
+
+def check_gate(
+    number: int,
+    gate: Gate,
+    document: Document,
+    config: Config,
+    systems: Mapping[str, System],
+    metrics: Mapping[str, Metric],
+) -> None:
+    """Faults of one gate: what it names must be there, and it must ask one thing."""
+    path: Path_ = ("gate", number)
+    for key, known in (("system", list(systems)), ("dataset", list(config.datasets))):
+        if not matching(getattr(gate, key), known):
+            near = near_names(getattr(gate, key), known)
+            document.fault(
+                (*path, key), f"expected {listed(known[:20])} or a pattern, found {getattr(gate, key)!r}{near}"
+            )
+    asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
+    if len(asked) != 1:
+        found = " and ".join(asked) or "nothing"
+        document.fault(path, f"expected one of min, max and max_drop, found {found}")
+    if gate.max_drop is not None and config.compare is None:
+        document.fault((*path, "max_drop"), "a drop is against a baseline; name it as compare.baseline")
+    if gate.unless is not None:
+        document.fault((*path, "unless"), "tests of significance are not part of this version yet; remove this key")
+    if gate.metric in LATENCIES:
+        if gate.slice or gate.max_drop is not None:
+            document.fault(path, f"{gate.metric} has a min or max, and no slices")
+        matched = matching(gate.system, systems)
+        if matched and not any(_is_timed(name, systems) for name in matched):
+            document.fault((*path, "system"), "results that are read from files have no latency")
+        if gate.metric.startswith("latency") and not config.evaluate.timed:
+            document.fault((*path, "metric"), f"{gate.metric} needs questions that are timed; evaluate.timed is 0")
+        return
+    try:
+        asked_for = parse_metric(gate.metric, config.convention)
+    except GroupgtError as error:
+        document.fault((*path, "metric"), f"{error}; or one of {', '.join(LATENCIES)}")
+        return
+    if metrics and asked_for not in metrics.values():
+        near = near_names(gate.metric, [*metrics, *LATENCIES])
+        document.fault(
+            (*path, "metric"), f"expected one of evaluate.metrics ({', '.join(metrics)}), found {gate.metric!r}{near}"
+        )
+
+
+def _is_timed(name: str, systems: Mapping[str, System]) -> bool:
+    system = systems[name]
+    return not system.is_stored and all(_is_timed(each, systems) for each in system.inputs)
+
+
+def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
+    """Faults of a gate's slice, which only the data can show: a column, and a value that some question has."""
+    for column, value in gate.slice.items():
+        values = [text for name, text, _ in slicer if name == column]
+        if _text(value) not in values:
+            known = ", ".join(values[:20])
+            document.fault(
+                ("gate", number, "slice", column),
+                f"no question of dataset {dataset!r} has {_text(value)!r}; there are {known}",
+            )
+
+
+def judged(
+    gates: Mapping[int, Gate],
+    config: Config,
+    systems: Mapping[str, System],
+    evaluations: Mapping[str, Mapping[str, Evaluation]],
+    failed: Mapping[str, Mapping[str, str]],
+    timings: Mapping[tuple[str, str], Timing],
+) -> list[GateResult]:
+    """Every gate on every system and dataset that it names and that was run."""
+    results: list[GateResult] = []
+    for number, gate in gates.items():
+        for dataset in matching(gate.dataset, config.datasets):
+            found = evaluations[dataset]
+            known = [*found, *failed.get(dataset, {})]
+            # A pattern is held against all systems, so that one that is not run now changes nothing for the others.
+            for name in (each for each in matching(gate.system, systems) if each in known):
+                if name not in found:
+                    reason = f"it failed: {failed[dataset][name]}"
+                    results.append(_result(number, gate, name, dataset, None, reason))
+                elif gate.metric in LATENCIES:
+                    results += _latency(number, gate, name, dataset, timings)
+                else:
+                    baseline = found.get(config.compare.baseline) if config.compare is not None else None
+                    results.append(_measured(number, gate, name, dataset, found[name], baseline))
+    return results
+
+
+def _result(
+    number: int, gate: Gate, name: str, dataset: str, value: float | None, reason: str, *, passed: bool = False
+) -> GateResult:
+    where = "".join(f", {column} {_text(wanted)}" for column, wanted in gate.slice.items())
+    line = f"{name} on {dataset}{where}: {gate.metric} {reason}"
+    return GateResult(number + 1, name, dataset, gate.metric, passed, line, value, gate.metric in LATENCIES)
+
+
+def _measured(
+    number: int, gate: Gate, name: str, dataset: str, evaluation: Evaluation, baseline: Evaluation | None
+) -> GateResult:
+    among = _mask(evaluation, gate.slice)
+    text = evaluation.text_of(gate.metric)
+    values = evaluation.values[text] if among is None else evaluation.values[text][among]
+    if gate.max_drop is None:
+        return _bounded(number, gate, name, dataset, mean_of(values))
+    if baseline is None:
+        return _result(number, gate, name, dataset, None, "has no baseline here: it was not run on this data set")
+    found = delta(evaluation, baseline, text, among)
+    if not found.queries:
+        return _result(number, gate, name, dataset, None, "has no value: no query counts for both")
+    lost = drop(found, higher_is_better=evaluation.metrics[text].higher_is_better)
+    passed = lost <= gate.max_drop + SLACK
+    change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
+    reason = f"{change}, at most {gate.max_drop:g} is allowed ({found.queries:,} queries)"
+    return _result(number, gate, name, dataset, found.mean, reason, passed=passed)
+
+
+def _bounded(number: int, gate: Gate, name: str, dataset: str, value: float) -> GateResult:
+    if math.isnan(value):
+        return _result(number, gate, name, dataset, None, "has no value: no query counts")
+    bound, word = (gate.min, "least") if gate.min is not None else (gate.max, "most")
+    limit = math.nan if bound is None else bound
+    passed = value >= limit - SLACK if gate.min is not None else value <= limit + SLACK
+    return _result(
+        number, gate, name, dataset, value, f"is {fixed(value)}, at {word} {limit:g} is needed", passed=passed
+    )
+
+
+def _latency(
+    number: int, gate: Gate, name: str, dataset: str, timings: Mapping[tuple[str, str], Timing]
+) -> Iterator[GateResult]:
+    timing = timings.get((dataset, name))
+    if timing is None:
+        return  # results that were read from files
+    if timing.machine != machine():
+        where = timing.machine.get("node", "unknown")
+        reason = f"was measured on another machine ({where}) and kept; measure here with --refresh"
+        yield _result(number, gate, name, dataset, None, reason)
+        return
+    value: float | None = getattr(timing, gate.metric)
+    if value is None:
+        yield _result(number, gate, name, dataset, None, "was not measured; measure with --refresh")
+        return
+    yield _bounded(number, gate, name, dataset, value)
+
+
+def _mask(evaluation: Evaluation, wanted: Mapping[str, Any]) -> Bools | None:
+    """Which queries are in a slice; None for all."""
+    if not wanted:
+        return None
+    mask = np.ones(len(evaluation.truth), dtype=np.bool_)
+    for column, text, members in Slicer(evaluation.truth, list(wanted)):
+        if text != _text(wanted[column]):
+            mask &= ~members
+    return mask
+
+
+def _text(value: Any) -> str:
+    return str(value)

@@ -1,0 +1,216 @@
+"""What an experiment says of its outcome: tables, the best, gates; and apart from these, all that is time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from groupgt.evaluation.many import (
+    MANY,
+    grids,
+    means_and_slices,
+    per_query_rows,
+    population,
+    slices_of,
+    slices_side_by_side,
+)
+from groupgt.evaluation.result import Evaluation
+from groupgt.experiment import selection
+from groupgt.experiment.gate import GateResult
+from groupgt.experiment.outcome import Outcome
+from groupgt.render import tables
+from groupgt.render.documents import Block, document
+from groupgt.render.numbers import fixed
+
+__all__ = ["as_dict", "gates_dict", "means", "per_query", "report", "times", "times_dict"]
+
+Grid = tuple[list[str], list[list[Any]]]
+
+
+def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
+    """The tables of every dataset with their populations, the best, and the gates: the same bytes each time."""
+    return document(list(_blocks(outcome)), style, outcome.experiment.config.name)
+
+
+def _blocks(outcome: Outcome) -> Iterator[Block]:
+    for dataset, found in outcome.evaluations.items():
+        if len(outcome.evaluations) > 1:
+            yield f"dataset {dataset}"
+        if found:
+            yield from _grids(outcome, dataset)
+            yield "\n".join(population(list(found.values()), [outcome.experiment.config.convention]))
+        for name, why in outcome.failed.get(dataset, {}).items():
+            yield f"failed: {name}: {why}"
+        if _is_timeless(outcome) and dataset in outcome.best and len(found) > 1:
+            yield _best(outcome, outcome.best[dataset])
+    if _is_timeless(outcome) and outcome.overall is not None:
+        yield _overall(outcome)
+    yield from _gates(outcome, timed=False)
+
+
+def _grids(outcome: Outcome, dataset: str) -> Iterator[Grid]:
+    evaluations = list(outcome.evaluations[dataset].values())
+    primary = outcome.experiment.config.evaluate.primary
+    yield from grids(evaluations, [outcome.experiment.config.convention])
+    if len(evaluations) > MANY and primary is not None:
+        yield from slices_of(evaluations, primary)
+    else:
+        yield from slices_side_by_side(evaluations)
+    if dataset in outcome.comparison:
+        yield from _deltas(outcome, dataset, evaluations[0])
+
+
+def _deltas(outcome: Outcome, dataset: str, first: Evaluation) -> Iterator[Grid]:
+    """What each system gains against the baseline; one table for each cutoff, where there are many metrics."""
+    found = outcome.comparison[dataset]
+    columns: dict[object, list[str]] = {}
+    for text, metric in first.metrics.items():
+        columns.setdefault(metric.cutoff if len(first.metrics) > tables.WIDEST else None, []).append(text)
+    for texts in columns.values():
+        headers = [f"against {found.baseline}", "queries", *(first.label_of(text) for text in texts)]
+        rows = [
+            [name, min(each.queries for each in row.values()), *(_signed(row[text].mean) for text in texts)]
+            for name, row in found.rows.items()
+        ]
+        if rows:
+            yield headers, rows
+
+
+def _signed(value: float) -> str | None:
+    return None if math.isnan(value) else f"{value:+.4f}"
+
+
+def _is_timeless(outcome: Outcome) -> bool:
+    """Whether no time has a say in what is the best."""
+    return outcome.experiment.config.evaluate.best.max_latency_ms is None
+
+
+def _rule(outcome: Outcome) -> str:
+    section = outcome.experiment.config.evaluate
+    texts = selection.looked_at(section.best, section.primary, list(outcome.experiment.metrics))
+    return selection.described(section.best, texts)
+
+
+def _best(outcome: Outcome, name: str | None) -> str:
+    return f"best by {_rule(outcome)}: {name or 'none'}"
+
+
+def _overall(outcome: Outcome) -> str:
+    count = len(outcome.evaluations)
+    return f"best over {count} data sets by {_rule(outcome)} (macro means): {outcome.overall}"
+
+
+def _gates(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
+    """The gates as a table, and a line for those that nothing was held against."""
+    gates = [gate for gate in outcome.gates if gate.timed == timed]
+    if gates:
+        rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", gate.reason] for gate in gates]
+        yield ["gate", "result", "why"], rows
+    if not timed and (idle := _idle(outcome)):
+        yield f"not held against any system of this run: gate {', '.join(map(str, idle))}"
+
+
+def _idle(outcome: Outcome) -> list[int]:
+    done = {gate.gate for gate in outcome.gates}
+    return [number for number in range(1, len(outcome.experiment.config.gate) + 1) if number not in done]
+
+
+def times(outcome: Outcome, style: str = tables.DEFAULT) -> str:
+    """How long each system took, and what follows from that: of other bytes each time."""
+    return document(list(_time_blocks(outcome)), style)
+
+
+def _time_blocks(outcome: Outcome) -> Iterator[Block]:
+    several = len(outcome.evaluations) > 1
+    rows: list[list[Any]] = []
+    for timing in outcome.timings:
+        single, batched = (timing.latency_p50_ms, timing.latency_p95_ms), (timing.batched_p50_ms, timing.batched_p95_ms)
+        name = f"{timing.dataset}: {timing.system}" if several else timing.system
+        rows.append([name, _digits(timing.build_s), *map(_digits, (*single, *batched))])
+    if rows:
+        yield ["time", "build s", "one by one: p50 ms", "p95 ms", "in batches: p50 ms", "p95 ms"], rows
+    if not _is_timeless(outcome):
+        for dataset, best in outcome.best.items():
+            yield f"{f'dataset {dataset}: ' if several else ''}{_best(outcome, best)}"
+        if outcome.overall is not None:
+            yield _overall(outcome)
+    yield from _gates(outcome, timed=True)
+
+
+def _digits(value: float | None) -> str | None:
+    return None if value is None else fixed(value, 2)
+
+
+def as_dict(outcome: Outcome) -> dict[str, Any]:
+    """Everything but times as plain Python: what results.json holds."""
+    timeless = _is_timeless(outcome)
+    out: dict[str, Any] = {
+        "name": outcome.experiment.config.name,
+        "datasets": {
+            dataset: {
+                **({"best": outcome.best.get(dataset)} if timeless else {}),
+                "systems": [each.to_dict() for each in found.values()],
+                **({"failed": outcome.failed[dataset]} if dataset in outcome.failed else {}),
+                **({"against": _against(outcome, dataset)} if dataset in outcome.comparison else {}),
+            }
+            for dataset, found in outcome.evaluations.items()
+        },
+    }
+    if timeless and outcome.overall is not None:
+        out["best"] = outcome.overall
+    if outcome.experiment.config.gate:
+        out["gates"] = gates_dict(outcome, timed=False)
+    return out
+
+
+def _against(outcome: Outcome, dataset: str) -> dict[str, Any]:
+    found = outcome.comparison[dataset]
+    rows = {
+        name: {text: {"delta": each.mean, "queries": each.queries} for text, each in row.items()}
+        for name, row in found.rows.items()
+    }
+    return {"baseline": found.baseline, "systems": rows}
+
+
+def gates_dict(outcome: Outcome, *, timed: bool) -> list[dict[str, Any]]:
+    """The gates as plain Python."""
+    return [_gate_dict(gate) for gate in outcome.gates if gate.timed == timed]
+
+
+def _gate_dict(gate: GateResult) -> dict[str, Any]:
+    return {name: value for name, value in vars(gate).items() if name != "timed"}
+
+
+def times_dict(outcome: Outcome) -> dict[str, Any]:
+    """All that is time as plain Python: what timings.json holds."""
+    out: dict[str, Any] = {"systems": [timing.as_dict() for timing in outcome.timings]}
+    if not _is_timeless(outcome):
+        out["best"] = outcome.best
+        out["overall"] = outcome.overall
+    if timed := gates_dict(outcome, timed=True):
+        out["gates"] = timed
+    return out
+
+
+def means(outcome: Outcome) -> Grid:
+    """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
+    headers: list[str] = []
+    rows: list[list[Any]] = []
+    for dataset, found in outcome.evaluations.items():
+        own_headers, own_rows = means_and_slices(list(found.values()))
+        headers = ["dataset", *own_headers]
+        rows += [[dataset, *row] for row in own_rows]
+    return headers, rows
+
+
+def per_query(outcome: Outcome) -> Grid:
+    """Headers and a row for each system and question: what per_query.csv holds."""
+    headers: list[str] = []
+    rows: list[list[Any]] = []
+    for dataset, found in outcome.evaluations.items():
+        if found:
+            own_headers, own_rows = per_query_rows(list(found.values()))
+            headers = ["dataset", *own_headers]
+            rows += [[dataset, *row] for row in own_rows]
+    return headers, rows

@@ -1,0 +1,216 @@
+"""Retrieving: which runs are needed, what determines each, which are there already, and how long the others take."""
+
+from __future__ import annotations
+
+import inspect
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import groupgt
+from groupgt.errors import GroupgtError, RetrieverError
+from groupgt.experiment.config import Experiment
+from groupgt.experiment.data import Data, sha256
+from groupgt.experiment.systems import System
+from groupgt.experiment.timing import Timing, machine
+from groupgt.formats import corpus
+from groupgt.retrievers import base
+from groupgt.retrievers.base import Answers, Corpus, Kind, Ranking, Retriever, Setting, checked
+from groupgt.retrievers.callable import source_of
+from groupgt.store.cache import key_of
+
+__all__ = ["Done", "Task", "about", "decoded", "encoded", "key", "libraries", "needed", "retrieve"]
+
+# What lies in the cache is understood by its own kind of groupgt alone.
+LAYOUT = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One retrieval: a system on a dataset, down to a depth."""
+
+    dataset: str
+    system: str
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The answers of a task, and how long they took."""
+
+    answers: Answers
+    timing: Timing
+
+
+def needed(experiment: Experiment) -> list[Task]:
+    """Every retrieval that the systems to report need, those of fusions' inputs included, each once."""
+    tasks: dict[Task, None] = {}
+
+    def walk(dataset: str, name: str, depth: int) -> None:
+        system = experiment.systems[name]
+        if system.kind.build is not None:
+            tasks[Task(dataset, name, depth)] = None
+        for each in system.inputs:
+            walk(dataset, each, getattr(system.options, "depth", None) or depth)
+
+    for dataset, name in experiment.pairs():
+        walk(dataset, name, experiment.config.evaluate.depth)
+    return list(tasks)
+
+
+def libraries(systems: Sequence[System]) -> dict[str, str]:
+    """The versions of the distributions that decide about results, as far as they are installed."""
+    names = sorted({"numpy", *(each for system in systems for each in system.kind.libraries)})
+    return {name: found for name in names if (found := _version(name)) is not None}
+
+
+@lru_cache
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def key(experiment: Experiment, data: Data, task: Task) -> str:
+    """The hash of everything that determines the answers of a task."""
+    system = experiment.systems[task.system]
+    given = asdict(experiment.options(task.system, task.dataset))
+    for name in experiment.paths_of(task.system):
+        given[name] = _digest(Path(given[name]))
+    determining = {
+        "layout": LAYOUT,
+        "code": _code(system.kind),
+        "groupgt": groupgt.__version__,
+        "use": system.config.use,
+        "options": given,
+        "libraries": libraries([system]),
+        "corpus": data.corpus_digest,
+        "questions": [data.queries.ids, list(data.queries)],
+        "seed": experiment.config.seed,
+        "depth": task.depth,
+    }
+    if experiment.paths_of(task.system):
+        determining["all questions"] = data.qids  # rows of files may follow them
+    if system.kind.runs_code:
+        source = source_of(system.options.target)
+        determining["source"] = sha256(source) if source else ""
+    return key_of(determining)
+
+
+@lru_cache
+def _code(kind: Kind) -> str:
+    """The digest of what makes results: our retrievers and the reader of corpora, and a plugin's module."""
+    own = Path(base.__file__).parent
+    files = {*own.glob("*.py"), Path(corpus.__file__), Path(inspect.getfile(kind.options))}
+    return key_of({each.name: sha256(each) for each in sorted(files)})
+
+
+def _digest(path: Path) -> str:
+    """The digest of a file, or of all files in a folder."""
+    if path.is_file():
+        return sha256(path)
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    return key_of({each.relative_to(path).as_posix(): sha256(each) for each in files})
+
+
+def about(experiment: Experiment, task: Task, timing: Timing) -> dict[str, Any]:
+    """What the cache says of an entry."""
+    system = experiment.systems[task.system]
+    return {
+        "experiment": experiment.config.name,
+        "dataset": task.dataset,
+        "system": task.system,
+        "use": system.config.use,
+        "depth": task.depth,
+        "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "timing": asdict(timing),
+    }
+
+
+def encoded(answers: Answers) -> list[Any]:
+    """Answers as rows of the cache."""
+    scores = answers.scores
+    return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
+
+
+def decoded(task: Task, said: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
+    """What an entry of the cache holds, or None where it holds something else."""
+    try:
+        ids = {qid: found for qid, found, _ in rows}
+        scores = {qid: own for qid, _, own in rows}
+        scored = all(own is not None for own in scores.values())
+        timing = Timing(**{**said["timing"], "dataset": task.dataset, "system": task.system})
+        return Done(Answers(ids, scores if scored else None), timing)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def retrieve(
+    experiment: Experiment, data: Data, task: Task, told: Callable[[int], None] = lambda queries: None
+) -> Done:
+    """Builds a system and asks it everything; raises `RetrieverError` whatever goes wrong in it.
+
+    `told` hears how many queries more are answered.
+    """
+    try:
+        return _retrieve(experiment, data, task, told)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except GroupgtError as error:
+        start = f"system {task.system!r}"
+        faults = [text if text.startswith(start) else f"{start}: {text}" for text in error.faults]
+        raise RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in faults), total=error.total) from None
+    except BaseException as error:  # a panic of a library is none of `Exception`
+        what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
+        text = f"dataset {task.dataset!r}: system {task.system!r}: {what}{_where(error)}"
+        raise RetrieverError(text) from error
+
+
+def _where(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+
+
+def _retrieve(experiment: Experiment, data: Data, task: Task, told: Callable[[int], None]) -> Done:
+    system = experiment.systems[task.system]
+    options = experiment.options(task.system, task.dataset)
+    if system.kind.build is None:
+        raise RetrieverError(f"{system.config.use} is no retriever")
+    setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed)
+    start = time.perf_counter()
+    retriever = system.kind.build(setting, options)
+    build = time.perf_counter() - start
+    rankings: list[Ranking] = []
+    batched: list[float] = []
+    size = options.batch_size()
+    for first in range(0, len(data.queries), size):
+        part = data.queries.part(first, first + size)
+        start = time.perf_counter()
+        found = retriever.retrieve(part, task.depth)
+        batched.append(1000 * (time.perf_counter() - start) / len(part))
+        if isinstance(found, (list, tuple)) and len(found) == len(part):
+            rankings += found
+        else:
+            checked(task.system, part.ids, found, task.depth)
+        told(len(part))
+    answers = checked(task.system, data.queries.ids, rankings, task.depth)
+    single = list(_timed(retriever, data, task.depth, experiment.config.evaluate.timed))
+    return Done(answers, Timing(task.dataset, task.system, build, single, batched, machine()))
+
+
+def _timed(retriever: Retriever, data: Data, depth: int, count: int) -> Iterator[float]:
+    """Milliseconds of some questions, evenly spread, asked one by one."""
+    total = len(data.queries)
+    for number in range(min(count, total)):
+        place = number * total // min(count, total)
+        part = data.queries.part(place, place + 1)
+        start = time.perf_counter()
+        retriever.retrieve(part, depth)
+        yield 1000 * (time.perf_counter() - start)

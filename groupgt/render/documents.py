@@ -1,0 +1,46 @@
+"""Several tables with text between them, as one document in the style of the tables."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from groupgt.render import tables
+
+__all__ = ["Block", "document"]
+
+# A table (headers, rows), or a paragraph.
+Block = tuple[list[str], list[list[Any]]] | str
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title></head>
+<body>
+{body}
+</body>
+</html>"""
+
+
+def document(blocks: Sequence[Block], style: str, title: str = "") -> str:
+    """Tables drawn in a tabulate format; paragraphs stand between them as the format has text.
+
+    >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
+    a & b
+    <BLANKLINE>
+    | run   |    map |
+    |-------|--------|
+    | x     | 0.5000 |
+    """
+    parts = [_text(each, style) if isinstance(each, str) else tables.table(*each, style) for each in blocks]
+    body = "\n\n".join(parts)
+    return PAGE.format(title=html.escape(title), body=body) if style == "html" else body
+
+
+def _text(text: str, style: str) -> str:
+    if style == "html":
+        return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
+    if style.startswith("latex"):
+        return re.sub("^", "% ", text, flags=re.MULTILINE)
+    return text

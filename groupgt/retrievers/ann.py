@@ -1,0 +1,67 @@
+"""Approximate search of vectors in an HNSW graph, by usearch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.errors import Faults
+from groupgt.retrievers import base, vectors
+from groupgt.retrievers.exact import products
+from groupgt.retrievers.ordering import best
+
+__all__ = ["Ann", "Options"]
+
+
+@dataclass(frozen=True)
+class Options(vectors.Options):
+    """The options of `use: ann`: those of `dense`, and of the graph.
+
+    `connectivity` edges a node, `expansion_add` and `expansion_search` candidates while building and searching: more
+    are slower and nearer to exact search.
+    """
+
+    connectivity: int = 16
+    expansion_add: int = 128
+    expansion_search: int = 64
+
+    def _check(self, faults: Faults) -> None:
+        super()._check(faults)
+        for name in ("connectivity", "expansion_add", "expansion_search"):
+            if not 1 <= getattr(self, name) <= 100_000:
+                faults.add(name, f"expected a number from 1 to 100,000, found {getattr(self, name):,}")
+
+
+class Ann:
+    """Candidates come from the graph, built and searched by one thread so that it is the same each time.
+
+    Their scores and order are those of exact search.
+    """
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        from usearch.index import Index
+
+        self.ids = setting.corpus.ids
+        self.vectors = vectors.Embedded(setting, options)
+        documents = self.vectors.documents
+        self.graph = Index(
+            ndim=documents.shape[1],
+            metric="cos" if self.vectors.normalize else "ip",
+            dtype="f32",
+            connectivity=options.connectivity,
+            expansion_add=options.expansion_add,
+            expansion_search=options.expansion_search,
+        )
+        self.graph.add(np.arange(len(documents)), documents.astype(np.float32), threads=1)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k best that the graph finds for each query."""
+        rankings = []
+        for vector in self.vectors.of(queries):
+            found = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
+            places = np.sort(found.keys.astype(np.int64))
+            scores = products(vector[None, :], self.vectors.documents[places])[0]
+            rankings.append(best(self.ids, scores, k, places))
+        return rankings

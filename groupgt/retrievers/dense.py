@@ -1,0 +1,25 @@
+"""Exact search of vectors, by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from groupgt.retrievers import base
+from groupgt.retrievers.exact import products
+from groupgt.retrievers.ordering import best
+from groupgt.retrievers.vectors import Embedded, Options
+
+__all__ = ["Dense"]
+
+
+class Dense:
+    """Compares a question with every document: no index, no approximation; equal scores by position in the corpus."""
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        self.ids = setting.corpus.ids
+        self.vectors = Embedded(setting, options)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k best of each query."""
+        scores = products(self.vectors.of(queries), self.vectors.documents)
+        return [best(self.ids, row, k) for row in scores]

@@ -1,0 +1,233 @@
+"""Fusion of several systems' results: reciprocal ranks, and convex combinations of normalized scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.errors import ConfigError, Faults, RetrieverError, listed, near_names
+from groupgt.retrievers import base
+from groupgt.retrievers.base import Answers
+
+__all__ = ["NORMALIZATIONS", "Convex", "ReciprocalRank", "convex", "reciprocal_rank"]
+
+NORMALIZATIONS = ("min_max", "z_score", "theoretical")
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Fusion(base.Options):
+    """What all fusions have: results taken of each input (`depth`, else that of the file), and a weight for each."""
+
+    depth: int | None = None
+    weights: list[float] = field(default_factory=list)
+
+    def searches_texts(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        if self.depth is not None and self.depth < 1:
+            faults.add("depth", f"expected a number of at least 1, found {self.depth}")
+        if any(not 0 <= weight < np.inf for weight in self.weights) or (self.weights and not any(self.weights)):
+            faults.add("weights", f"expected numbers of at least 0, one of them above, found {self.weights}")
+        self._check(faults)
+        faults.stop(ConfigError)
+
+    def _check(self, faults: Faults) -> None:
+        """Faults of the fusion's own options."""
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(_Fusion):
+    """The options of `use: rrf`: score = Σ over inputs of weight ÷ (k + rank), ranks from 1.
+
+    Cormack, Clarke and Büttcher, SIGIR 2009, who use k = 60 and no weights.
+    """
+
+    k: int = 60
+
+    def least_score(self) -> float | None:
+        return 0.0
+
+    def _check(self, faults: Faults) -> None:
+        if not 0 <= self.k <= 10**9:
+            faults.add("k", f"expected a number of at least 0, found {self.k}")
+
+
+@dataclass(frozen=True)
+class Convex(_Fusion):
+    """The options of `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
+
+    `normalization` of the scores of one query and input: `min_max` (s − min) ÷ (max − min), `z_score`
+    (s − mean) ÷ standard deviation, `theoretical` (s − least) ÷ (max − least) with the least score there can be (0 for
+    bm25, −1 for a cosine; `least` gives it for each input where it is not known). Where all scores of a query are
+    equal, min_max and theoretical give 1 and z_score gives 0. What an input did not find gets 0, under z_score the
+    input's lowest value. The standard deviation is that of the population.
+    Bruch, Gai and Ingber, TOIS 2023.
+    """
+
+    normalization: str = "min_max"
+    least: list[float] = field(default_factory=list)
+
+    def _check(self, faults: Faults) -> None:
+        if self.normalization not in NORMALIZATIONS:
+            near = near_names(self.normalization, NORMALIZATIONS)
+            faults.add("normalization", f"expected {listed(NORMALIZATIONS)}, found {self.normalization!r}{near}")
+        elif self.least and self.normalization != "theoretical":
+            faults.add("least", f"least scores serve the normalization theoretical, not {self.normalization}")
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """The results of all inputs as columns: query, document, input, rank, position in the input's own flat list."""
+
+    qids: list[str]
+    names: list[str]
+    query: Integers
+    document: Integers
+    source: Integers
+    rank: Integers
+    scores: Floats | None
+
+    @classmethod
+    def of(cls, inputs: Sequence[Answers], depth: int) -> _Flat:
+        qids = list(inputs[0].ids)
+        lists = [answers.ids[qid][:depth] for answers in inputs for qid in qids]
+        names = list(dict.fromkeys(chain.from_iterable(lists)))
+        codes = {name: code for code, name in enumerate(names)}
+        lengths = np.array([len(each) for each in lists], dtype=np.int64)
+        total = int(lengths.sum())
+        starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        scored = all(answers.scores is not None for answers in inputs)
+        scores = [(answers.scores or {})[qid][:depth] for answers in inputs for qid in qids] if scored else []
+        return cls(
+            qids=qids,
+            names=names,
+            query=np.repeat(np.tile(np.arange(len(qids)), len(inputs)), lengths),
+            document=np.fromiter(map(codes.__getitem__, chain.from_iterable(lists)), np.int64, total),
+            source=np.repeat(np.repeat(np.arange(len(inputs)), len(qids)), lengths),
+            rank=np.arange(total) - starts + 1,
+            scores=np.fromiter(chain.from_iterable(scores), np.float64, total) if scored else None,
+        )
+
+    def segments(self) -> tuple[Integers, Integers]:
+        """For each result the number of its (input, query), and where each such list starts."""
+        key = self.source * len(self.qids) + self.query
+        _, starts, segment = np.unique(key, return_index=True, return_inverse=True)
+        return segment, starts
+
+
+def _fused(flat: _Flat, gains: Floats, missing: Floats, inputs: int, k: int) -> Answers:
+    """Sums of gains by document, best first; equal sums by the first input that has it and the rank there.
+
+    `missing`, shape (inputs, queries), is what an input gives to what it did not find. A repeated id counts where it
+    stands first.
+    """
+    pair = flat.query * max(len(flat.names), 1) + flat.document
+    keys, first, row = np.unique(pair, return_index=True, return_inverse=True)
+    query = flat.query[first]
+    table = missing[:, query].T.copy()
+    once = np.unique(row * inputs + flat.source, return_index=True)[1]
+    table[row[once], flat.source[once]] = gains[once]
+    # Sorted before they are added: equal gains in another order of inputs give the same bits.
+    sums = np.sort(table, axis=1).sum(axis=1) if len(keys) else np.zeros(0)
+    order = np.lexsort((first, -sums, query))
+    ends = np.searchsorted(query[order], np.arange(len(flat.qids) + 1))
+    ids: dict[str, list[str]] = {}
+    scores: dict[str, list[float]] = {}
+    for position, qid in enumerate(flat.qids):
+        chosen = order[ends[position] : ends[position + 1]][:k]
+        ids[qid] = [flat.names[code] for code in flat.document[first[chosen]].tolist()]
+        scores[qid] = sums[chosen].tolist()
+    return Answers(ids, scores)
+
+
+def _weights(options: _Fusion, inputs: int) -> Floats:
+    if options.weights and len(options.weights) != inputs:
+        raise RetrieverError(f"weights: expected {inputs}, one for each input, found {len(options.weights)}")
+    return np.array(options.weights or [1.0] * inputs, dtype=np.float64)
+
+
+def reciprocal_rank(
+    options: ReciprocalRank, inputs: Sequence[Answers], least: Sequence[float | None], k: int
+) -> Answers:
+    """Reciprocal rank fusion.
+
+    >>> lists = [Answers({"q": ["a", "b"]}), Answers({"q": ["b", "c"]})]
+    >>> reciprocal_rank(ReciprocalRank(k=0), lists, [None, None], 10)
+    Answers(ids={'q': ['b', 'a', 'c']}, scores={'q': [1.5, 1.0, 0.5]})
+    """
+    flat = _Flat.of(inputs, options.depth or k)
+    gains = _weights(options, len(inputs))[flat.source] / (options.k + flat.rank)
+    return _fused(flat, gains, np.zeros((len(inputs), len(flat.qids))), len(inputs), k)
+
+
+def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | None], k: int) -> Answers:
+    """A convex combination of normalized scores.
+
+    >>> lists = [Answers({"q": ["a", "b"]}, {"q": [9.0, 3.0]}), Answers({"q": ["b", "c"]}, {"q": [0.5, 0.25]})]
+    >>> convex(Convex(weights=[1, 3]), lists, [None, None], 10)
+    Answers(ids={'q': ['b', 'a', 'c']}, scores={'q': [0.75, 0.25, 0.0]})
+    """
+    weights = _weights(options, len(inputs))
+    weights /= weights.sum()
+    flat = _Flat.of(inputs, options.depth or k)
+    if flat.scores is None:
+        raise RetrieverError("convex fusion needs the scores of its inputs, and one of them has none; rrf needs none")
+    floor = np.array([np.nan if each is None else each for each in options.least or least], dtype=np.float64)
+    if options.normalization == "theoretical" and (len(floor) != len(inputs) or np.isnan(floor).any()):
+        raise RetrieverError(
+            "theoretical normalization needs the least score of each input; name them all with `least`"
+        )
+    missing = np.zeros((len(inputs), len(flat.qids)))
+    if not len(flat.rank):
+        return _fused(flat, flat.scores, missing, len(inputs), k)
+    segment, starts = flat.segments()
+    normal = NORMALIZE[options.normalization](flat.scores, segment, floor[flat.source])
+    if options.normalization == "z_score":
+        lowest = np.full(len(starts), np.inf)
+        np.minimum.at(lowest, segment, normal)
+        missing[flat.source[starts], flat.query[starts]] = lowest
+    return _fused(flat, weights[flat.source] * normal, weights[:, None] * missing, len(inputs), k)
+
+
+def _extremes(scores: Floats, segment: Integers) -> tuple[Floats, Floats]:
+    low, high = np.full(segment.max() + 1, np.inf), np.full(segment.max() + 1, -np.inf)
+    np.minimum.at(low, segment, scores)
+    np.maximum.at(high, segment, scores)
+    return low[segment], high[segment]
+
+
+def _scaled(scores: Floats, low: Floats, high: Floats) -> Floats:
+    span = high - low
+    return np.divide(scores - low, span, out=np.ones_like(scores), where=span > 0)
+
+
+def _min_max(scores: Floats, segment: Integers, floor: Floats) -> Floats:
+    return _scaled(scores, *_extremes(scores, segment))
+
+
+def _theoretical(scores: Floats, segment: Integers, floor: Floats) -> Floats:
+    return _scaled(scores, floor, _extremes(scores, segment)[1])
+
+
+def _z_score(scores: Floats, segment: Integers, floor: Floats) -> Floats:
+    count = np.bincount(segment)
+    low, high = _extremes(scores, segment)
+    away = scores - (np.bincount(segment, scores) / count)[segment]
+    deviation = np.sqrt(np.bincount(segment, away**2) / count)[segment]
+    return np.divide(away, deviation, out=np.zeros_like(scores), where=(high > low) & (deviation > 0))
+
+
+NORMALIZE: dict[str, Callable[[Floats, Integers, Floats], Any]] = {
+    "min_max": _min_max,
+    "z_score": _z_score,
+    "theoretical": _theoretical,
+}

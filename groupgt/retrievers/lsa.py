@@ -1,0 +1,68 @@
+"""Latent semantic analysis: TF-IDF reduced by a truncated SVD, by scikit-learn; a weak baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.errors import ConfigError, Faults, RetrieverError
+from groupgt.retrievers import base
+from groupgt.retrievers.exact import products, unit
+from groupgt.retrievers.ordering import best
+from groupgt.retrievers.tfidf import check_words, fitted, vectorizer
+
+__all__ = ["LSA", "Options"]
+
+
+@dataclass(frozen=True)
+class Options(base.Options):
+    """The options of `use: lsa`, a weak baseline.
+
+    `dimensions` is what the SVD keeps, the file's `seed` starts it; words are as for `tfidf`.
+    """
+
+    dimensions: int = 256
+    ngrams: int = 1
+    sublinear: bool = True
+    stopwords: str = "none"
+
+    def least_score(self) -> float | None:
+        return -1.0
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        check_words(self.ngrams, self.stopwords, faults)
+        if self.dimensions < 1:
+            faults.add("dimensions", f"expected a number of at least 1, found {self.dimensions}")
+        faults.stop(ConfigError)
+
+
+class LSA:
+    """Scores by the cosine in the reduced space; equal scores by position in the corpus.
+
+    A question without a word of the corpus has no results.
+    """
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        from sklearn.decomposition import TruncatedSVD
+
+        self.ids = setting.corpus.ids
+        self.words = vectorizer(options.ngrams, options.sublinear, options.stopwords)
+        matrix = fitted(self.words, setting.corpus.texts)
+        most = min(matrix.shape) - 1
+        if options.dimensions > most:
+            raise RetrieverError(
+                f"dimensions: expected at most {most:,} for a corpus of {matrix.shape[0]:,} documents and "
+                f"{matrix.shape[1]:,} words, found {options.dimensions:,}"
+            )
+        self.reduced = TruncatedSVD(options.dimensions, random_state=setting.seed)
+        self.documents = unit(self.reduced.fit_transform(matrix))
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k best of each query."""
+        words = self.words.transform(list(queries))
+        scores = products(unit(self.reduced.transform(words)), self.documents)
+        known = np.diff(words.indptr) > 0
+        return [best(self.ids, row, k) if some else [] for row, some in zip(scores, known.tolist())]

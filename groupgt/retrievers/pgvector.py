@@ -1,0 +1,97 @@
+"""Search in PostgreSQL with pgvector, by psycopg."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groupgt.errors import Faults, RetrieverError, listed, near_names
+from groupgt.retrievers import base
+from groupgt.retrievers.vectors import Asked, Questions
+
+__all__ = ["Options", "PgVector"]
+
+# The operator of each distance, and what makes a score of it: the greater, the better.
+DISTANCES = {"cosine": ("<=>", 1.0), "l2": ("<->", 0.0), "inner_product": ("<#>", 0.0)}
+
+
+@dataclass(frozen=True)
+class Options(Questions):
+    """The options of `use: pgvector`.
+
+    `dsn` says how to connect (write it as `${env:DATABASE_URL}`); the rows of `table` hold an `id_column` and a
+    `vector_column`. `distance` is cosine (score 1 − distance), l2 or inner_product (score −distance). Vectors
+    of questions come from `queries` or a `model`, as for `dense`. With `exact` no index is used; else the table's own
+    index answers. A statement may take `timeout` seconds. Equal distances are ordered by id.
+    """
+
+    dsn: str = ""
+    table: str = ""
+    id_column: str = "id"
+    vector_column: str = "embedding"
+    distance: str = "cosine"
+    exact: bool = True
+    timeout: float = 30.0
+
+    def least_score(self) -> float | None:
+        return -1.0 if self.distance == "cosine" else None
+
+    def _check(self, faults: Faults) -> None:
+        super()._check(faults)
+        for name in ("dsn", "table", "id_column", "vector_column"):
+            if not getattr(self, name):
+                faults.add(name, "expected text, found nothing")
+        if self.distance not in DISTANCES:
+            near = near_names(self.distance, DISTANCES)
+            faults.add("distance", f"expected {listed(DISTANCES)}, found {self.distance!r}{near}")
+        if not 0 < self.timeout <= 86_400:
+            faults.add("timeout", f"expected seconds above 0 and at most 86,400, found {self.timeout:g}")
+
+
+class PgVector:
+    """Asks the database for each question's nearest rows; whatever it refuses is an error."""
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        import psycopg
+        from psycopg import sql
+
+        self.options = options
+        self.vectors = Asked(setting, options)
+        operator, self.most = DISTANCES[options.distance]
+        self.statement = sql.SQL(
+            "SELECT {id}::text, {vector} {operator} %(vector)s::vector AS distance FROM {table} "
+            'WHERE {vector} IS NOT NULL ORDER BY distance, {id}::text COLLATE "C" LIMIT %(k)s'
+        ).format(
+            id=sql.Identifier(options.id_column),
+            vector=sql.Identifier(options.vector_column),
+            operator=sql.SQL(operator),
+            table=sql.Identifier(*options.table.split(".")),
+        )
+        try:
+            self.connection = psycopg.connect(
+                options.dsn, autocommit=True, connect_timeout=max(2, round(options.timeout))
+            )
+            self.connection.execute(f"SET statement_timeout = {round(options.timeout * 1000)}")
+            if options.exact:
+                self.connection.execute("SET enable_indexscan = off")
+        except (psycopg.Error, UnicodeError) as error:
+            raise RetrieverError(f"the database does not answer: {_first_line(error)}") from None
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k nearest rows of each question."""
+        return [self._nearest(vector.tolist(), k) for vector in self.vectors.of(queries)]
+
+    def _nearest(self, vector: list[float], k: int) -> base.Ranking:
+        import psycopg
+
+        text = "[" + ",".join(map(repr, vector)) + "]"
+        try:
+            rows: list[Any] = self.connection.execute(self.statement, {"vector": text, "k": k}).fetchall()
+        except psycopg.Error as error:
+            raise RetrieverError(f"the table {self.options.table!r} cannot be searched: {_first_line(error)}") from None
+        return [(name, self.most - distance) for name, distance in rows]
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

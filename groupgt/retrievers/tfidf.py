@@ -1,0 +1,83 @@
+"""TF-IDF with cosine similarity, by scikit-learn: a weak baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, Faults, RetrieverError
+from groupgt.retrievers import base
+from groupgt.retrievers.ordering import best
+
+__all__ = ["Options", "TfIdf", "check_words", "fitted", "vectorizer"]
+
+
+@dataclass(frozen=True)
+class Options(base.Options):
+    """The options of `use: tfidf`, a weak baseline.
+
+    Words of `ngrams` lengths 1 to n count; `sublinear` takes 1 + ln of their counts; `stopwords` is `none` or
+    `english`.
+    """
+
+    ngrams: int = 1
+    sublinear: bool = True
+    stopwords: str = "none"
+
+    def least_score(self) -> float | None:
+        return 0.0
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        check_words(self.ngrams, self.stopwords, faults)
+        faults.stop(ConfigError)
+
+
+def check_words(ngrams: int, stopwords: str, faults: Faults) -> None:
+    """Faults of the options that say what a word is."""
+    if not 1 <= ngrams <= 5:
+        faults.add("ngrams", f"expected a whole number from 1 to 5, found {ngrams}")
+    if stopwords not in ("none", "english"):
+        faults.add("stopwords", f"expected none or english, found {stopwords!r}")
+
+
+def vectorizer(ngrams: int, sublinear: bool, stopwords: str) -> Any:
+    """scikit-learn's vectorizer: words of one letter or more, lower case, rows of length 1."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(
+        ngram_range=(1, ngrams),
+        sublinear_tf=sublinear,
+        stop_words=None if stopwords == "none" else stopwords,
+        token_pattern=r"(?u)\b\w+\b",  # noqa: S106  # words, no password
+    )
+
+
+class TfIdf:
+    """Scores by the cosine of TF-IDF vectors; equal scores by position in the corpus, what scores 0 is no result."""
+
+    def __init__(self, setting: base.Setting, options: Options) -> None:
+        self.ids = setting.corpus.ids
+        self.words = vectorizer(options.ngrams, options.sublinear, options.stopwords)
+        self.documents = fitted(self.words, setting.corpus.texts)
+
+    def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
+        """The k best of each query."""
+        scores = (self.words.transform(list(queries)) @ self.documents.T).tocsr()
+        rankings = []
+        for start, end in zip(scores.indptr, scores.indptr[1:]):
+            places, values = scores.indices[start:end], scores.data[start:end]
+            order = np.argsort(places)
+            rankings.append(best(self.ids, values[order], k, places[order], above=0.0))
+        return rankings
+
+
+def fitted(words: Any, texts: Sequence[str]) -> Any:
+    """The corpus as vectors; raises `RetrieverError` where it has no words."""
+    try:
+        return words.fit_transform(list(texts))
+    except ValueError as error:
+        raise RetrieverError(f"the corpus cannot be indexed: {error}") from None
