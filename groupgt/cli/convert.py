@@ -23,7 +23,11 @@ __all__ = ["command"]
 @click.argument("source", metavar="IN", type=options.FILE)
 @click.argument("target", metavar="OUT", type=options.FILE)
 @click.option(
-    "--to", "to", required=True, help=f"{', '.join(TRUTH_WRITERS)} (ground truth); {', '.join(RUN_WRITERS)} (results)."
+    "--to",
+    "to",
+    required=True,
+    help=f"{', '.join(TRUTH_WRITERS)} (ground truth); {', '.join(RUN_WRITERS)} (results); "
+    "experiment (an AutoRAG project).",
 )
 @click.option("--from", "given", help="The format of IN, where it is not to be detected; trec-subtopics, say.")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN holds, where it is not to be detected.")
@@ -38,7 +42,10 @@ def command(
     truth: Path | None,
     policies: tuple[str, ...],
 ) -> None:
-    """Convert ground truth or results from one format to another."""
+    """Convert ground truth or results from one format to another, or an AutoRAG project to an experiment file."""
+    if to == "experiment":
+        _import(Path(source), target)
+        return
     policy = Policy.of(options.split_policy(policies))
     source = Source.at(source)
     if (kind or ("truth" if given in ("trec-subtopics", "beir") else kind_of(source))) == "truth":
@@ -64,3 +71,14 @@ def command(
         rankings.append((qid, ids, own))
     written_whole(target, lambda part: write_run(part, rankings, to, scored=scored, tag=run.name or "groupgt"))
     click.echo(f"groupgt: wrote {len(rankings):,} queries to {target}", err=True)
+
+
+def _import(project: Path, target: Path) -> None:
+    from groupgt.experiment.importing import import_project
+
+    found = import_project(project, target)
+    click.echo(f"groupgt: wrote {found.systems:,} systems to {target}; run it with: groupgt run {target}", err=True)
+    same = found.means - len(found.different)
+    click.echo(f"groupgt: {same:,} of the {found.means:,} means that AutoRAG stored come out again", err=True)
+    for line in found.different:
+        click.echo(f"groupgt: warning: {line}", err=True)

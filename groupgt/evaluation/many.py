@@ -149,13 +149,16 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> tuple[list[str], list
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
-    """The footers: once where all runs agree, else one line a run."""
+    """The footers: once where all runs agree, else a line for those that do."""
     footers = [each.footer() for each in evaluations]
     if len(conventions) > 1:
         footers = [[counts.split("; ", 1)[1], policy] for counts, policy in footers]
     if len({counts for counts, _ in footers}) == 1:
         return footers[0]
-    return [*(f"{each.name}: {counts}" for each, (counts, _) in zip(evaluations, footers)), footers[0][1]]
+    alike: dict[str, list[str]] = {}
+    for each, (counts, _) in zip(evaluations, footers):
+        alike.setdefault(counts, []).append(each.name)
+    return [*(f"{', '.join(names)}: {counts}" for counts, names in alike.items()), footers[0][1]]
 
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[Any]]]:

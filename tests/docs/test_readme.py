@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+import runpy
 import shlex
 import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
+from groupgt.cli import run as cli_run
 from groupgt.cli.main import COMMANDS, main
 from groupgt.experiment.reports import report
 from groupgt.experiment.runner import run_experiment
@@ -78,19 +83,69 @@ def test_links_lead_somewhere() -> None:
                 assert (ROOT / target).exists(), f"{name}: {target}"
 
 
-def test_every_config_runs(tmp_path: Path) -> None:
-    for config in sorted((ROOT / "configs").glob("*.yaml")):
-        assert run_experiment(config, output=tmp_path).folder
+CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 
-def test_every_example_script_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    import runpy
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+def test_every_config_runs(config: Path, tmp_path: Path) -> None:
+    if "groupgt[retrieval]" in config.read_text(encoding="utf-8"):
+        pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
+        pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
+    cache = f"cache={tmp_path / 'cache'}"
+    first = run_experiment(config, output=tmp_path, changes=[cache], allow_code=True)
+    again = run_experiment(config, output=tmp_path, changes=[cache], allow_code=True)
+    assert first.retrieved > 0
+    assert again.retrieved == 0
+    assert first.passed
+    for outcome in (first, again):
+        assert outcome.folder is not None
+        assert (outcome.folder / "manifest.json").is_file()
 
-    scripts = sorted((ROOT / "examples").glob("*.py"))
-    assert scripts
-    for script in scripts:
-        runpy.run_path(str(script), run_name="__main__")
-        assert capsys.readouterr().out
+
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if "langchain" in script.stem:
+        pytest.importorskip("langchain_core", reason="langchain-core is not installed")
+    runpy.run_path(str(script), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_the_notebook_shows_what_its_cells_give(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    notebook = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
+    monkeypatch.chdir(ROOT / "examples")
+    names: dict[str, object] = {}
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        source = "".join(cell["source"]).replace('"../results"', repr(str(tmp_path)))
+        *body, last = ast.parse(source).body
+        exec(compile(ast.Module(body, []), "notebook", "exec"), names)
+        value = None
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), "notebook", "eval"), names)
+        else:
+            exec(compile(ast.Module([last], []), "notebook", "exec"), names)
+        printed = capsys.readouterr().out
+        for output in cell["outputs"]:
+            if output["output_type"] == "stream":
+                assert "".join(output["text"]) == printed
+            else:
+                assert "".join(output["data"]["text/plain"]) == repr(value)
+    assert len(cells) > 4
+
+
+def test_the_workflow_is_yaml_and_names_what_is_there() -> None:
+    text = (ROOT / "examples" / "github_actions.yml").read_text(encoding="utf-8")
+    steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]
+    command = next(step["run"] for step in steps if "groupgt run" in step.get("run", ""))
+    words = shlex.split(command.partition(">>")[0])
+    assert (ROOT / words[2]).is_file()
+    known = {option for each in cli_run.command.params for option in each.opts}
+    assert {word for word in words if word.startswith("--")} <= known
 
 
 def test_the_starter_is_what_init_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,125 @@
+"""Gates: what passes, what fails and why, the exit status, and the file for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from groupgt.cli.main import main
+from groupgt.experiment import timing
+from groupgt.experiment.gate import GateResult
+from groupgt.experiment.runner import run_experiment
+
+SWEPT = "bm25[k1=1.2,b=0.75]"
+
+
+def gates(sweep: Path, *lines: str, **keywords: object) -> list[GateResult]:
+    """The results of some gates."""
+    with sweep.open("a", encoding="utf-8") as file:
+        file.write("gate:\n" + "".join(f"  - {line}\n" for line in lines))
+    return run_experiment(sweep, **keywords).gates  # type: ignore[arg-type]
+
+
+def test_a_bound_holds_or_not(sweep: Path) -> None:
+    mean = run_experiment(sweep).evaluations["handbook"][SWEPT]["recall@10"]
+    low, exact, high, top = gates(
+        sweep,
+        f'{{system: "{SWEPT}", metric: recall@10, min: {mean + 1e-6!r}}}',
+        f'{{system: "{SWEPT}", metric: recall@10, min: {mean!r}}}',
+        f'{{system: "{SWEPT}", metric: recall.coverage@10, max: {mean - 1e-6!r}}}',
+        f'{{system: "{SWEPT}", metric: recall@10, max: {mean!r}}}',
+    )
+    assert [gate.passed for gate in (low, exact, high, top)] == [False, True, False, True]
+    assert [gate.gate for gate in (low, exact, high, top)] == [1, 2, 3, 4]
+    assert low.reason.startswith(f"{SWEPT} on handbook: recall@10 is {mean:.4f}, at least")
+    assert "\n" not in low.reason
+
+
+def test_a_pattern_is_held_against_each_system(sweep: Path) -> None:
+    found = gates(sweep, '{system: "fused*", metric: recall@10, min: 0.1}')
+    assert [gate.system for gate in found] == ["fused[k=10]", "fused[k=60]"]
+
+
+def test_a_slice(sweep: Path) -> None:
+    outcome = run_experiment(sweep)
+    part = next(each for each in outcome.evaluations["handbook"][SWEPT].slices if each["value"] == "multi")
+    value = part["means"]["ndcg.coverage@10"]
+    (gate,) = gates(sweep, f'{{system: "{SWEPT}", slice: {{type: multi}}, metric: ndcg@10, min: {value!r}}}')
+    assert gate.passed
+    assert gate.value == value
+    assert "type multi" in gate.reason
+
+
+def test_a_slice_in_which_no_question_counts_fails(sweep: Path) -> None:
+    (gate,) = gates(sweep, f'{{system: "{SWEPT}", slice: {{type: none}}, metric: ndcg@10, min: 0}}')
+    assert not gate.passed
+    assert "no query counts" in gate.reason
+
+
+def test_a_drop_is_against_the_baseline(sweep: Path) -> None:
+    other, change = "bm25[k1=0.9,b=0.4]", [f'compare.baseline="{SWEPT}"']
+    found = run_experiment(sweep).evaluations["handbook"]
+    drop = found[SWEPT]["ndcg@10"] - found[other]["ndcg@10"]
+    assert drop > 0.002  # the baseline is better
+    fails, holds, better = gates(
+        sweep,
+        f'{{system: "{other}", metric: ndcg@10, max_drop: {drop - 0.001!r}}}',
+        f'{{system: "{other}", metric: ndcg@10, max_drop: {drop!r}}}',
+        f'{{system: "{SWEPT}", metric: ndcg@10, max_drop: 0}}',
+        changes=change,
+    )
+    assert [fails.passed, holds.passed, better.passed] == [False, True, True]
+    assert f"worse than {SWEPT}" in fails.reason
+
+
+def test_latency(sweep: Path) -> None:
+    quick, slow = gates(
+        sweep,
+        f'{{system: "{SWEPT}", metric: latency_p95_ms, max: 60000}}',
+        f'{{system: "{SWEPT}", metric: latency_p50_ms, max: 1.0e-9}}',
+    )
+    assert quick.passed
+    assert not slow.passed
+
+
+def test_latency_of_another_machine_fails(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_experiment(sweep)
+    monkeypatch.setattr("groupgt.experiment.gate.machine", lambda: {**timing.machine(), "node": "elsewhere"})
+    (gate,) = gates(sweep, f'{{system: "{SWEPT}", metric: latency_p95_ms, max: 60000}}')
+    assert not gate.passed
+    assert "another machine" in gate.reason
+
+
+def test_times_are_no_part_of_results(sweep: Path) -> None:
+    gates(sweep, '{system: "*", metric: latency_p95_ms, max: 60000}')
+    outcome = run_experiment(sweep)
+    assert outcome.folder is not None
+    for path in outcome.folder.rglob("*"):
+        if path.is_file() and path.name not in ("timings.json", "manifest.json"):
+            assert "latency" not in path.read_text(encoding="utf-8")
+    assert "latency_p95_ms is" in (outcome.folder / "timings.json").read_text(encoding="utf-8")
+
+
+def test_exit_status_and_one_line(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sweep.open("a", encoding="utf-8") as file:
+        file.write('gate:\n  - {system: "*", metric: recall@10, min: 0}\n')
+        file.write(f'  - {{system: "{SWEPT}", metric: recall@10, min: 1}}\n')
+    with pytest.raises(SystemExit) as end:
+        main(["run", str(sweep), "--junit", str(tmp_path / "gates.xml")])
+    assert end.value.code == 1
+    told = [line for line in capsys.readouterr().err.splitlines() if "failed" in line]
+    assert len(told) == 1
+    assert told[0].startswith(f"groupgt: gate 2 failed: {SWEPT} on handbook: recall@10 is 0.")
+    suite = ET.parse(tmp_path / "gates.xml").getroot()[0]
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("7", "1")
+    failed = [case for case in suite if len(case)]
+    assert [case.attrib["name"] for case in failed] == ["gate 2: recall@10"]
+    main(["run", str(sweep), "--set", "gate.1.min=0"])
+
+
+def test_a_gate_on_what_is_not_run_says_so(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gates(sweep, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"]) == []
+    main(["run", str(sweep), "--only", "bm25*"])
+    assert "not held against any system of this run: gate 1" in capsys.readouterr().out

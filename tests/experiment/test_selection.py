@@ -1,0 +1,89 @@
+"""The best: by the primary metric, by AutoRAG's strategies, under a latency ceiling."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import groupgt
+from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.selection import best_of, scores
+
+# Three systems, two metrics.
+MEANS = [[0.6, 0.2], [0.5, 0.4], [0.1, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("mean", [0.4, 0.45, 0.3]),  # (.6 + .2) / 2, (.5 + .4) / 2, (.1 + .5) / 2
+        ("rank", [1 + 1 / 3, 1 / 2 + 1 / 2, 1 / 3 + 1]),  # ranks 1 and 3, 2 and 2, 3 and 1
+        # first: (.6 − .1) / .5 = 1 and 0; second: .4 / .5 = .8 and .2 / .3; third: 0 and 1
+        ("normalized_mean", [0.5, (0.8 + 2 / 3) / 2, 0.5]),
+    ],
+)
+def test_strategies(strategy: str, expected: list[float]) -> None:
+    assert scores(strategy, MEANS, [True, True]) == pytest.approx(expected, abs=1e-12)
+
+
+def test_ties_share_the_mean_of_their_ranks() -> None:
+    # Two share ranks 1 and 2: each has rank 1.5.
+    assert scores("rank", [[0.5], [0.5], [0.1]], [True]) == pytest.approx([1 / 1.5, 1 / 1.5, 1 / 3])
+    assert best_of(["a", "b", "c"], [0.5, 0.5, 0.1]) == "a"
+
+
+def test_less_can_be_better() -> None:
+    assert scores("rank", [[3.0], [1.0]], [False]) == [0.5, 1.0]
+    assert scores("primary", [[3.0], [1.0]], [False]) == [-3.0, -1.0]
+
+
+def test_a_system_without_a_mean_has_no_score() -> None:
+    found = scores("rank", [[math.nan, 0.5], [0.4, 0.3]], [True, True])
+    assert math.isnan(found[0])
+    assert found[1] == 2.0
+    assert best_of(["a", "b"], found) == "b"
+    assert best_of(["a"], [math.nan]) is None
+
+
+@given(st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5]), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_ranks_agree_with_pandas_rule(means: list[list[float]]) -> None:
+    """The rule AutoRAG takes from pandas: `rank(ascending=False)` averages the places of equal values."""
+    found = scores("rank", means, [True] * 3)
+    for system, row in enumerate(means):
+        total = 0.0
+        for column, value in enumerate(row):
+            others = sorted((each[column] for each in means), reverse=True)
+            places = [place for place, other in enumerate(others, 1) if other == value]
+            total += 1 / (sum(places) / len(places))
+        assert found[system] == pytest.approx(total, abs=1e-12)
+
+
+def test_in_a_file(sweep: Path) -> None:
+    by_rank = run_experiment(sweep, changes=["evaluate.best=rank"])
+    means = {name: list(each.means.values()) for name, each in by_rank.evaluations["handbook"].items()}
+    values = scores("rank", list(means.values()), [True] * 4)
+    assert by_rank.best["handbook"] == best_of(list(means), values)
+    one = run_experiment(sweep, changes=["evaluate.best={strategy: mean, metrics: recall@5}"])
+    recalls = {name: each["recall@5"] for name, each in one.evaluations["handbook"].items()}
+    assert recalls[str(one.best["handbook"])] == max(recalls.values())
+
+
+def test_a_latency_ceiling(sweep: Path) -> None:
+    none = run_experiment(sweep, changes=["evaluate.best={max_latency_ms: 1.0e-9}"])
+    assert none.best == {"handbook": None}
+    every = run_experiment(sweep, changes=["evaluate.best={max_latency_ms: 60000}"])
+    assert every.best == run_experiment(sweep).best
+    assert every.folder is not None
+    assert "best" not in (every.folder / "table.txt").read_text(encoding="utf-8")
+    assert str(every.best["handbook"]) in (every.folder / "timings.json").read_text(encoding="utf-8")
+
+
+def test_means_of_what_should_be_little_are_not_added(sweep: Path) -> None:
+    change = "evaluate.metrics=[recall, ndcg, redundancy]"
+    with pytest.raises(groupgt.ConfigError, match="redundancy"):
+        run_experiment(sweep, changes=[change, "evaluate.best=mean"])
+    assert run_experiment(sweep, changes=[change, "evaluate.best=rank"]).best["handbook"]
