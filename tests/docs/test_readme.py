@@ -31,6 +31,20 @@ def test_the_quickstart_table_is_that_of_the_config(tmp_path: Path) -> None:
     assert shown[1] == report(outcome)
 
 
+def test_the_sweep_table_is_that_of_the_config(tmp_path: Path) -> None:
+    pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
+    pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
+    found = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).evaluations["handbook"]
+    shown = re.search(r"<!-- sweep -->\n```text\n(.*?)\n```", README, re.DOTALL)
+    assert shown is not None
+    rows = {line.split()[0]: list(map(float, line.split()[1:])) for line in shown[1].splitlines()[2:]}
+    assert set(rows) == set(found)
+    for name, row in rows.items():
+        # An SVD has other last digits on another processor, which may part or join two neighbours.
+        slack = 6e-5 if name.startswith("bm25") else 5e-3
+        assert row == pytest.approx(list(found[name].means.values()), abs=slack)
+
+
 @pytest.mark.parametrize(("command", "output"), CONSOLE, ids=lambda text: text[:50])
 def test_commands_print_what_is_shown(
     command: str, output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
