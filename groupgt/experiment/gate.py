@@ -121,7 +121,7 @@ def judged(
             # A pattern is held against all systems, so that one that is not run now changes nothing for the others.
             for name in (each for each in matching(gate.system, systems) if each in known):
                 if name not in found:
-                    reason = f"it failed: {failed[dataset][name]}"
+                    reason = f"has no value: the system failed: {failed[dataset][name]}"
                     results.append(_result(number, gate, name, dataset, None, reason))
                 elif gate.metric in LATENCIES:
                     results += _latency(number, gate, name, dataset, timings)
@@ -148,7 +148,9 @@ def _measured(
     if gate.max_drop is None:
         return _bounded(number, gate, name, dataset, mean_of(values))
     if baseline is None:
-        return _result(number, gate, name, dataset, None, "has no baseline here: it was not run on this data set")
+        return _result(
+            number, gate, name, dataset, None, "has no baseline here: that was not run on this data set, or failed"
+        )
     found = delta(evaluation, baseline, text, among)
     if not found.queries:
         return _result(number, gate, name, dataset, None, "has no value: no query counts for both")

@@ -36,6 +36,7 @@ class Outcome:
     retrieved: int = 0
     cached: int = 0
     folder: Path | None = None
+    texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def passed(self) -> bool:

@@ -16,7 +16,7 @@ from groupgt.engines.rankings import all_rankings
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.reports import as_dict, means, per_query, report, times_dict
 from groupgt.experiment.retrieving import libraries
-from groupgt.formats.trec import write_run
+from groupgt.formats import jsonl, trec
 from groupgt.render import tables
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.folders import write_folder
@@ -48,7 +48,8 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     if "runs" in formats:
         for dataset, found in outcome.evaluations.items():
             for system in found:
-                files[f"runs/{slug(dataset)}/{slug(system)}.trec"] = _run(outcome, dataset, system)
+                ending, write = _run(outcome, dataset, system)
+                files[f"runs/{slug(dataset)}/{slug(system)}{ending}"] = write
     files["timings.json"] = _text(tables.json_text(times_dict(outcome)) + "\n")
     manifest = _manifest(outcome)
     files["manifest.json"] = _text(manifest)
@@ -63,8 +64,11 @@ def _text(text: str) -> Writer:
     return write
 
 
-def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """A TREC run in the order that was evaluated; equal scores are told apart in their last bit."""
+def _run(outcome: Outcome, dataset: str, system: str) -> tuple[str, Writer]:
+    """A run in the order that was evaluated, TREC's or (for ids with blanks) JSON Lines, and the ending of its file.
+
+    Equal scores are told apart in their last bit.
+    """
     evaluation = outcome.evaluations[dataset][system]
     answers = outcome.answers.get((dataset, system))
     kept = (answers.scores if answers is not None else None) or {}
@@ -74,7 +78,10 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
             own = kept.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
             yield qid, ids, strictly_falling(own)
 
-    return lambda path: write_run(path, rows(), slug(system))
+    found = answers.ids.items() if answers is not None else ()
+    if any(" ".join([qid, *ids]).split() != [qid, *ids] for qid, ids in found):
+        return ".jsonl", lambda path: jsonl.write_run(path, rows(), scored=True)
+    return ".trec", lambda path: trec.write_run(path, rows(), slug(system))
 
 
 def _manifest(outcome: Outcome) -> str:

@@ -30,7 +30,9 @@ Grid = tuple[list[str], list[list[Any]]]
 
 def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
     """The tables of every dataset with their populations, the best, and the gates: the same bytes each time."""
-    return document(list(_blocks(outcome)), style, outcome.experiment.config.name)
+    if style not in outcome.texts:  # the same is written and printed
+        outcome.texts[style] = document(list(_blocks(outcome)), style, outcome.experiment.config.name)
+    return outcome.texts[style]
 
 
 def _blocks(outcome: Outcome) -> Iterator[Block]:

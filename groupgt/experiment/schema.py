@@ -40,7 +40,8 @@ LISTED = Short()
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # Built when it is first used: the parts of a model are built with the whole.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 Texts = Annotated[list[str], LISTED]

@@ -180,7 +180,8 @@ def warn_of_doubts(name: str, answers: Answers, k: int, known: int | None = None
     lengths = {len(found) for found in ids.values()}
     most = min(k, known) if known is not None else k
     if len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
-        text = f"system {name!r}: exactly {max(lengths):,} results for every query, where {most:,} were asked for; "
+        count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
+        text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
         warnings.warn(text + "metrics see no more than that", GroupgtWarning, stacklevel=3)
 
 

@@ -211,3 +211,15 @@ def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> No
     main(["cache", str(sweep), "--clear", "--only", "bm25[k1=0.9,*"])
     assert "removed 2 runs" in capsys.readouterr().err
     assert run_experiment(sweep).retrieved == 2
+
+
+def test_ids_with_blanks_are_written_as_json_lines(sweep: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a b", "contents": "ferry"}\n', encoding="utf-8")
+    (tmp_path / "qa.jsonl").write_text('{"qid": "1", "query": "ferry", "retrieval_gt": [["a b"]]}\n', encoding="utf-8")
+    data = "datasets={own: {corpus: corpus.jsonl, ground_truth: qa.jsonl}}"
+    outcome = run_experiment(sweep, changes=[data, "evaluate.by=n_groups"], only=["bm25[k1=0.9,b=0.4]"])
+    assert outcome.folder is not None
+    (written,) = (outcome.folder / "runs" / "own").iterdir()
+    again = groupgt.evaluate(tmp_path / "qa.jsonl", written, ["recall"])
+    assert written.suffix == ".jsonl"
+    assert again["recall"] == 1
