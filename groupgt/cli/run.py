@@ -8,6 +8,7 @@ import click
 
 from groupgt.cli import options
 from groupgt.cli.progress import Bar
+from groupgt.errors import ConfigError
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.planning import plan
 from groupgt.experiment.reports import as_dict, means, report, times, times_dict
@@ -50,6 +51,8 @@ def command(
 ) -> None:
     """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
     tables.check_style(style, "json", "csv")
+    if junit is not None and junit.is_dir():
+        raise ConfigError(f"--junit {junit}: expected a file, found a folder")
     if check:
         headers, rows = plan(config, changes=changes, only=only, refresh=refresh, allow_code=allow_code)
         click.echo(tables.shown(headers, rows, style))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from groupgt.engines.rankings import all_rankings
-from groupgt.errors import GroupgtError, RetrieverError
+from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.sources import as_run
 from groupgt.experiment.config import Experiment
 from groupgt.experiment.data import Data
@@ -67,6 +67,7 @@ class Retrieval:
     def __post_init__(self) -> None:
         self.done: dict[Task, Done] = {}
         self.failed: dict[tuple[str, str], GroupgtError] = {}
+        self.combined: dict[Task, tuple[Answers, Timing | None]] = {}
         self.kept = 0
 
     def run(self, changes: Sequence[str], jobs: int) -> None:
@@ -127,12 +128,22 @@ class Retrieval:
             return done.answers, done.timing
         if system.kind.fuse is None:
             return self._stored(dataset, name), None
+        task = Task(dataset, name, depth)
+        if task not in self.combined:
+            self.combined[task] = self._fused(dataset, name, depth)
+        return self.combined[task]
+
+    def _fused(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
+        system = self.experiment.systems[name]
+        fuse = system.kind.fuse
+        if fuse is None:
+            raise RetrieverError(f"{system.config.use} is no fusion")
         options = self.experiment.options(name, dataset)
         inputs = [self.answers(dataset, each, options.depth or depth) for each in system.inputs]
         least = [self.experiment.systems[each].options.least_score() for each in system.inputs]
         start = time.perf_counter()
         try:
-            fused = system.kind.fuse(options, [answers for answers, _ in inputs], least, depth)
+            fused = fuse(options, [answers for answers, _ in inputs], least, depth)
         except GroupgtError as error:
             raise RetrieverError(*(f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)) from None
         own = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
@@ -143,7 +154,11 @@ class Retrieval:
         data = self.data[dataset]
         options = self.experiment.options(name, dataset)
         # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
-        return as_run(read_run(options.path, options.format, qids=data.qids), data.truth, name=name)
+        try:
+            return as_run(read_run(options.path, options.format, qids=data.qids), data.truth, name=name)
+        except DataError as error:
+            texts = (f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)
+            raise DataError(*texts, total=error.total) from None
 
     def _stored(self, dataset: str, name: str) -> Answers:
         """Results that are read from files, as a fusion needs them."""

@@ -11,12 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from groupgt.errors import ConfigError, near_names
+from groupgt.experiment.changing import change
 from groupgt.experiment.checks import Checks
 from groupgt.experiment.explaining import explain
+from groupgt.experiment.families import Families, placed
 from groupgt.experiment.matrix import matching
 from groupgt.experiment.schema import Config
 from groupgt.experiment.systems import System
-from groupgt.experiment.yamlfile import Document, Path_, read_yaml
+from groupgt.experiment.yamlfile import Document, Path_, plain_text, read_yaml
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 
@@ -41,7 +43,7 @@ class Experiment:
 
     def at(self, path: str) -> Path:
         """A path of the file: relative ones are relative to the file."""
-        return (self.path.parent / path).resolve() if not Path(path).is_absolute() else Path(path)
+        return placed(self.path.parent, path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Every (dataset, system) that is to be evaluated."""
@@ -71,28 +73,32 @@ def load(path: Path, *, changes: Sequence[str] = (), only: Sequence[str] = (), a
     is refused without `allow_code`.
     """
     document = read_yaml(path)
-    for change in changes:
-        document.change(change)
-    config, partial = _validated(document)
+    for each in changes:
+        change(document, each)
+    config = _validated(document)
     if config is None:
         document.faults.fail(ConfigError)
-    checks = Checks(document, config, path, partial=partial, allow_code=allow_code)
+    checks = Checks(document, config, path, allow_code=allow_code)
     checks.walk()
-    chosen = _chosen(document, list(checks.systems), only, checks.baseline)
+    systems = checks.families.systems
+    chosen = _chosen(document, checks.families, only, checks.baseline)
+    document.sort()
     document.faults.stop(ConfigError)
-    return Experiment(path, document, config, checks.systems, chosen, checks.metrics, checks.policy, allow_code)
+    return Experiment(path, document, config, systems, chosen, checks.metrics, checks.policy, allow_code)
 
 
-def _chosen(document: Document, names: list[str], only: Sequence[str], baseline: str | None) -> list[str]:
+def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:
     """The systems to report: those that are asked for, and the baseline they are compared with."""
+    names = list(families.systems)
     if not only:
         return names
     found = {baseline}
     for pattern in only:
         matched = matching(pattern, names)
-        if not matched and not document.faults:
+        if not matched and not families.may_be(pattern):
             near = near_names(pattern, names)
-            document.faults.add(f"--only {pattern}", f"no system has this name{near}; there are {', '.join(names)}")
+            shown = ", ".join(names[:20]) + (" …" if len(names) > 20 else "")
+            document.faults.add(f"--only {plain_text(pattern)}", f"no system has this name{near}; there are {shown}")
         found.update(matched)
     return [name for name in names if name in found]
 
@@ -108,24 +114,22 @@ STAND_INS: dict[Path_, Any] = {
 }
 
 
-def _validated(document: Document) -> tuple[Config | None, set[Path_]]:
-    """The configuration, and what of it is not the user's.
-
-    What is at fault is explained, and left out or stood in for, so that the rest can be checked as well.
-    """
+def _validated(document: Document) -> Config | None:
+    """The configuration; what is at fault is explained, and left out or stood in for: so the rest is checked too."""
     value = copy.deepcopy(document.value)
-    partial: set[Path_] = set()
+    unset = set(document.partial)
     for attempt in range(4):
         try:
-            return Config.model_validate(value), partial
+            return Config.model_validate(value)
         except ValidationError as error:
             found = error.errors()
             for fault in found:
-                if attempt == 0:
+                if attempt == 0 and tuple(fault["loc"]) not in unset:
                     explain(fault, document)
             for fault in sorted(found, key=lambda each: str(each["loc"]), reverse=True):
-                _leave_out(value, tuple(part for part in fault["loc"] if part != "[key]"), fault["type"], partial)
-    return None, partial
+                path = tuple(part for part in fault["loc"] if part != "[key]")
+                _leave_out(value, path, fault["type"], document.partial)
+    return None
 
 
 def _leave_out(value: Any, path: Path_, kind: str, partial: set[Path_]) -> None:

@@ -21,6 +21,7 @@ from groupgt.experiment.gate import check_slice
 from groupgt.experiment.matrix import matching
 from groupgt.formats.corpus import read_corpus
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import shown
 from groupgt.retrievers.base import Corpus, Queries
 
 __all__ = ["Data", "digests", "read_all", "sha256"]
@@ -50,8 +51,9 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
             data[name] = _read(experiment, name)
         except GroupgtError as error:
             faults.merge(error)
-    faults.stop(DataError)
-    _check(experiment, data)
+    kind = DataError if faults else ConfigError
+    _check(experiment, data, faults)
+    faults.stop(kind)
     for name, own in data.items():
         if own.corpus is not None:
             _warn_of_strangers(name, own.truth, own.corpus)
@@ -62,7 +64,7 @@ def _read(experiment: Experiment, name: str) -> Data:
     dataset = experiment.config.datasets[name]
     files = [experiment.at(each) for each in (dataset.ground_truth, dataset.corpus) if each is not None]
     if dataset.build is not None and experiment.allow_code and not all(file.exists() for file in files):
-        _build(experiment.at(dataset.build), files)
+        _build(experiment, name, experiment.at(dataset.build), files)
     whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     truth = _where(experiment, whole, name)
     if dataset.corpus is None:
@@ -72,16 +74,19 @@ def _read(experiment: Experiment, name: str) -> Data:
     return Data(truth, whole.qids, Corpus.of(read_corpus(path)), sha256(file))
 
 
-def _build(script: Path, files: list[Path]) -> None:
+def _build(experiment: Experiment, name: str, script: Path, files: list[Path]) -> None:
+    """Runs the script that makes a data set's files, beside the experiment file."""
     # The script is the file's own, and the user has allowed it to run.
     done = subprocess.run(  # noqa: S603
-        [sys.executable, str(script)], capture_output=True, text=True, check=False
+        [sys.executable, str(script)], cwd=experiment.path.parent, capture_output=True, text=True, check=False
     )
+    place = f"{experiment.document.place(('datasets', name, 'build'))}: datasets.{name}.build"
     last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
     if done.returncode:
-        raise DataError(f"{script}: ended with status {done.returncode}: {last}")
-    for file in (each for each in files if not each.exists()):
-        raise DataError(f"{script}: expected it to make {file}, and it did not")
+        raise DataError(f"{place}: {script} ended with status {done.returncode}: {last}")
+    missing = [str(file) for file in files if not file.exists()]
+    if missing:
+        raise DataError(f"{place}: expected {script} to make {', '.join(missing)}, and it did not")
 
 
 def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
@@ -95,17 +100,25 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
             known = ", ".join(truth.columns) or "none"
             faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {known}")
             continue
-        keep &= np.array([value in values for value in truth.columns[column]], dtype=np.bool_)
-    if where and not keep.any() and not faults:
-        place = experiment.document.place(("datasets", dataset, "where"))
-        faults.add(place, f"datasets.{dataset}.where: no question is left")
+        own = truth.columns[column]
+        keep &= np.array([any(_same(value, each) for each in values) for value in own], dtype=np.bool_)
+        if not keep.any() and not faults:
+            known = ", ".join(dict.fromkeys(shown(value) for value in own))
+            what = f"no question is left; the column holds {shown(known, 200)[1:-1]}"
+            faults.add(place, f"datasets.{dataset}.where.{column}: {what}")
+            break
     faults.stop(ConfigError)
     return truth.select(np.flatnonzero(keep).tolist()) if where else truth
 
 
-def _check(experiment: Experiment, data: dict[str, Data]) -> None:
-    """What only the data can say: columns to slice by, texts of the questions."""
-    document, faults = experiment.document, Faults()
+def _same(value: Any, wanted: Any) -> bool:
+    """Whether a cell has a value; true is not 1."""
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+
+
+def _check(experiment: Experiment, data: dict[str, Data], faults: Faults) -> None:
+    """What only the data can say: columns to slice by, texts of the questions, slices of gates."""
+    document = experiment.document
     for name, own in data.items():
         for position, column in enumerate(experiment.config.evaluate.by):
             try:
@@ -118,7 +131,6 @@ def _check(experiment: Experiment, data: dict[str, Data]) -> None:
                 what = f"{len(absent):,} questions have no text (query) to search with: {', '.join(absent[:3])}"
                 faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
         _check_gates(experiment, name, own, faults)
-    faults.stop(ConfigError)
 
 
 def _check_gates(experiment: Experiment, name: str, own: Data, faults: Faults) -> None:
@@ -130,9 +142,8 @@ def _check_gates(experiment: Experiment, name: str, own: Data, faults: Faults) -
             check_slice(number, gate, Slicer(own.truth, list(gate.slice)), name, document)
         except GroupgtError as error:
             faults.add(document.place(("gate", number, "slice")), f"gate.{number}.slice: dataset {name!r}: {error}")
-    if document.faults:
-        for text in document.faults.texts:
-            faults.add("", text)
+    for text in document.faults.texts:
+        faults.add("", text)
 
 
 def _needs_texts(experiment: Experiment, dataset: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from groupgt.experiment.schema import Config, model_of
 from groupgt.metrics.base import CONVENTIONS
+from groupgt.model.policy import CHOICES, PRESETS
 from groupgt.retrievers.registry import RETRIEVERS
 
 __all__ = ["schema_text"]
@@ -34,9 +35,14 @@ def _schema() -> dict[str, Any]:
         system["allOf"].append(
             {
                 "if": {"properties": {"use": {"const": name}}, "required": ["use"]},
-                "then": {"properties": {"with": {"$ref": f"#/$defs/with {name}"}}},
+                "then": {"properties": {"with": {"$ref": f"#/$defs/with {name}"}, "matrix": _swept(name, options)}},
             }
         )
+    fields = {name: {"enum": list(choices)} for name, choices in CHOICES.items()}
+    presets = {"enum": list(PRESETS)}
+    definitions["Evaluate"]["properties"]["policy"] = {
+        "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}]
+    }
     whole["properties"]["convention"]["enum"] = list(CONVENTIONS)
     whole["properties"]["version"]["const"] = 1
     for model in [whole, *definitions.values()]:
@@ -44,3 +50,12 @@ def _schema() -> dict[str, Any]:
         for each in model.get("properties", {}).values():
             each.pop("title", None)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "groupgt experiment", **whole}
+
+
+def _swept(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What `matrix` may hold for a retriever: of each option a list of values."""
+    properties = {
+        key: {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/with {name}/properties/{key}"}}
+        for key in options.get("properties", {})
+    }
+    return {"properties": properties, "additionalProperties": False}

@@ -7,6 +7,7 @@ from typing import Any
 from groupgt.errors import near_names
 from groupgt.experiment.schema import known_keys
 from groupgt.experiment.yamlfile import Document, Path_
+from groupgt.model.ids import shown as shown_value
 
 __all__ = ["explain"]
 
@@ -14,6 +15,7 @@ __all__ = ["explain"]
 def explain(fault: Any, document: Document, places: dict[str, Path_] | None = None) -> None:
     """Adds one fault of pydantic; `places` are the paths of a system's options, which may stand in its matrix."""
     path: Path_ = tuple(part for part in fault["loc"] if part != "[key]")
+    is_key = "[key]" in fault["loc"]
     for length in range(len(path), 0, -1) if places else ():
         known = (places or {}).get(str(path[length - 1]))
         if known is not None and path[: length - 1] == (*known[:2], "with"):
@@ -37,17 +39,32 @@ def explain(fault: Any, document: Document, places: dict[str, Path_] | None = No
         "model_type": "a mapping",
         "model_attributes_type": "a mapping",
         "string_pattern_mismatch": "a name of letters, digits, blanks, '.', '_', '+' and '-'",
-        "greater_than_equal": f"a number of at least {context.get('ge')}",
-        "less_than_equal": f"a number of at most {context.get('le')}",
-        "greater_than": f"a number above {context.get('gt')}",
-        "less_than": f"a number below {context.get('lt')}",
+        "greater_than_equal": f"a number of at least {_number(context.get('ge'))}",
+        "less_than_equal": f"a number of at most {_number(context.get('le'))}",
+        "greater_than": f"a number above {_number(context.get('gt'))}",
+        "less_than": f"a number below {_number(context.get('lt'))}",
         "too_short": "at least one",
         "string_too_long": f"at most {context.get('max_length')} characters",
+        "finite_number": "a finite number",
         "literal_error": str(context.get("expected", "")).replace("'", ""),
     }.get(kind, fault["msg"])
-    shown = repr(found) if not isinstance(found, (dict, list)) else {dict: "a mapping", list: "a list"}[type(found)]
-    shown = "nothing" if found in ({}, [], None) else shown
+    shown = _shown(found)
     near = ""
     if kind == "literal_error" and isinstance(found, str):
         near = near_names(found, expected.replace(" or ", ", ").split(", "))
-    document.fault(path, f"expected {expected}, found {shown}{near}")
+    document.fault(path, f"expected {expected}, found {shown}{near}", key=is_key)
+
+
+def _shown(found: Any) -> str:
+    """A value as YAML would have it, roughly."""
+    if found is None or found in ({}, []):
+        return "nothing"
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    if isinstance(found, (dict, list)):
+        return "a mapping" if isinstance(found, dict) else "a list"
+    return shown_value(found)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value or 0:g}"

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from groupgt.comparison.deltas import SLACK, delta, drop
-from groupgt.errors import GroupgtError, listed, near_names
+from groupgt.errors import GroupgtError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
+from groupgt.experiment.families import Families
 from groupgt.experiment.matrix import matching
 from groupgt.experiment.schema import Config, Gate
 from groupgt.experiment.systems import System
@@ -47,44 +48,68 @@ def check_gate(
     gate: Gate,
     document: Document,
     config: Config,
+    families: Families,
     systems: Mapping[str, System],
     metrics: Mapping[str, Metric],
+    convention: str,
 ) -> None:
-    """Faults of one gate: what it names must be there, and it must ask one thing."""
+    """Faults of one gate: what it names must be there, and it must ask one thing.
+
+    `metrics` are empty where not all of them are known.
+    """
     path: Path_ = ("gate", number)
-    for key, known in (("system", list(systems)), ("dataset", list(config.datasets))):
-        if not matching(getattr(gate, key), known):
-            near = near_names(getattr(gate, key), known)
-            document.fault(
-                (*path, key), f"expected {listed(known[:20])} or a pattern, found {getattr(gate, key)!r}{near}"
-            )
+    matched = matching(gate.system, systems)
+    datasets = matching(gate.dataset, config.datasets)
+    if not matched and not families.may_be(gate.system):
+        document.unknown((*path, "system"), gate.system, list(systems), also="a pattern")
+    if not datasets and document.whole("datasets"):
+        document.unknown((*path, "dataset"), gate.dataset, list(config.datasets), also="a pattern")
     asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
     if len(asked) != 1:
         found = " and ".join(asked) or "nothing"
         document.fault(path, f"expected one of min, max and max_drop, found {found}")
-    if gate.max_drop is not None and config.compare is None:
-        document.fault((*path, "max_drop"), "a drop is against a baseline; name it as compare.baseline")
+    if gate.max_drop is not None:
+        _check_drop(path, document, config, systems, matched, datasets)
     if gate.unless is not None:
         document.fault((*path, "unless"), "tests of significance are not part of this version yet; remove this key")
     if gate.metric in LATENCIES:
         if gate.slice or gate.max_drop is not None:
             document.fault(path, f"{gate.metric} has a min or max, and no slices")
-        matched = matching(gate.system, systems)
         if matched and not any(_is_timed(name, systems) for name in matched):
             document.fault((*path, "system"), "results that are read from files have no latency")
         if gate.metric.startswith("latency") and not config.evaluate.timed:
             document.fault((*path, "metric"), f"{gate.metric} needs questions that are timed; evaluate.timed is 0")
         return
     try:
-        asked_for = parse_metric(gate.metric, config.convention)
+        asked_for = parse_metric(gate.metric, convention)
     except GroupgtError as error:
         document.fault((*path, "metric"), f"{error}; or one of {', '.join(LATENCIES)}")
         return
     if metrics and asked_for not in metrics.values():
-        near = near_names(gate.metric, [*metrics, *LATENCIES])
-        document.fault(
-            (*path, "metric"), f"expected one of evaluate.metrics ({', '.join(metrics)}), found {gate.metric!r}{near}"
-        )
+        known = [*metrics, *LATENCIES]
+        document.unknown((*path, "metric"), gate.metric, known, "one of evaluate.metrics, or a latency: ")
+
+
+def _check_drop(
+    path: Path_,
+    document: Document,
+    config: Config,
+    systems: Mapping[str, System],
+    matched: Sequence[str],
+    datasets: Sequence[str],
+) -> None:
+    """Whether there is a baseline wherever a drop is asked for."""
+    if config.compare is None:
+        if document.whole("compare"):
+            document.fault((*path, "max_drop"), "a drop is against a baseline; name it as compare.baseline")
+        return
+    baseline = systems.get(config.compare.baseline)
+    if baseline is None:
+        return
+    for dataset in datasets:
+        if not baseline.serves(dataset) and any(systems[name].serves(dataset) for name in matched):
+            what = f"the baseline {baseline.name} is not run on dataset {dataset!r}; see its `only`"
+            document.fault((*path, "max_drop"), what)
 
 
 def _is_timed(name: str, systems: Mapping[str, System]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from groupgt.experiment.schema import SystemConfig
 from groupgt.experiment.yamlfile import Path_
 
-__all__ = ["LARGEST", "Variant", "matching", "size", "variants"]
+__all__ = ["LARGEST", "Variant", "label", "matching", "size", "variants"]
 
 # More systems than this are a slip, not a sweep.
 LARGEST = 10_000
@@ -47,23 +47,23 @@ def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
     for places in product(*(range(len(values)) for values in config.matrix.values())):
         chosen = {key: config.matrix[key][place] for key, place in zip(keys, places)}
         paths: dict[str, Path_] = {key: ("systems", family, "matrix", key, place) for key, place in zip(keys, places)}
-        label = ",".join(f"{key}={_text(value)}" for key, value in chosen.items())
-        yield Variant(f"{family}[{label}]" if keys else family, {**config.with_, **chosen}, {**plain, **paths})
+        listed = ",".join(f"{key}={label(value)}" for key, value in chosen.items())
+        yield Variant(f"{family}[{listed}]" if keys else family, {**config.with_, **chosen}, {**plain, **paths})
 
 
-def _text(value: Any) -> str:
+def label(value: Any) -> str:
     """How a name shows a value: numbers in one way, plain text as it is, anything else as JSON.
 
-    >>> [_text(each) for each in (1.0, 1, 0.40, 1e-3, True, "english", [0.3, 1.0])]
+    >>> [label(each) for each in (1.0, 1, 0.40, 1e-3, True, "english", [0.3, 1.0])]
     ['1', '1', '0.4', '0.001', 'true', 'english', '[0.3,1]']
     """
     if isinstance(value, float):
         return repr(value).removesuffix(".0")
     if isinstance(value, list):
-        return f"[{','.join(_text(each) for each in value)}]"
-    if isinstance(value, str) and re.fullmatch(r"[^\s,=\[\]\"]+", value):
+        return f"[{','.join(label(each) for each in value)}]"
+    if isinstance(value, str) and re.fullmatch(r"[^\s,=\[\]\"]+", value) and value.isprintable():
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=not str(value).isprintable(), separators=(",", ":"))
 
 
 def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str]:

@@ -104,7 +104,7 @@ def _manifest(outcome: Outcome) -> str:
             for dataset, found in outcome.evaluations.items()
         },
     }
-    return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _options(outcome: Outcome, name: str) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def slug(name: str) -> str:
     >>> slug("bm25"), slug("bm25[k1=0.9]")
     ('bm25', 'bm25-k1-0-9-a3d217')
     """
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", name):
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
         return name
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
     return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

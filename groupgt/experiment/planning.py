@@ -10,7 +10,7 @@ from typing import Any
 from groupgt.experiment.config import load
 from groupgt.experiment.data import read_all
 from groupgt.experiment.keeping import Keeper, cache_of
-from groupgt.experiment.retrieving import needed
+from groupgt.experiment.retrieving import Task, needed
 
 __all__ = ["plan"]
 
@@ -28,13 +28,15 @@ def plan(
     data = read_all(experiment)
     keeper = Keeper(cache_of(experiment), refresh)
     rows: list[list[Any]] = []
-    tasks = {(task.dataset, task.system, task.depth): task for task in needed(experiment)}
+    tasks: dict[tuple[str, str], list[Task]] = {}
+    for task in needed(experiment):
+        tasks.setdefault((task.dataset, task.system), []).append(task)
     reported = set(experiment.pairs())
-    listed = [*reported, *((dataset, system) for dataset, system, _ in tasks if (dataset, system) not in reported)]
     order = {name: place for place, name in enumerate(experiment.systems)}
-    for dataset, name in sorted(dict.fromkeys(listed), key=lambda pair: (list(data).index(pair[0]), order[pair[1]])):
+    places = {name: place for place, name in enumerate(data)}
+    for dataset, name in sorted({*reported, *tasks}, key=lambda pair: (places[pair[0]], order[pair[1]])):
         system, own = experiment.systems[name], data[dataset]
-        mine = [task for task in tasks.values() if (task.dataset, task.system) == (dataset, name)]
+        mine = tasks.get((dataset, name), [])
         size = len(own.corpus) if own.corpus is not None and not (system.is_stored or system.inputs) else None
         uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
         if system.is_stored:

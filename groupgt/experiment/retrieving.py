@@ -51,16 +51,19 @@ class Done:
 def needed(experiment: Experiment) -> list[Task]:
     """Every retrieval that the systems to report need, those of fusions' inputs included, each once."""
     tasks: dict[Task, None] = {}
-
-    def walk(dataset: str, name: str, depth: int) -> None:
-        system = experiment.systems[name]
+    depth = experiment.config.evaluate.depth
+    stack = [Task(dataset, name, depth) for dataset, name in experiment.pairs()][::-1]
+    seen: set[Task] = set()
+    while stack:
+        task = stack.pop()
+        if task in seen:
+            continue
+        seen.add(task)
+        system = experiment.systems[task.system]
         if system.kind.build is not None:
-            tasks[Task(dataset, name, depth)] = None
-        for each in system.inputs:
-            walk(dataset, each, getattr(system.options, "depth", None) or depth)
-
-    for dataset, name in experiment.pairs():
-        walk(dataset, name, experiment.config.evaluate.depth)
+            tasks[task] = None
+        below = getattr(system.options, "depth", None) or task.depth
+        stack += [Task(task.dataset, each, below) for each in reversed(system.inputs)]
     return list(tasks)
 
 
@@ -161,13 +164,13 @@ def retrieve(
     """
     try:
         return _retrieve(experiment, data, task, told)
-    except (KeyboardInterrupt, SystemExit):
+    except KeyboardInterrupt:
         raise
     except GroupgtError as error:
         start = f"system {task.system!r}"
         faults = [text if text.startswith(start) else f"{start}: {text}" for text in error.faults]
         raise RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in faults), total=error.total) from None
-    except BaseException as error:  # a panic of a library is none of `Exception`
+    except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
         what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
         text = f"dataset {task.dataset!r}: system {task.system!r}: {what}{_where(error)}"
         raise RetrieverError(text) from error

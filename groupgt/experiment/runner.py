@@ -73,7 +73,8 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
         except GroupgtError as error:
             if system.config.on_error == "fail":
                 raise
-            failed.setdefault(dataset, {})[name] = str(error)
+            # Paths below the file's folder stand there as the file would have them: the same bytes everywhere.
+            failed.setdefault(dataset, {})[name] = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")
     ranked = {dataset: _ranked(experiment, found) for dataset, found in evaluations.items()}
     compare, gates = experiment.config.compare, dict(enumerate(experiment.config.gate))
     best, overall = best_systems(experiment.config, experiment.metrics, ranked, timings)

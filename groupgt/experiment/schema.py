@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
-from pydantic_core import CoreSchema, core_schema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    WithJsonSchema,
+    create_model,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 __all__ = ["Compare", "Config", "Dataset", "Gate", "SystemConfig", "known_keys", "model_of"]
 
@@ -41,9 +51,17 @@ LISTED = Short()
 
 class _Strict(BaseModel):
     # Built when it is first used: the parts of a model are built with the whole.
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True, allow_inf_nan=False)
 
 
+def _scalar(value: Any) -> Any:
+    if isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise PydanticCustomError("scalar", "text, a number, true or false")
+
+
+# What a column may hold; one type, so that a fault has one place.
+Scalar = Annotated[Any, PlainValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Texts = Annotated[list[str], LISTED]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$", max_length=100)]
 Positive = Annotated[int, Field(ge=1, le=10**15)]
@@ -55,7 +73,7 @@ class Dataset(_Strict):
     ground_truth: str = Field(description="Questions with their grouped ground truth.")
     corpus: str | None = Field(default=None, description="The passages that retrievers search.")
     format: str | None = Field(default=None, description="The format of the ground truth, where it is not recognized.")
-    where: dict[str, Annotated[list[str | int | float | bool], LISTED]] = Field(
+    where: dict[str, Annotated[list[Scalar], LISTED]] = Field(
         default={}, description="Keep only rows whose column has one of these values."
     )
     build: str | None = Field(
@@ -128,7 +146,7 @@ class Gate(_Strict):
     system: str = Field(description="A system, or a pattern.")
     metric: str = Field(description="A metric that is evaluated, or a latency.")
     dataset: str = Field(default="*", description="A data set, or a pattern.")
-    slice: dict[str, str | int | float | bool] = Field(default={}, description="Columns and the value of each.")
+    slice: dict[str, Scalar] = Field(default={}, description="Columns and the value of each.")
     min: float | None = None
     max: float | None = None
     max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
@@ -182,12 +200,17 @@ def _models_in(annotation: Any) -> Iterator[Any]:
         yield from _models_in(argument)
 
 
+_MODELS: dict[type[Any], type[BaseModel]] = {}
+
+
 def model_of(kind: type[Any]) -> type[BaseModel]:
     """A strict model with the fields of a dataclass."""
-    hints = get_type_hints(kind)
-    wanted: dict[str, Any] = {}
-    for each in fields(kind):
-        default = ... if each.default is MISSING else each.default
-        default = each.default_factory() if each.default_factory is not MISSING else default
-        wanted[each.name] = (hints[each.name], default)
-    return create_model(kind.__name__, __base__=_Strict, **wanted)
+    if kind not in _MODELS:
+        hints = get_type_hints(kind)
+        wanted: dict[str, Any] = {}
+        for each in fields(kind):
+            default = ... if each.default is MISSING else each.default
+            default = each.default_factory() if each.default_factory is not MISSING else default
+            wanted[each.name] = (hints[each.name], default)
+        _MODELS[kind] = create_model(kind.__name__, __base__=_Strict, **wanted)
+    return _MODELS[kind]

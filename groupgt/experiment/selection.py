@@ -19,6 +19,10 @@ __all__ = ["best_of", "best_systems", "check", "described", "looked_at", "scores
 def check(document: Document, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> None:
     """Faults of `evaluate.best`."""
     best = section.best
+    if best.max_latency_ms is not None and not section.timed:
+        document.fault(
+            ("evaluate", "best", "max_latency_ms"), "a ceiling needs questions that are timed; evaluate.timed is 0"
+        )
     if best.strategy == "primary":
         if best.metrics:
             document.fault(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from groupgt.errors import ConfigError, Faults
+from groupgt.errors import ConfigError, Faults, listed, near_names
 
-__all__ = ["Document", "read_yaml"]
+__all__ = ["Document", "composed", "plain_text", "read_yaml"]
 
 LARGEST = 1 << 20
+# Shorter texts than this stand in messages for other reasons than being what the environment holds.
+SECRET = 4
 DEEPEST = 40
 
 Path_ = tuple[str | int, ...]
@@ -29,13 +32,15 @@ class Document:
     """The values of a file, and the place (file:line:column) of each by its path of keys; `faults` are collected.
 
     `written` holds texts as they stand in the file where environment variables were filled in: what may be shown.
+    `partial` are paths at fault, at which something was left out or stands in.
     """
 
     path: Path
     value: Any = None
     places: dict[Path_, str] = field(default_factory=dict)
     keys: dict[Path_, str] = field(default_factory=dict)
-    written: dict[Path_, str] = field(default_factory=dict)
+    written: dict[Path_, tuple[str, str]] = field(default_factory=dict)
+    partial: set[Path_] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
 
     def place(self, path: Path_, *, key: bool = False) -> str:
@@ -46,9 +51,35 @@ class Document:
         return places.get(path, f"{self.path}:1:1")
 
     def fault(self, path: Path_, what: str, *, key: bool = False) -> None:
-        """Adds a fault at the value, or the key, of a path."""
-        dotted = ".".join(str(part) for part in path)
+        """Adds a fault at the value, or the key, of a path; what came from the environment is not shown."""
+        for at, (raw, filled) in self.written.items():
+            if at[: len(path)] == path or path[: len(at)] == at:
+                what = what.replace(repr(filled), repr(raw))
+                what = what.replace(filled, raw) if len(filled) >= SECRET else what
+        dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
+
+    def unknown(self, path: Path_, value: str, known: Collection[str], kind: str = "", also: str = "") -> None:
+        """Adds the fault of a name that is not known; `also` is what may stand there besides."""
+        some = [*[*known][:20], *([also] if also else [])]
+        shown = f"{kind}{listed(some)}{' …' if len(known) > 20 else ''}" if some else "another name"
+        self.fault(path, f"expected {shown}, found {value!r}{near_names(value, known)}")
+
+    def whole(self, *path: str | int) -> bool:
+        """Whether nothing at, above or below a path is at fault in the schema."""
+        return not any(each[: len(path)] == path or path[: len(each)] == each for each in self.partial)
+
+    def whole_at(self, *path: str | int) -> bool:
+        """Whether nothing at or above a path is at fault in the schema."""
+        return not any(path[: len(each)] == each for each in self.partial)
+
+    def left_out(self, key: str) -> list[str]:
+        """The names below a key of the file whose entries are at fault."""
+        return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
+
+    def is_filled(self, path: Path_) -> bool:
+        """Whether something at or below a path comes from the environment."""
+        return any(each[: len(path)] == path for each in self.written)
 
     def shown(self, value: Any, path: Path_) -> Any:
         """A value as the file has it: what came from the environment is not shown."""
@@ -57,50 +88,32 @@ class Document:
         if isinstance(value, list):
             return [self.shown(each, (*path, position)) for position, each in enumerate(value)]
         lengths = range(len(path), 0, -1) if isinstance(value, str) else ()
-        return next((self.written[path[:length]] for length in lengths if path[:length] in self.written), value)
+        return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
 
     def at(self, mark: Any) -> str:
         """A place of the file."""
         return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
 
-    def change(self, setting: str) -> None:
-        """Changes one value, `evaluate.k=[5]`: what follows the first `=` is YAML."""
-        name, equals, text = setting.partition("=")
-        place = f"--set {name}"
-        if not equals or not name.strip():
-            self.faults.add(f"--set {setting}", "expected path.to.key=value")
-            return
-        path: Path_ = tuple(name.strip().split("."))
-        holder = self.value
-        for depth, part in enumerate(path[:-1]):
-            if isinstance(holder, list):
-                path = (*path[:depth], _position(str(part), holder), *path[depth + 1 :])
-            elif isinstance(holder, dict) and part not in holder:
-                holder[part] = {}
-            try:
-                holder = holder[path[depth]]
-            except (IndexError, KeyError, TypeError):
-                self.faults.add(place, f"there is nothing at {'.'.join(map(str, path[: depth + 1]))}")
-                return
-        last: str | int = path[-1]
-        if isinstance(holder, list):
-            last = _position(str(last), holder)
-        if not (isinstance(holder, dict) or (isinstance(last, int) and last < len(holder))):
-            self.faults.add(place, "expected a key of a mapping, or the position of a value in a list, from 0")
-            return
-        path = (*path[:-1], last)
-        for places in (self.places, self.keys, self.written):
-            for each in [each for each in places if each[: len(path)] == path]:
-                del places[each]
-        own = Document(Path(place), faults=self.faults)
-        holder[last] = _composed(text, own, path)
-        self.places |= dict.fromkeys(own.places, place)
-        self.keys |= dict.fromkeys([*own.keys, path], place)
-        self.written |= own.written
+    def sort(self) -> None:
+        """Puts the faults in the order of lines."""
+        start = f"{self.path}:"
+
+        def order(text: str) -> tuple[int, ...]:
+            line, _, rest = text.removeprefix(start).partition(":")
+            column = rest.partition(":")[0]
+            found = text.startswith(start) and line.isdecimal() and column.isdecimal()
+            return (int(line), int(column)) if found else (0, 0)
+
+        self.faults.texts.sort(key=order)
 
 
-def _position(part: str, holder: list[Any]) -> str | int:
-    return int(part) if part.isdecimal() else part
+def plain_text(text: str) -> str:
+    """A text that does no harm to a terminal: as it is, or as Python spells it.
+
+    >>> plain_text("bm25"), plain_text("a\\nb")
+    ('bm25', "'a\\\\nb'")
+    """
+    return text if text.isprintable() else ascii(text)
 
 
 def read_yaml(path: Path) -> Document:
@@ -121,14 +134,14 @@ def read_yaml(path: Path) -> Document:
         line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
         raise ConfigError(f"{path}:{line}:{column}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
     document = Document(path)
-    document.value = _composed(text, document, ())
+    document.value = composed(text, document, ())
     if not document.places:
         raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes one to start from")
     return document
 
 
-def _composed(text: str, document: Document, path: Path_) -> Any:
-    """The values of some YAML, to stand at a path of the document."""
+def composed(text: str, document: Document, path: Path_) -> Any:
+    """The values of some YAML, to stand at a path of the document; raises `ConfigError` where it is none."""
     try:
         _refuse_aliases(text, document)
         document.faults.stop(ConfigError)
@@ -227,10 +240,11 @@ def _filled(text: str, path: Path_, document: Document) -> str:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
             )
+            document.partial.add(path)
             return ""
         return found
 
     filled = _VARIABLE.sub(value, text)
     if filled != text:
-        document.written[path] = text
+        document.written[path] = (text, filled)
     return filled

@@ -80,7 +80,8 @@ class Cache:
     def _settle(self, folder: Path) -> None:
         """Makes the folder, and has version control pass over it."""
         ignored = self.folder / ".gitignore"
-        if not ignored.exists():
+        # A folder that holds something else is not ours to hide.
+        if not self.folder.is_dir() or not any(self.folder.iterdir()):
             written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()))
             reached("settled the cache")
         sweep(folder)

@@ -1252,7 +1252,7 @@ BAD_YAML: list[tuple[str, str | bytes, str, tuple[str, ...]]] = [
     ("0 as k", YAML.replace("k: [1]", "k: [0]"), "9:7", ("evaluate.k", "at least 1", "0")),
     ("huge k", YAML.replace("k: [1]", f"k: [{'9' * 400}]"), "9:7", ("evaluate.k",)),
     ("mapping as k", YAML.replace("k: [1]", "k: {a: 1}"), "9:6", ("evaluate.k", "a mapping")),
-    ("true as k", YAML.replace("k: [1]", "k: [true]"), "9:7", ("evaluate.k", "whole number", "True")),
+    ("true as k", YAML.replace("k: [1]", "k: [true]"), "9:7", ("evaluate.k", "whole number", "true")),
     ("unknown metric", YAML.replace("[recall]", "[recal]"), "8:13", ("evaluate.metrics", "'recal'", "'recall'")),
     ("number as metric", YAML.replace("[recall]", "[5]"), "8:13", ("evaluate.metrics", "text", "5")),
     ("no metrics", YAML.replace("[recall]", "[]"), "8:12", ("evaluate.metrics", "at least one")),
