@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.experiment.config import load
-from groupgt.experiment.keeping import cache_of
+from groupgt.errors import ConfigError, near_names
+from groupgt.experiment.keeping import cache_beside
 from groupgt.experiment.matrix import matching
 from groupgt.render import tables
 from groupgt.store.cache import Cache
@@ -16,24 +16,29 @@ from groupgt.store.cache import Cache
 __all__ = ["command"]
 
 
+HERE = Path(".groupgt/cache")
+
+
 @click.command("cache")
-@click.argument("place", metavar="CONFIG|FOLDER", type=options.FILE, default=Path(".groupgt/cache"))
+@click.argument("place", metavar="CONFIG|FOLDER", type=options.FILE, default=HERE)
 @click.option("--clear", is_flag=True, help="Remove what is listed.")
 @click.option("--only", multiple=True, metavar="SYSTEM", help="These systems alone: a name, or a pattern; repeatable.")
 @options.format_option
 def command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List the runs that an experiment (or a folder) keeps, so that they need not be retrieved again; or clear them."""
     tables.check_style(style, "json", "csv")
-    cache = (
-        Cache(place) if place.is_dir() or place == Path(".groupgt/cache") else cache_of(load(place, allow_code=True))
-    )
+    cache = Cache(place) if place.is_dir() or place == HERE else cache_beside(place)
     found = list(cache.entries()) if cache is not None else []
     names = {str(entry.about.get("system", "")) for entry in found}
     chosen = names if not only else {name for pattern in only for name in matching(pattern, names)}
-    found = [entry for entry in found if entry.about.get("system", "") in chosen]
+    for pattern in only:
+        if found and not matching(pattern, names):
+            raise ConfigError(f"--only {pattern}: nothing is kept of such a system{near_names(pattern, names)}")
+    found = [entry for entry in found if str(entry.about.get("system", "")) in chosen]
     if clear:
-        for entry in found:
-            Cache.remove(cache, entry.key) if cache is not None else None
+        if cache is not None:
+            for entry in found:
+                cache.remove(entry.key)
         click.echo(f"groupgt: removed {len(found):,} runs, {sum(entry.size for entry in found):,} bytes", err=True)
         return
     headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "made", "bytes", "key"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import click
@@ -70,6 +71,7 @@ def command(
             progress=bar,
         )
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         bar.ended()
         click.echo("groupgt: stopped; what is retrieved is kept, and the same command goes on from there", err=True)
         raise SystemExit(130) from None

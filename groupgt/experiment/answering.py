@@ -103,7 +103,7 @@ class Retrieval:
         if jobs > 1 and len(tasks) > 1:
             from groupgt.experiment.parallel import in_parallel
 
-            for task, found in in_parallel(self.experiment, changes, self.keeper, tasks, jobs):
+            for task, found in in_parallel(self.experiment, changes, dict(self.data), self.keeper, tasks, jobs):
                 self.progress.started(f"{task.dataset}: {task.system}")
                 self.progress.answered(len(self.data[task.dataset].truth))
                 yield task, found

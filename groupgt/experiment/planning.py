@@ -44,7 +44,7 @@ def plan(
         elif system.inputs:
             will = "combine"
         else:
-            kept = sum(keeper.has(experiment, own, task) for task in mine)
+            kept = sum(keeper.kept(experiment, own, task) is not None for task in mine)
             will = "cached" if kept == len(mine) else "retrieve" if not kept else f"retrieve {len(mine) - kept}"
         rows.append([dataset, name, uses, len(own.truth), size, len(experiment.metrics), will])
     return ["dataset", "system", "uses", "questions", "documents", "metrics", "will"], rows

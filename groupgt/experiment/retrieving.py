@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -143,15 +144,20 @@ def encoded(answers: Answers) -> list[Any]:
     return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
 
 
-def decoded(task: Task, said: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
-    """What an entry of the cache holds, or None where it holds something else."""
+def decoded(task: Task, qids: Sequence[str], said: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
+    """What an entry of the cache holds, or None where that is not the answers of these questions."""
     try:
-        ids = {qid: found for qid, found, _ in rows}
-        scores = {qid: own for qid, _, own in rows}
-        scored = all(own is not None for own in scores.values())
+        if [row[0] for row in rows] != list(qids):
+            return None
+        scored = all(row[2] is not None for row in rows)
+        rankings = [list(zip(row[1], row[2], strict=True)) if scored else row[1] for row in rows]
+        if not all(isinstance(name, str) for row in rows for name in row[1]):
+            return None
+        answers = checked(task.system, qids, rankings, task.depth)
         timing = Timing(**{**said["timing"], "dataset": task.dataset, "system": task.system})
-        return Done(Answers(ids, scores if scored else None), timing)
-    except (KeyError, TypeError, ValueError):
+        sound = isinstance(timing.machine, dict) and math.isfinite(math.fsum(timing.single_ms + timing.batched_ms))
+        return Done(answers, timing) if sound and math.isfinite(timing.build_s) else None
+    except (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
 
 

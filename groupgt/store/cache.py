@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import sweep, written_whole
+from groupgt.store.files import PART, sweep, written_whole
 from groupgt.store.points import reached
 
 __all__ = ["Cache", "Entry", "key_of"]
 
+# What a damaged file may end in: a bit of its head can ask for more memory than there is.
+UNREADABLE = (OSError, ValueError, MemoryError, RecursionError)
 ENDING = ".jsonl.zst"
 NOTE = "# Made by groupgt: runs that need not be retrieved again. It may be removed at any time.\n*\n"
 
@@ -53,48 +57,53 @@ class Cache:
 
     def read(self, key: str) -> tuple[dict[str, Any], list[Any]] | None:
         """What was said about an entry, and its rows; None where there is none, or one that is damaged."""
-        path = self.path(key)
         try:
-            lines = _text(path).splitlines()
-            about, *rows = [json.loads(line) for line in lines]
-        except (OSError, ValueError):
+            about, *rows = [json.loads(line) for line in _text(self.path(key)).splitlines()]
+        except UNREADABLE:
             return None
-        return (about, rows) if isinstance(about, dict) and about.get("rows") == len(rows) else None
+        whole = isinstance(about, dict) and about.get("key") == key and about.get("rows") == len(rows)
+        return (about, rows) if whole else None
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
-        """Writes an entry, whole or not at all."""
+        """Writes an entry, whole or not at all; raises `DataError` where that cannot be done."""
         import zstandard
 
         path = self.path(key)
-        lines = [{**about, "rows": len(rows)}, *rows]
+        lines = [{**about, "key": key, "rows": len(rows)}, *rows]
         text = "".join(json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n" for line in lines)
         data = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode())
-        self._settle(path.parent)
         try:
+            self._settle()
             written_whole(path, lambda temporary: _put(temporary, data))
         except DataError:
-            # Windows renames over nothing that another process has open; then the entry is there already.
-            if not path.is_file():
+            # Windows renames over nothing that another process has open; then the same entry is there already.
+            if os.name != "nt" or self.read(key) is None:
                 raise
+        except OSError as error:
+            raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
-    def _settle(self, folder: Path) -> None:
-        """Makes the folder, and has version control pass over it."""
+    def _settle(self) -> None:
+        """Has version control pass over a new folder; one that holds something else is not ours to hide."""
+        sweep(self.folder)
         ignored = self.folder / ".gitignore"
-        # A folder that holds something else is not ours to hide.
-        if not self.folder.is_dir() or not any(self.folder.iterdir()):
+        held = (
+            [each for each in self.folder.iterdir() if not each.name.startswith(PART)] if self.folder.is_dir() else []
+        )
+        if not held:
             written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()))
             reached("settled the cache")
-        sweep(folder)
-        sweep(self.folder)
 
     def entries(self) -> Iterator[Entry]:
         """Every entry, in the order of their keys; one that is damaged says nothing of itself."""
         for path in sorted(self.folder.glob(f"??/*{ENDING}")):
+            key = path.name.removesuffix(ENDING)
+            if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
+                continue  # something of the user's own
             try:
                 about = json.loads(_text(path).partition("\n")[0])
-            except (OSError, ValueError):
-                about = {}
-            yield Entry(path.name.removesuffix(ENDING), path.stat().st_size, about)
+            except UNREADABLE:
+                about = None
+            yield Entry(key, path.stat().st_size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
         """Removes an entry, where it is there."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from groupgt.errors import DataError
 from groupgt.store.points import reached
 
-__all__ = ["sweep", "sync", "temporary_folder", "write_text", "written_folder", "written_whole"]
+__all__ = ["PART", "sweep", "sync", "temporary_folder", "write_text", "written_folder", "written_whole"]
 
 PART = ".part-"
 # What a process on another host, or an unknown one, left behind is removed after a day.
@@ -24,11 +24,12 @@ OLD = 86_400
 def written_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Calls `write` with a temporary path beside `path` and renames it when it is done; nothing half is left behind."""
     path = path.resolve()  # a link is followed, not replaced
-    if path.exists() and not path.is_file():
-        raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
     temporary: Path | None = None
     try:
+        if path.exists() and not path.is_file():
+            raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
         path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=_mark())
         os.close(handle)
         temporary = Path(name)
@@ -111,19 +112,16 @@ def _host() -> str:
 
 
 def _abandoned(path: Path) -> bool:
+    """Whether its process is no more; where that cannot be known, whether it is old: parts live for seconds."""
     host, _, rest = path.name.removeprefix(PART).partition("-")
     owner = rest.partition("-")[0]
-    if host == _host() and owner.isdigit() and os.name == "posix":
-        try:
-            os.kill(int(owner), 0)  # asks whether it is there, and does nothing to it
-        except ProcessLookupError:
-            return True
-        except OSError:
-            return False
-        return False
     try:
+        if host == _host() and owner.isdigit() and os.name == "posix":
+            os.kill(int(owner), 0)  # asks whether it is there, and does nothing to it
         return time.time() - path.stat().st_mtime > OLD
-    except OSError:
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
         return False
 
 
