@@ -25,23 +25,27 @@ HERE = Path(".groupgt/cache")
 @click.option("--only", multiple=True, metavar="SYSTEM", help="These systems alone: a name, or a pattern; repeatable.")
 @options.format_option
 def command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
-    """List the runs that an experiment (or a folder) keeps, so that they need not be retrieved again; or clear them."""
+    """List the runs that an experiment (of a folder: all) has kept and need not retrieve again; or clear them."""
     tables.check_style(style, "json", "csv")
-    cache = Cache(place) if place.is_dir() or place == HERE else cache_beside(place)
+    cache, name = (Cache(place), None) if place.is_dir() or place == HERE else cache_beside(place)
     found = list(cache.entries()) if cache is not None else []
+    # One that is damaged cannot say whose it is.
+    found = [entry for entry in found if name is None or entry.about.get("experiment", name) == name]
     names = {str(entry.about.get("system", "")) for entry in found}
-    chosen = names if not only else {name for pattern in only for name in matching(pattern, names)}
+    chosen = names if not only else {each for pattern in only for each in matching(pattern, names)}
     for pattern in only:
-        if found and not matching(pattern, names):
+        if not matching(pattern, names):
             raise ConfigError(f"--only {pattern}: nothing is kept of such a system{near_names(pattern, names)}")
     found = [entry for entry in found if str(entry.about.get("system", "")) in chosen]
-    if clear:
-        if cache is not None:
-            for entry in found:
-                cache.remove(entry.key)
+    if clear and cache is not None:
+        for entry in found:
+            cache.remove(entry.key)
         click.echo(f"groupgt: removed {len(found):,} runs, {sum(entry.size for entry in found):,} bytes", err=True)
         return
-    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "made", "bytes", "key"]
-    keys = ("experiment", "dataset", "system", "use", "depth", "rows", "made")
+    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
+    keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in found]
-    click.echo(tables.shown(headers, sorted(rows, key=str), style))
+    if not rows:
+        click.echo(f"groupgt: nothing is kept {'here' if cache is None else f'in {cache.folder}'}", err=True)
+    if rows or style in ("json", "csv"):
+        click.echo(tables.shown(headers, sorted(rows, key=str), style))

@@ -76,6 +76,8 @@ def command(
 def _import(project: Path, target: Path) -> None:
     from groupgt.experiment.importing import import_project
 
+    if target.exists():
+        raise ConfigError(f"{target}: there already; name another file")
     found = import_project(project, target)
     click.echo(f"groupgt: wrote {found.systems:,} systems to {target}; run it with: groupgt run {target}", err=True)
     same = found.means - len(found.different)

@@ -158,7 +158,12 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
     alike: dict[str, list[str]] = {}
     for each, (counts, _) in zip(evaluations, footers):
         alike.setdefault(counts, []).append(each.name)
-    return [*(f"{', '.join(names)}: {counts}" for counts, names in alike.items()), footers[0][1]]
+    most = max(alike, key=lambda counts: len(alike[counts]))
+    told = {
+        counts: "the others" if counts == most and len(names) > 1 else ", ".join(names)
+        for counts, names in alike.items()
+    }
+    return [*(f"{told[counts]}: {counts}" for counts in sorted(alike, key=lambda each: each == most)), footers[0][1]]
 
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[Any]]]:

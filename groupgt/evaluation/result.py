@@ -166,7 +166,7 @@ class Evaluation:
         total = counts.pop("queries")
         told = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
         return [
-            f"convention {self.convention}; {total:,} queries: {', '.join(told)}",
+            f"convention {self.convention}; {total:,} {'query' if total == 1 else 'queries'}: {', '.join(told)}",
             f"policy {self.policy}",
         ]
 

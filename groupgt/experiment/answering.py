@@ -18,7 +18,7 @@ from groupgt.experiment.retrieving import Done, Task, needed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.formats.detect import read_run
 from groupgt.model.run import Run
-from groupgt.retrievers.base import Answers, warn_of_doubts
+from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 
 __all__ = ["Progress", "Retrieval", "Silence"]
 
@@ -92,10 +92,14 @@ class Retrieval:
         finally:
             self.progress.ended()
         for task, done in self.done.items():
-            corpus = self.data[task.dataset].corpus
-            searched = corpus is not None and self.experiment.systems[task.system].kind.corpus
-            known = len(corpus) if corpus is not None and searched else None
-            warn_of_doubts(task.system, done.answers, task.depth, known)
+            try:
+                system = self.experiment.systems[task.system]
+                known = self.data[task.dataset].known
+                warn_of_doubts(task.system, done.answers, task.depth, known, counted=not system.kind.corpus)
+            except RetrieverError as error:
+                if system.config.on_error == "fail":
+                    raise
+                self.failed[task.dataset, task.system] = error
 
     def _all(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
@@ -139,7 +143,13 @@ class Retrieval:
         if fuse is None:
             raise RetrieverError(f"{system.config.use} is no fusion")
         options = self.experiment.options(name, dataset)
-        inputs = [self.answers(dataset, each, options.depth or depth) for each in system.inputs]
+        inputs = []
+        for each in system.inputs:
+            try:
+                inputs.append(self.answers(dataset, each, options.depth or depth))
+            except GroupgtError as error:
+                self.failed[dataset, name] = RetrieverError(f"its input {each!r} failed: {error}")
+                raise self.failed[dataset, name] from None
         least = [self.experiment.systems[each].options.least_score() for each in system.inputs]
         start = time.perf_counter()
         try:
@@ -149,14 +159,27 @@ class Retrieval:
         own = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], own)
 
+    def lacks_input(self, dataset: str, name: str) -> bool:
+        """Whether a system may be passed over because one that it combines may be."""
+        inputs = self.experiment.systems[name].inputs
+        return any(
+            (dataset, each) in self.failed
+            and (self.experiment.systems[each].config.on_error == "skip" or self.lacks_input(dataset, each))
+            for each in inputs
+        )
+
     def run_of(self, dataset: str, name: str) -> Run:
         """Results that are read from files, as they are."""
         data = self.data[dataset]
         options = self.experiment.options(name, dataset)
         # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
         try:
-            return as_run(read_run(options.path, options.format, qids=data.qids), data.truth, name=name)
-        except DataError as error:
+            run = as_run(read_run(options.path, options.format, qids=data.qids), data.truth, name=name)
+            if data.known and run.columns is None:
+                found = all_rankings(run, self.experiment.policy)
+                check_ids(name, Answers({qid: ids for qid, (ids, _) in found}), data.known)
+            return run
+        except GroupgtError as error:
             texts = (f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)
             raise DataError(*texts, total=error.total) from None
 

@@ -119,10 +119,11 @@ class Checks:
         known = document.whole("evaluate", "metrics") and document.whole("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
-                self.metrics |= parse_metrics([text], convention, section.k)
-                for metric in self.metrics.values():
+                found = parse_metrics([text], convention, section.k)
+                for metric in found.values():
                     _ = metric.k  # a budget cannot be evaluated here
-                check_policy(self.policy, self.metrics)
+                check_policy(self.policy, found)
+                self.metrics |= found
             except GroupgtError as error:
                 document.fault(("evaluate", "metrics", position), str(error))
                 known = False

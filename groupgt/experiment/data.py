@@ -37,6 +37,11 @@ class Data:
     corpus_digest: str
 
     @cached_property
+    def known(self) -> frozenset[str] | None:
+        """The ids of the corpus, where there is one."""
+        return None if self.corpus is None else frozenset(self.corpus.ids)
+
+    @cached_property
     def queries(self) -> Queries:
         """The questions, in the order of the ground truth."""
         return Queries([text or "" for text in self.truth.texts or [""] * len(self.truth)], self.truth.qids)
@@ -54,9 +59,10 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
     kind = DataError if faults else ConfigError
     _check(experiment, data, faults)
     faults.stop(kind)
+    _warn_of_settings(experiment)
     for name, own in data.items():
         if own.corpus is not None:
-            _warn_of_strangers(name, own.truth, own.corpus)
+            _warn_of_strangers(name, own)
     return data
 
 
@@ -133,6 +139,20 @@ def _check(experiment: Experiment, data: dict[str, Data], faults: Faults) -> Non
         _check_gates(experiment, name, own, faults)
 
 
+def _warn_of_settings(experiment: Experiment) -> None:
+    """Says what of the file has no effect, or not the one that it seems to have."""
+    config = experiment.config
+    if config.compare is not None and (unused := sorted(config.compare.model_fields_set - {"baseline"})):
+        text = f"compare.{', compare.'.join(unused)}: tests of significance and intervals are not part of this version "
+        warnings.warn(text + "yet; deltas to the baseline are", GroupgtWarning, stacklevel=3)
+    deeper = [
+        text for text, metric in experiment.metrics.items() if metric.k is not None and metric.k > config.evaluate.depth
+    ]
+    if deeper and not all(system.is_stored for system in experiment.systems.values()):
+        text = f"evaluate.depth: {config.evaluate.depth:,} results are asked for, and {', '.join(deeper)} look further"
+        warnings.warn(text, GroupgtWarning, stacklevel=3)
+
+
 def _check_gates(experiment: Experiment, name: str, own: Data, faults: Faults) -> None:
     document = experiment.document
     for number, gate in enumerate(experiment.config.gate):
@@ -157,10 +177,10 @@ def _needs_texts(experiment: Experiment, dataset: str) -> bool:
     return False
 
 
-def _warn_of_strangers(dataset: str, truth: GroundTruth, corpus: Corpus) -> None:
+def _warn_of_strangers(dataset: str, own: Data) -> None:
     """Says which ids of the ground truth no search of the corpus can find."""
-    known = set(corpus.ids)
-    absent = sorted({name for name in truth.ids if name not in known})
+    known = own.known or ()
+    absent = sorted({name for name in own.truth.ids if name not in known})
     if absent:
         text = f"dataset {dataset!r}: {len(absent):,} ids of the ground truth are not in the corpus: "
         warnings.warn(text + ", ".join(absent[:3]) + (" …" if len(absent) > 3 else ""), GroupgtWarning, stacklevel=2)

@@ -190,10 +190,11 @@ def _bounded(number: int, gate: Gate, name: str, dataset: str, value: float) -> 
     if math.isnan(value):
         return _result(number, gate, name, dataset, None, "has no value: no query counts")
     bound, word = (gate.min, "least") if gate.min is not None else (gate.max, "most")
+    verb = "needed" if gate.min is not None else "allowed"
     limit = math.nan if bound is None else bound
     passed = value >= limit - SLACK if gate.min is not None else value <= limit + SLACK
     return _result(
-        number, gate, name, dataset, value, f"is {fixed(value)}, at {word} {limit:g} is needed", passed=passed
+        number, gate, name, dataset, value, f"is {fixed(value)}, at {word} {limit:g} is {verb}", passed=passed
     )
 
 

@@ -11,10 +11,10 @@ from groupgt.errors import DataError, GroupgtWarning
 from groupgt.experiment.config import Experiment
 from groupgt.experiment.data import Data
 from groupgt.experiment.families import placed
-from groupgt.experiment.retrieving import Done, Task, about, decoded, encoded, key, retrieve
+from groupgt.experiment.retrieving import Done, Part, Task, about, decoded, encoded, key, retrieve
 from groupgt.experiment.schema import Config
 from groupgt.experiment.yamlfile import read_yaml
-from groupgt.store.cache import Cache
+from groupgt.store.cache import Cache, key_of
 
 __all__ = ["Keeper", "cache_beside", "cache_of"]
 
@@ -36,18 +36,37 @@ class Keeper:
     def retrieved(
         self, experiment: Experiment, data: Data, task: Task, told: Callable[[int], None] = lambda queries: None
     ) -> Done:
-        """Retrieves and keeps; where it cannot be kept, a warning says so and the run goes on."""
-        done = retrieve(experiment, data, task, told)
+        """Retrieves and keeps, what is done so far too; where it cannot be kept, a warning says so."""
+        unfinished = key_of({"part": key(experiment, data, task)})
+
+        def save(done: Done) -> None:
+            try:
+                self.keep(experiment, data, task, done, unfinished)
+            except DataError as error:
+                warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
+
+        done = retrieve(experiment, data, task, told, self._begun(data, task, unfinished), save)
         try:
             self.keep(experiment, data, task, done)
+            if self.cache is not None:
+                self.cache.remove(unfinished)
         except DataError as error:
             warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
         return done
 
-    def keep(self, experiment: Experiment, data: Data, task: Task, done: Done) -> None:
-        """Keeps what was retrieved; raises `DataError` where that cannot be done."""
+    def _begun(self, data: Data, task: Task, unfinished: str) -> Part | None:
+        """What an earlier run, ended before its time, has kept of a task."""
+        found = None if self.cache is None or self.refresh else self.cache.read(unfinished)
+        if found is None or len(found[1]) >= len(data.queries):
+            return None
+        done = decoded(task, data.queries.ids[: len(found[1])], *found)
+        return None if done is None else Part(done.answers, done.timing.batched_ms)
+
+    def keep(self, experiment: Experiment, data: Data, task: Task, done: Done, name: str | None = None) -> None:
+        """Keeps answers under their key, or another name; raises `DataError` where that cannot be done."""
         if self.cache is not None:
-            self.cache.write(key(experiment, data, task), about(experiment, task, done.timing), encoded(done.answers))
+            said = about(experiment, task, done.timing, len(data.queries))
+            self.cache.write(name or key(experiment, data, task), said, encoded(done.answers))
 
 
 def cache_of(experiment: Experiment) -> Cache | None:
@@ -56,10 +75,10 @@ def cache_of(experiment: Experiment) -> Cache | None:
     return None if folder is None else Cache(experiment.at(folder))
 
 
-def cache_beside(path: Path) -> Cache | None:
-    """Where the runs of an experiment file are kept, whatever else the file holds; no code of it is run."""
+def cache_beside(path: Path) -> tuple[Cache | None, str]:
+    """Where the runs of an experiment file are kept, and its name, whatever else it holds; no code of it is run."""
     document = read_yaml(path)
-    given = (
-        document.value.get("cache", Config.model_fields["cache"].default) if isinstance(document.value, dict) else None
-    )
-    return Cache(placed(path.parent, given)) if isinstance(given, str) and given.strip() else None
+    value = document.value if isinstance(document.value, dict) else {}
+    given = value.get("cache", Config.model_fields["cache"].default)
+    found = Cache(placed(path.parent, given)) if isinstance(given, str) and given.strip() else None
+    return found, str(value.get("name", ""))

@@ -15,7 +15,7 @@ from groupgt.retrievers.base import Answers
 __all__ = ["Outcome"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
@@ -37,6 +37,11 @@ class Outcome:
     cached: int = 0
     folder: Path | None = None
     texts: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        systems = sum(map(len, self.evaluations.values()))
+        gates = f", {sum(gate.passed for gate in self.gates)} of {len(self.gates)} gates passed" if self.gates else ""
+        return f"Outcome({self.experiment.config.name}: {systems} evaluations, best {self.best}{gates}, {self.folder})"
 
     @property
     def passed(self) -> bool:

@@ -16,6 +16,7 @@ from groupgt.engines.rankings import all_rankings
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.reports import as_dict, means, per_query, report, times_dict
 from groupgt.experiment.retrieving import libraries
+from groupgt.experiment.schema import Config
 from groupgt.formats import jsonl, trec
 from groupgt.render import tables
 from groupgt.retrievers.base import strictly_falling
@@ -97,7 +98,7 @@ def _manifest(outcome: Outcome) -> str:
         "libraries": libraries(list(experiment.systems.values())),
         "files": outcome.digests,
         "seed": config.seed,
-        "config": document.shown(config.model_dump(by_alias=True), ()),
+        "config": document.shown(_dumped(config), ()),
         "systems": {name: _options(outcome, name) for name in experiment.chosen},
         "counts": {
             dataset: {system: each.counts for system, each in found.items()}
@@ -105,6 +106,14 @@ def _manifest(outcome: Outcome) -> str:
         },
     }
     return json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _dumped(config: Config) -> dict[str, Any]:
+    """The configuration with its defaults; of a comparison the part that is made."""
+    dumped = config.model_dump(by_alias=True)
+    if dumped["compare"] is not None:
+        dumped["compare"] = {"baseline": dumped["compare"]["baseline"]}
+    return dumped
 
 
 def _options(outcome: Outcome, name: str) -> dict[str, Any]:
@@ -115,7 +124,8 @@ def _options(outcome: Outcome, name: str) -> dict[str, Any]:
         each.name: shown(getattr(system.options, each.name), system.paths.get(each.name, ()))
         for each in fields(system.options)
     }
-    return {"use": system.config.use, "options": options, **({"inputs": system.inputs} if system.inputs else {})}
+    inputs = {"inputs": system.inputs} if system.inputs else {}
+    return {"use": system.config.use, "options": options, **inputs, "files": slug(name)}
 
 
 def slug(name: str) -> str:

@@ -45,7 +45,7 @@ def _blocks(outcome: Outcome) -> Iterator[Block]:
         for name, why in outcome.failed.get(dataset, {}).items():
             yield f"failed: {name}: {why}"
         if _is_timeless(outcome) and dataset in outcome.best and len(found) > 1:
-            yield _best(outcome, outcome.best[dataset])
+            yield _best(outcome, outcome.best[dataset], _tied(outcome, dataset))
     if _is_timeless(outcome) and outcome.overall is not None:
         yield _overall(outcome)
     yield from _gates(outcome, timed=False)
@@ -94,8 +94,19 @@ def _rule(outcome: Outcome) -> str:
     return selection.described(section.best, texts)
 
 
-def _best(outcome: Outcome, name: str | None) -> str:
-    return f"best by {_rule(outcome)}: {name or 'none'}"
+def _best(outcome: Outcome, name: str | None, tied: int = 0) -> str:
+    others = f" (and {tied:,} more with the same figures)" if tied else ""
+    return f"best by {_rule(outcome)}: {name or 'none'}{others}"
+
+
+def _tied(outcome: Outcome, dataset: str) -> int:
+    """How many systems have the figures of the best, of the metrics that decide."""
+    section = outcome.experiment.config.evaluate
+    texts = selection.looked_at(section.best, section.primary, list(outcome.experiment.metrics))
+    found, best = outcome.evaluations[dataset], outcome.best[dataset]
+    if best is None:
+        return 0
+    return sum(all(each[text] == found[best][text] for text in texts) for each in found.values()) - 1
 
 
 def _overall(outcome: Outcome) -> str:
@@ -129,9 +140,9 @@ def _time_blocks(outcome: Outcome) -> Iterator[Block]:
     for timing in outcome.timings:
         single, batched = (timing.latency_p50_ms, timing.latency_p95_ms), (timing.batched_p50_ms, timing.batched_p95_ms)
         name = f"{timing.dataset}: {timing.system}" if several else timing.system
-        rows.append([name, _digits(timing.build_s), *map(_digits, (*single, *batched))])
+        rows.append([name, _digits(timing.build_s), len(timing.single_ms), *map(_digits, (*single, *batched))])
     if rows:
-        yield ["time", "build s", "one by one: p50 ms", "p95 ms", "in batches: p50 ms", "p95 ms"], rows
+        yield ["time", "build s", "timed", "one by one: p50 ms", "p95 ms", "in batches: p50 ms", "p95 ms"], rows
     if not _is_timeless(outcome):
         for dataset, best in outcome.best.items():
             yield f"{f'dataset {dataset}: ' if several else ''}{_best(outcome, best)}"

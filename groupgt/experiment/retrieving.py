@@ -22,14 +22,16 @@ from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing, machine
 from groupgt.formats import corpus
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers, Corpus, Kind, Ranking, Retriever, Setting, checked
+from groupgt.retrievers.base import Answers, Corpus, Kind, Retriever, Setting, checked
 from groupgt.retrievers.callable import source_of
 from groupgt.store.cache import key_of
 
-__all__ = ["Done", "Task", "about", "decoded", "encoded", "key", "libraries", "needed", "retrieve"]
+__all__ = ["Done", "Part", "Task", "about", "decoded", "encoded", "key", "libraries", "needed", "retrieve"]
 
 # What lies in the cache is understood by its own kind of groupgt alone.
 LAYOUT = 1
+# Seconds of work that are lost, at most, where a process is ended.
+SAVED_EVERY = 5.0
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def _digest(path: Path) -> str:
     return key_of({each.relative_to(path).as_posix(): sha256(each) for each in files})
 
 
-def about(experiment: Experiment, task: Task, timing: Timing) -> dict[str, Any]:
+def about(experiment: Experiment, task: Task, timing: Timing, questions: int) -> dict[str, Any]:
     """What the cache says of an entry."""
     system = experiment.systems[task.system]
     return {
@@ -133,6 +135,7 @@ def about(experiment: Experiment, task: Task, timing: Timing) -> dict[str, Any]:
         "system": task.system,
         "use": system.config.use,
         "depth": task.depth,
+        "questions": questions,
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "timing": asdict(timing),
     }
@@ -145,7 +148,7 @@ def encoded(answers: Answers) -> list[Any]:
 
 
 def decoded(task: Task, qids: Sequence[str], said: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
-    """What an entry of the cache holds, or None where that is not the answers of these questions."""
+    """What an entry of the cache holds, or None where that is not the answers of these questions, in their order."""
     try:
         if [row[0] for row in rows] != list(qids):
             return None
@@ -161,15 +164,39 @@ def decoded(task: Task, qids: Sequence[str], said: Mapping[str, Any], rows: Sequ
         return None
 
 
+@dataclass(eq=False)
+class Part:
+    """The questions of a task that are answered, batch by batch, and how long each batch took for each of them."""
+
+    answers: Answers
+    batched: list[float]
+
+    def add(self, answers: Answers, milliseconds: float) -> None:
+        """Adds the answers of one batch."""
+        self.answers.ids.update(answers.ids)
+        both = self.answers.scores is not None and answers.scores is not None
+        scores = {**(self.answers.scores or {}), **(answers.scores or {})} if both else None
+        self.answers = Answers(self.answers.ids, scores)
+        self.batched.append(milliseconds)
+
+
 def retrieve(
-    experiment: Experiment, data: Data, task: Task, told: Callable[[int], None] = lambda queries: None
+    experiment: Experiment,
+    data: Data,
+    task: Task,
+    told: Callable[[int], None] = lambda queries: None,
+    part: Part | None = None,
+    save: Callable[[Done], None] = lambda done: None,
 ) -> Done:
     """Builds a system and asks it everything; raises `RetrieverError` whatever goes wrong in it.
 
-    `told` hears how many queries more are answered.
+    `told` hears how many queries more are answered. `part` is what is answered already; what is answered so far is
+    handed to `save` every few seconds, and where the work ends early.
     """
+    part = part or Part(Answers({}, {}), [])
+    already = len(part.answers.ids)
     try:
-        return _retrieve(experiment, data, task, told)
+        return _retrieve(experiment, data, task, told, part, save)
     except KeyboardInterrupt:
         raise
     except GroupgtError as error:
@@ -180,6 +207,13 @@ def retrieve(
         what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
         text = f"dataset {task.dataset!r}: system {task.system!r}: {what}{_where(error)}"
         raise RetrieverError(text) from error
+    finally:
+        if already < len(part.answers.ids) < len(data.queries):
+            save(_so_far(task, part))
+
+
+def _so_far(task: Task, part: Part) -> Done:
+    return Done(part.answers, Timing(task.dataset, task.system, 0.0, [], part.batched, machine()))
 
 
 def _where(error: BaseException) -> str:
@@ -187,31 +221,35 @@ def _where(error: BaseException) -> str:
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
-def _retrieve(experiment: Experiment, data: Data, task: Task, told: Callable[[int], None]) -> Done:
+def _retrieve(
+    experiment: Experiment,
+    data: Data,
+    task: Task,
+    told: Callable[[int], None],
+    part: Part,
+    save: Callable[[Done], None],
+) -> Done:
     system = experiment.systems[task.system]
     options = experiment.options(task.system, task.dataset)
     if system.kind.build is None:
         raise RetrieverError(f"{system.config.use} is no retriever")
     setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed)
-    start = time.perf_counter()
+    start = saved = time.perf_counter()
     retriever = system.kind.build(setting, options)
     build = time.perf_counter() - start
-    rankings: list[Ranking] = []
-    batched: list[float] = []
-    size = options.batch_size()
-    for first in range(0, len(data.queries), size):
-        part = data.queries.part(first, first + size)
+    told(len(part.answers.ids))
+    for first in range(len(part.answers.ids), len(data.queries), options.batch_size()):
+        asked = data.queries.part(first, first + options.batch_size())
         start = time.perf_counter()
-        found = retriever.retrieve(part, task.depth)
-        batched.append(1000 * (time.perf_counter() - start) / len(part))
-        if isinstance(found, (list, tuple)) and len(found) == len(part):
-            rankings += found
-        else:
-            checked(task.system, part.ids, found, task.depth)
-        told(len(part))
-    answers = checked(task.system, data.queries.ids, rankings, task.depth)
+        found = retriever.retrieve(asked, task.depth)
+        end = time.perf_counter()
+        part.add(checked(task.system, asked.ids, found, task.depth), 1000 * (end - start) / len(asked))
+        told(len(asked))
+        if end - saved > SAVED_EVERY and len(part.answers.ids) < len(data.queries):
+            save(_so_far(task, part))
+            saved = end
     single = list(_timed(retriever, data, task.depth, experiment.config.evaluate.timed))
-    return Done(answers, Timing(task.dataset, task.system, build, single, batched, machine()))
+    return Done(part.answers, Timing(task.dataset, task.system, build, single, part.batched, machine()))
 
 
 def _timed(retriever: Retriever, data: Data, depth: int, count: int) -> Iterator[float]:

@@ -71,7 +71,7 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
                     timings[dataset, name] = timing
             evaluations[dataset][name] = _evaluation(experiment, data[dataset], run)
         except GroupgtError as error:
-            if system.config.on_error == "fail":
+            if system.config.on_error == "fail" and not retrieval.lacks_input(dataset, name):
                 raise
             # Paths below the file's folder stand there as the file would have them: the same bytes everywhere.
             failed.setdefault(dataset, {})[name] = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")

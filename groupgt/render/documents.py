@@ -16,7 +16,11 @@ Block = tuple[list[str], list[list[Any]]] | str
 
 PAGE = """<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>{title}</title></head>
+<head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
+table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head>
 <body>
 {body}
 </body>
@@ -34,6 +38,8 @@ def document(blocks: Sequence[Block], style: str, title: str = "") -> str:
     | x     | 0.5000 |
     """
     parts = [_text(each, style) if isinstance(each, str) else tables.table(*each, style) for each in blocks]
+    if style == "latex_booktabs":
+        parts.insert(0, r"% needs \usepackage{booktabs}")
     body = "\n\n".join(parts)
     return PAGE.format(title=html.escape(title), body=body) if style == "html" else body
 

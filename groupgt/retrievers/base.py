@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
 
 from groupgt.errors import Faults, GroupgtWarning, RetrieverError
 from groupgt.formats.source import bad_id
@@ -22,6 +23,7 @@ __all__ = [
     "Ranking",
     "Retriever",
     "Setting",
+    "check_ids",
     "checked",
     "strictly_falling",
     "warn_of_doubts",
@@ -165,12 +167,19 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
     return Answers(ids, scores if all(len(scores[qid]) == len(found) for qid, found in ids.items()) else None)
 
 
-def warn_of_doubts(name: str, answers: Answers, k: int, known: int | None = None) -> None:
+def warn_of_doubts(
+    name: str, answers: Answers, k: int, known: Collection[str] | None = None, *, counted: bool = True
+) -> None:
     """Warns of repeated ids, which stay for the policy to decide about, and of a system that always stops short.
 
-    `known` documents are there to be found, where that is known.
+    A retriever of ours, not `counted`, has its reasons.
+
+    `known` are the ids that are there to be found, where there is a corpus; raises `RetrieverError` where a system
+    returns none of them, which scores of zero would hide.
     """
     ids = answers.ids
+    if known:
+        check_ids(name, answers, known)
     repeating = [qid for qid, found in ids.items() if len(set(found)) < len(found)]
     if repeating:
         found = ids[repeating[0]]
@@ -178,11 +187,27 @@ def warn_of_doubts(name: str, answers: Answers, k: int, known: int | None = None
         text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
         warnings.warn(text + "the policy on duplicates decides what repeats count", GroupgtWarning, stacklevel=3)
     lengths = {len(found) for found in ids.values()}
-    most = min(k, known) if known is not None else k
-    if len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
+    most = min(k, len(known)) if known is not None else k
+    if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
         warnings.warn(text + "metrics see no more than that", GroupgtWarning, stacklevel=3)
+
+
+def check_ids(name: str, answers: Answers, known: Collection[str]) -> None:
+    """Warns of ids that are not in the corpus; raises `RetrieverError` where all are strangers."""
+    returned = dict.fromkeys(each for found in answers.ids.values() for each in found)
+    strangers = [each for each in returned if each not in known]
+    if not strangers:
+        return
+    shown_ids = ", ".join(map(shown, strangers[:3])) + (" …" if len(strangers) > 3 else "")
+    if len(strangers) == len(returned):
+        raise RetrieverError(
+            f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
+            f"ids such as {shown(min(known))}"
+        )
+    text = f"system {name!r}: {len(strangers):,} of the {len(returned):,} ids it returns are not in the corpus: "
+    warnings.warn(text + shown_ids, GroupgtWarning, stacklevel=4)
 
 
 def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list[float]]:
@@ -210,10 +235,19 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 def strictly_falling(scores: Sequence[float]) -> list[float]:
     """The scores, each lowered by as little as makes it lower than the one before: for formats in which scores order.
 
-    >>> strictly_falling([2.0, 1.0, 1.0])[2] < 1.0
-    True
+    Lower in single precision, in which trec_eval compares.
+
+    >>> strictly_falling([2.0, 1.0, 1.0])
+    [2.0, 1.0, 0.9999999403953552]
     """
+    with np.errstate(over="ignore"):
+        single = np.array(scores, dtype=np.float32)
+    if bool((single[1:] < single[:-1]).all()):
+        return list(scores)
     out: list[float] = []
-    for score in scores:
-        out.append(score if not out or score < out[-1] else math.nextafter(out[-1], -math.inf))
+    last = np.float32(np.inf)
+    for score, own in zip(scores, single):
+        lowered = own if own < last else np.nextafter(last, np.float32(-np.inf))
+        out.append(score if lowered is own else float(lowered))
+        last = lowered
     return out

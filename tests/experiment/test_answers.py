@@ -1,0 +1,211 @@
+"""What comes of systems' answers: kept part by part, warned of, passed over, written so that others read the same."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.experiment import retrieving
+from groupgt.experiment.runner import run_experiment
+from groupgt.retrievers.base import strictly_falling
+
+SEARCH = """\
+from pathlib import Path
+
+LOG = Path(__file__).with_name("asked.txt")
+STOP = Path(__file__).with_name("stop")
+
+
+def search(queries, k):
+    asked = LOG.read_text().split() if LOG.exists() else []
+    if STOP.exists() and len(asked) >= int(STOP.read_text()):
+        STOP.unlink()
+        raise KeyboardInterrupt
+    with LOG.open("a") as file:
+        file.write("".join(f"{len(query)} " for query in queries))
+    return [[f"d{number}" for number in range(len(query) % 5, 10)] for query in queries]
+
+
+def strangers(queries, k):
+    return [["doc_1.txt", "doc_2.txt"] for query in queries]
+
+
+def some(queries, k):
+    return [["d1", "doc_2.txt"][len(query) % 2 :] for query in queries]
+
+
+def fails(queries, k):
+    raise RuntimeError("no such luck")
+"""
+FILE = """\
+version: 1
+name: trial
+convention: coverage
+datasets:
+  mine: {corpus: corpus.jsonl, ground_truth: questions.jsonl}
+systems:
+  own: {use: python, with: {target: "own_answers:search"}}
+  bm25: bm25
+evaluate:
+  depth: 10
+  k: [5]
+  metrics: [recall]
+  timed: 0
+output: {folder: out}
+cache: cache
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    corpus = [{"doc_id": f"d{number}", "contents": f"word{number} text"} for number in range(20)]
+    rows = [
+        {
+            "qid": f"q{number}",
+            "query": "x" * (number % 7 + 1) + f" word{number % 20}",
+            "retrieval_gt": [[f"d{number % 20}"]],
+        }
+        for number in range(100)
+    ]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in corpus))
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "own_answers.py").write_text(SEARCH)
+    path = tmp_path / "e.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def asked(file: Path) -> int:
+    return len(file.with_name("asked.txt").read_text().split())
+
+
+@pytest.mark.parametrize("way", ["stopped", "killed"])
+def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_experiment(file, allow_code=True, output=file.parent / "whole", changes=["cache=null"])
+    file.with_name("asked.txt").unlink()
+    file.with_name("stop").write_text("64")
+    if way == "killed":
+        # Nothing is saved on the way out: what is there was saved after a batch.
+        monkeypatch.setattr(retrieving, "SAVED_EVERY", -1.0)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(file, allow_code=True)
+    assert asked(file) == 64
+    again = run_experiment(file, allow_code=True)
+    assert asked(file) == 100
+    assert again.evaluations["mine"]["own"].means == whole.evaluations["mine"]["own"].means
+    assert again.answers["mine", "own"].ids == whole.answers["mine", "own"].ids
+    assert len(list((file.parent / "cache").glob("??/*"))) == 2  # the part is gone
+    assert run_experiment(file, allow_code=True).retrieved == 0
+
+
+def test_ids_of_which_the_corpus_knows_none(file: Path) -> None:
+    target = 'systems.own.with.target="own_answers:strangers"'
+    with pytest.raises(groupgt.RetrieverError, match=r"none of the 2 ids .*'doc_1.txt', 'doc_2.txt'.*such as 'd0'"):
+        run_experiment(file, allow_code=True, changes=[target])
+    outcome = run_experiment(file, allow_code=True, changes=[target, "systems.own.on_error=skip"])
+    assert set(outcome.evaluations["mine"]) == {"bm25"}
+    assert "none of the 2 ids" in outcome.failed["mine"]["own"]
+
+
+def test_ids_of_which_the_corpus_knows_some(file: Path) -> None:
+    with pytest.warns(groupgt.GroupgtWarning, match="1 of the 2 ids it returns are not in the corpus: 'doc_2.txt'"):
+        run_experiment(file, allow_code=True, changes=['systems.own.with.target="own_answers:some"'])
+
+
+def test_stored_ids_of_which_the_corpus_knows_none(file: Path) -> None:
+    file.with_name("run.trec").write_text("q1 Q0 D_d1 1 1 t\n")
+    with pytest.raises(groupgt.GroupgtError, match="system 'own': none of the 1 ids"):
+        run_experiment(file, changes=["systems.own={use: results, with: {path: run.trec}}"])
+
+
+def test_a_small_corpus_is_no_cap(file: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run_experiment(file, changes=["evaluate.depth=50"], only=["bm25"], allow_code=True)
+
+
+def test_a_fusion_is_passed_over_with_its_input(file: Path) -> None:
+    changes = [
+        'systems.own={use: python, with: {target: "own_answers:fails"}, on_error: skip}',
+        "systems.both={use: rrf, inputs: [bm25, own]}",
+    ]
+    outcome = run_experiment(file, allow_code=True, changes=changes)
+    assert set(outcome.evaluations["mine"]) == {"bm25"}
+    assert "its input 'own' failed" in outcome.failed["mine"]["both"]
+    assert "no such luck" in outcome.failed["mine"]["both"]
+    with pytest.raises(groupgt.RetrieverError, match="no such luck"):
+        run_experiment(file, allow_code=True, changes=[changes[0].replace("skip", "fail"), changes[1]])
+
+
+def test_what_has_no_effect_is_said(file: Path) -> None:
+    with pytest.warns(groupgt.GroupgtWarning, match="recall@20 look further"):
+        run_experiment(file, allow_code=True, changes=["evaluate.k=[5, 20]"])
+    with pytest.warns(groupgt.GroupgtWarning, match=r"compare.alpha, compare.test: tests of significance"):
+        outcome = run_experiment(file, allow_code=True, changes=["compare={baseline: bm25, test: t, alpha: 0.1}"])
+    assert outcome.folder is not None
+    manifest = json.loads((outcome.folder / "manifest.json").read_text())
+    assert manifest["config"]["compare"] == {"baseline": "bm25"}
+
+
+def test_the_cache_of_a_file_is_its_own(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_experiment(file, only=["bm25"], allow_code=True)
+    run_experiment(file, only=["bm25"], allow_code=True, changes=["name=other", "evaluate.depth=5"])
+    main(["cache", str(file), "--clear"])
+    assert "removed 1 runs" in capsys.readouterr().err
+    main(["cache", str(file.parent / "cache"), "--format", "json"])
+    (left,) = json.loads(capsys.readouterr().out)
+    assert left["experiment"] == "other"
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [1.0, 1.0, 1.0],
+        [0.0, 0.0, 0.0, -0.0],
+        [1 / 61 + 1 / 62, 1 / 62 + 1 / 61, 1 / 63],
+        [3.0, 2.0, 1.0],
+        [1.0, 1.0 - 1e-12, 1.0 - 2e-12, 0.5],  # apart as doubles, equal in single precision
+        [1e300, 1e299, 1.0],
+        [],
+    ],
+)
+def test_written_scores_fall_in_single_precision(scores: list[float]) -> None:
+    found = strictly_falling(scores)
+    with np.errstate(over="ignore"):
+        single = np.array(found, dtype=np.float32)
+    assert bool((single[1:] < single[:-1]).all())
+    assert found == pytest.approx(scores, rel=1e-6, abs=1e-40) or max(scores) > 1e38
+
+
+def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="the extra groupgt[peers] is not installed")
+    changes = ["convention=trec", "evaluate.metrics=[ndcg, map]", "evaluate.primary=ndcg@10", "compare=null"]
+    outcome = run_experiment(sweep, changes=changes)
+    assert outcome.folder is not None
+    tied = 0
+    for name, evaluation in outcome.evaluations["handbook"].items():
+        scores = outcome.answers["handbook", name].scores or {}
+        tied += sum(len(set(each)) < len(each) for each in scores.values())
+        truth = evaluation.truth
+        qrels = {qid: {each: 1 for group in groups for each in group} for qid, groups in truth.items() if groups}
+        file = outcome.folder / "runs" / "handbook" / f"{_file_of(outcome.folder, name)}.trec"
+        run: dict[str, dict[str, float]] = {}
+        for line in file.read_text().splitlines():
+            qid, _, document, _, score, _ = line.split()
+            run.setdefault(qid, {})[document] = float(score)
+        found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(run)
+        for qid, value in zip(truth.qids, evaluation.values["ndcg.trec@10"].tolist()):
+            if qid in found:
+                assert value == pytest.approx(found[qid]["ndcg_cut_10"], abs=1e-12), (name, qid)
+    assert tied > 10  # the fusions have equal scores
+
+
+def _file_of(folder: Path, name: str) -> str:
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return str(manifest["systems"][name]["files"])
