@@ -96,7 +96,7 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
     for pattern in only:
         matched = matching(pattern, names)
         if not matched and not families.may_be(pattern):
-            near = near_names(pattern, names)
+            near = families.hint(pattern) or near_names(pattern, names)
             shown = ", ".join(names[:20]) + (" …" if len(names) > 20 else "")
             document.faults.add(f"--only {plain_text(pattern)}", f"no system has this name{near}; there are {shown}")
         found.update(matched)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from groupgt.errors import near_names
 from groupgt.experiment.schema import known_keys
 from groupgt.experiment.yamlfile import Document, Path_
 from groupgt.model.ids import shown as shown_value
+from groupgt.retrievers.registry import RETRIEVERS
 
 __all__ = ["explain"]
 
@@ -24,7 +26,10 @@ def explain(fault: Any, document: Document, places: dict[str, Path_] | None = No
     kind, found, context = fault["type"], fault["input"], fault.get("ctx", {})
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         keys = known_keys(path[:-1])
-        document.fault(path, f"unknown key; known are {', '.join(keys)}{near_names(str(path[-1]), keys)}", key=True)
+        what = f"unknown key; known are {', '.join(keys)}{near_names(str(path[-1]), keys)}"
+        if _is_option(path, document):
+            what = "an option stands under `with`, or with a list of values under `matrix`"
+        document.fault(path, what, key=True)
         return
     if kind == "missing":
         document.fault(path, "this key is needed and missing")
@@ -53,6 +58,14 @@ def explain(fault: Any, document: Document, places: dict[str, Path_] | None = No
     if kind == "literal_error" and isinstance(found, str):
         near = near_names(found, expected.replace(" or ", ", ").split(", "))
     document.fault(path, f"expected {expected}, found {shown}{near}", key=is_key)
+
+
+def _is_option(path: Path_, document: Document) -> bool:
+    """Whether a key of a system is one of its retriever's."""
+    if len(path) != 3 or path[0] != "systems":
+        return False
+    use = document.value["systems"][path[1]].get("use")
+    return use in RETRIEVERS and path[2] in {each.name for each in fields(RETRIEVERS[use].options)}
 
 
 def _shown(found: Any) -> str:

@@ -77,6 +77,11 @@ class Families:
             return False
         return "*" in self.broken or "*" in pattern or "?" in pattern or pattern.partition("[")[0] in self.broken
 
+    def hint(self, name: str) -> str:
+        """What to write for the entry of a sweep, which is no system itself."""
+        swept = any(system.family == name for system in self.systems.values())
+        return f" (all systems of this sweep are '{name}[*')" if swept else ""
+
     def served(self, config: SystemConfig) -> list[str]:
         """The datasets of an entry."""
         return [name for name in self.config.datasets if not config.only or name in config.only]
@@ -208,7 +213,7 @@ class Families:
     def _input(self, system: System, path: Path_, pattern: str, matched: Sequence[str], others: Sequence[str]) -> None:
         if not matched and not self.may_be(pattern):
             known = ", ".join(others[:20]) + (" …" if len(others) > 20 else "")
-            near = near_names(pattern, others)
+            near = self.hint(pattern) or near_names(pattern, others)
             self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {known or 'none'}")
         for each in matched:
             for dataset in self.served(system.config):
