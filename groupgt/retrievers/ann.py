@@ -37,7 +37,7 @@ class Options(vectors.Options):
 class Ann:
     """Candidates come from the graph, built and searched by one thread so that it is the same each time.
 
-    Their scores and order are those of exact search.
+    Their scores and order are those of exact search; a question whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -58,8 +58,11 @@ class Ann:
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """The k best that the graph finds for each query."""
-        rankings = []
+        rankings: list[base.Ranking] = []
         for vector in self.vectors.of(queries):
+            if not vector.any():
+                rankings.append([])
+                continue
             found = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
             places = np.sort(found.keys.astype(np.int64))
             scores = products(vector[None, :], self.vectors.documents[places])[0]

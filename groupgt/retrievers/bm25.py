@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from groupgt.errors import ConfigError, Faults, listed, near_names
+import numpy as np
+
+from groupgt.errors import ConfigError, Faults, RetrieverError, listed, near_names
 from groupgt.retrievers import base
 from groupgt.retrievers.ordering import best
 
@@ -79,6 +81,8 @@ class BM25:
         self.model: Any = bm25s.BM25(k1=options.k1, b=options.b, method=options.variant)
         # Systems of one sweep share the words of the corpus.
         words = corpus.once((__name__, options.stemmer, options.stopwords), lambda: self._words(corpus.texts))
+        if not any(words):
+            raise RetrieverError("the corpus cannot be indexed: none of its texts has a word of two letters or more")
         self.model.index(words, show_progress=False)
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:
@@ -91,14 +95,20 @@ class BM25:
         return words
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k best by score, equal scores by position in the corpus; what scores 0 is no result."""
+        """The k best by score, equal scores by position in the corpus; what gains nothing by the words is no result."""
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:
         known = [word for word in words if word in self.model.vocab_dict]
         if not known:
             return []
-        return best(self.ids, self.model.get_scores(known), k, above=0.0)
+        scores = self.model.get_scores(known)
+        # bm25l and bm25+ give something for nothing: the score of a passage without any of the words.
+        absent = self.model.nonoccurrence_array
+        nothing = np.zeros(1, scores.dtype)
+        if absent is not None:
+            nothing += absent[self.model.get_tokens_ids(known)].sum()
+        return best(self.ids, scores, k, above=float(nothing[0]))
 
 
 def _stemmer(language: str) -> Callable[[str], str] | None:

@@ -13,7 +13,10 @@ __all__ = ["Dense"]
 
 
 class Dense:
-    """Compares a question with every document: no index, no approximation; equal scores by position in the corpus."""
+    """Compares a question with every document: no index, no approximation; equal scores by position in the corpus.
+
+    A question whose vector is all zeros is like nothing, and has no results.
+    """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         self.ids = setting.corpus.ids
@@ -21,5 +24,6 @@ class Dense:
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """The k best of each query."""
-        scores = products(self.vectors.of(queries), self.vectors.documents)
-        return [best(self.ids, row, k) for row in scores]
+        vectors = self.vectors.of(queries)
+        scores = products(vectors, self.vectors.documents)
+        return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from groupgt.errors import RetrieverError
@@ -24,7 +26,11 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
 
 
 class _OneByOne:
-    """Asks a framework's object one question after the other, and cuts what it returns at k: it was not told k."""
+    """Asks a framework's object one question after the other, and cuts what it returns at k.
+
+    Haystack's are told k. Those of LangChain and LlamaIndex hold a number of results of their own, which is theirs to
+    keep; where it is smaller than k, the host warns.
+    """
 
     def __init__(
         self, target: Any, id_field: str, ask: Callable[[Any, str, int, str], Iterator[tuple[Any, Any]]]
@@ -35,7 +41,7 @@ class _OneByOne:
         """(id, score) where every result of a question has a score, else ids."""
         rankings: list[base.Ranking] = []
         for query in queries:
-            found = list(self.ask(self.target, query, k, self.id_field))[:k]
+            found = list(islice(self.ask(self.target, query, k, self.id_field), k))
             scored = all(score is not None for _, score in found)
             rankings.append(found if scored else [name for name, _ in found])
         return rankings
@@ -52,7 +58,13 @@ def _llama_index(target: Any, query: str, k: int, id_field: str) -> Iterator[tup
 
 
 def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
-    for document in target.run(query=query, top_k=k)["documents"]:
+    taken = inspect.signature(target.run).parameters
+    anything = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+    if not anything and "query" not in taken:
+        known = ", ".join(taken) or "nothing"
+        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {known}")
+    told = {"top_k": k} if anything or "top_k" in taken else {}
+    for document in target.run(query=query, **told)["documents"]:
         yield _id(document.meta, document.id, id_field, "Haystack"), document.score
 
 

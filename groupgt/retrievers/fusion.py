@@ -189,6 +189,8 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
         return _fused(flat, flat.scores, missing, len(inputs), k)
+    if options.normalization == "theoretical":
+        _check_floor(flat, flat.scores, floor)
     segment, starts = flat.segments()
     normal = NORMALIZE[options.normalization](flat.scores, segment, floor[flat.source])
     if options.normalization == "z_score":
@@ -196,6 +198,16 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
         np.minimum.at(lowest, segment, normal)
         missing[flat.source[starts], flat.query[starts]] = lowest
     return _fused(flat, weights[flat.source] * normal, weights[:, None] * missing, len(inputs), k)
+
+
+def _check_floor(flat: _Flat, scores: Floats, floor: Floats) -> None:
+    below = np.flatnonzero(scores < floor[flat.source])
+    if len(below):
+        at, given = int(below[0]), int(flat.source[below[0]])
+        raise RetrieverError(
+            f"least: expected scores of at least {floor[given]:g} from input {given + 1}, found {scores[at]:g} "
+            f"(query {flat.qids[flat.query[at]]!r})"
+        )
 
 
 def _extremes(scores: Floats, segment: Integers) -> tuple[Floats, Floats]:
@@ -206,8 +218,9 @@ def _extremes(scores: Floats, segment: Integers) -> tuple[Floats, Floats]:
 
 
 def _scaled(scores: Floats, low: Floats, high: Floats) -> Floats:
-    span = high - low
-    return np.divide(scores - low, span, out=np.ones_like(scores), where=span > 0)
+    # Halves, for the span of two doubles may be none.
+    span = high / 2 - low / 2
+    return np.divide(scores / 2 - low / 2, span, out=np.ones_like(scores), where=span > 0)
 
 
 def _min_max(scores: Floats, segment: Integers, floor: Floats) -> Floats:
@@ -221,9 +234,11 @@ def _theoretical(scores: Floats, segment: Integers, floor: Floats) -> Floats:
 def _z_score(scores: Floats, segment: Integers, floor: Floats) -> Floats:
     count = np.bincount(segment)
     low, high = _extremes(scores, segment)
-    away = scores - (np.bincount(segment, scores) / count)[segment]
+    # Of scores from 0 to 1, which have the same z-scores: the squares of tiny or huge ones are no doubles.
+    scaled = _scaled(scores, low, high)
+    away = scaled - (np.bincount(segment, scaled) / count)[segment]
     deviation = np.sqrt(np.bincount(segment, away**2) / count)[segment]
-    return np.divide(away, deviation, out=np.zeros_like(scores), where=(high > low) & (deviation > 0))
+    return np.divide(away, deviation, out=np.zeros_like(scores), where=deviation > 0)
 
 
 NORMALIZE: dict[str, Callable[[Floats, Integers, Floats], Any]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +16,16 @@ __all__ = ["Options", "PgVector"]
 
 # The operator of each distance, and what makes a score of it: the greater, the better.
 DISTANCES = {"cosine": ("<=>", 1.0), "l2": ("<->", 0.0), "inner_product": ("<#>", 0.0)}
+EXACT = (
+    "SELECT {id}::text, {vector} {operator} %(vector)s::vector AS distance FROM {table} "
+    'WHERE {vector} IS NOT NULL ORDER BY distance, {id}::text COLLATE "C" LIMIT %(k)s'
+)
+# An index serves an order by the distance alone.
+INDEXED = (
+    "SELECT * FROM (SELECT {id}::text AS id, {vector} {operator} %(vector)s::vector AS distance FROM {table} "
+    "WHERE {vector} IS NOT NULL ORDER BY {vector} {operator} %(vector)s::vector LIMIT %(k)s) AS nearest "
+    'ORDER BY distance, id COLLATE "C"'
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +35,8 @@ class Options(Questions):
     `dsn` says how to connect (write it as `${env:DATABASE_URL}`); the rows of `table` hold an `id_column` and a
     `vector_column`. `distance` is cosine (score 1 − distance), l2 or inner_product (score −distance). Vectors
     of questions come from `queries` or a `model`, as for `dense`. With `exact` no index is used; else the table's own
-    index answers. A statement may take `timeout` seconds. Equal distances are ordered by id.
+    index answers, with the settings the `dsn` makes (`options=-c hnsw.ef_search=100`). A statement may take `timeout`
+    seconds. Equal distances are ordered by id. Where a vector of zeros has no cosine, it is no result and finds none.
     """
 
     dsn: str = ""
@@ -59,20 +72,23 @@ class PgVector:
         self.options = options
         self.vectors = Asked(setting, options)
         operator, self.most = DISTANCES[options.distance]
-        self.statement = sql.SQL(
-            "SELECT {id}::text, {vector} {operator} %(vector)s::vector AS distance FROM {table} "
-            'WHERE {vector} IS NOT NULL ORDER BY distance, {id}::text COLLATE "C" LIMIT %(k)s'
-        ).format(
-            id=sql.Identifier(options.id_column),
-            vector=sql.Identifier(options.vector_column),
+
+        def name(*parts: str) -> Any:
+            return sql.Identifier(*(part.replace("%", "%%") for part in parts))
+
+        self.statement = sql.SQL(EXACT if options.exact else INDEXED).format(
+            id=name(options.id_column),
+            vector=name(options.vector_column),
             operator=sql.SQL(operator),
-            table=sql.Identifier(*options.table.split(".")),
+            table=name(*options.table.split(".")),
         )
+        _check_dsn(options.dsn)
         try:
             self.connection = psycopg.connect(
                 options.dsn, autocommit=True, connect_timeout=max(2, round(options.timeout))
             )
-            self.connection.execute(f"SET statement_timeout = {round(options.timeout * 1000)}")
+            weakref.finalize(self, self.connection.close)
+            self.connection.execute(f"SET statement_timeout = {max(1, round(options.timeout * 1000))}")
             if options.exact:
                 self.connection.execute("SET enable_indexscan = off")
         except (psycopg.Error, UnicodeError) as error:
@@ -89,8 +105,27 @@ class PgVector:
         try:
             rows: list[Any] = self.connection.execute(self.statement, {"vector": text, "k": k}).fetchall()
         except psycopg.Error as error:
-            raise RetrieverError(f"the table {self.options.table!r} cannot be searched: {_first_line(error)}") from None
-        return [(name, self.most - distance) for name, distance in rows]
+            hint = " (CREATE EXTENSION vector)" if str(error).startswith('type "vector"') else ""
+            text = f"the table {self.options.table!r} cannot be searched: {_first_line(error)}{hint}"
+            raise RetrieverError(text) from None
+        # The cosine of a vector of zeros is NaN, which PostgreSQL orders last.
+        return [(name, self.most - distance) for name, distance in rows if not math.isnan(distance)]
+
+
+def _check_dsn(dsn: str) -> None:
+    """Refuses what cannot be read; libpq's own words would show pieces of a password."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        host = str(conninfo_to_dict(dsn).get("host", ""))
+    except psycopg.Error:
+        host = "@"
+    if "@" in host:
+        raise RetrieverError(
+            "dsn: expected postgresql://user:password@host/database, what is special in a password percent-encoded, "
+            "or key=value pairs"
+        )
 
 
 def _first_line(error: Exception) -> str:

@@ -57,15 +57,23 @@ def kind_named(name: str) -> Kind:
     try:
         kind = plugin.load()
     except Exception as error:
-        raise ConfigError(f"the plugin {plugin.value} cannot be loaded: {type(error).__name__}: {error}") from None
+        what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
+        raise ConfigError(f"the plugin {plugin.value} cannot be loaded: {what}") from None
     if not isinstance(kind, Kind):
         raise ConfigError(f"the plugin {plugin.value}: expected a groupgt.retrievers.base.Kind, found {kind!r}")
     return kind
 
 
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is a part of is not there
+        return False
+
+
 def absent(kind: Kind) -> str | None:
     """What must be installed for a kind, or None where all is there."""
-    missing = {module: extra for module, extra in kind.modules.items() if find_spec(module) is None}
+    missing = {module: extra for module, extra in kind.modules.items() if not _importable(module)}
     if not missing:
         return None
     extras = ",".join(sorted(set(missing.values())))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from groupgt.errors import ConfigError, Faults, RetrieverError, listed
 from groupgt.model.ids import id_text
 from groupgt.retrievers import base
-from groupgt.retrievers.exact import unit
+from groupgt.retrievers.exact import on_grid, unit
 
 __all__ = ["Asked", "Embedded", "Options", "Questions"]
 
@@ -117,7 +118,7 @@ class Embedded(Asked):
                 f"{self.options.queries or self.options.model}: expected {self.documents.shape[1]:,} dimensions, "
                 f"those of the documents, found {vectors.shape[1]:,}"
             )
-        return unit(vectors) if self.normalize else vectors
+        return unit(vectors) if self.normalize else on_grid(vectors)
 
     def _documents(self, setting: base.Setting, options: Options) -> Vectors:
         encode, texts = self.encode, setting.corpus.texts
@@ -129,7 +130,7 @@ class Embedded(Asked):
             prefix = options.document_prefix
             key = (__name__, options.model, prefix)
             vectors = setting.corpus.once(key, lambda: encode([prefix + text for text in texts]))
-        return unit(vectors) if self.normalize else vectors
+        return unit(vectors) if self.normalize else on_grid(vectors)
 
 
 def _encoder(model: str) -> Callable[[list[str]], Vectors]:
@@ -138,7 +139,7 @@ def _encoder(model: str) -> Callable[[list[str]], Vectors]:
     try:
         loaded = SentenceTransformer(model)
     except (OSError, ValueError, RuntimeError) as error:
-        raise RetrieverError(f"the model {model!r} cannot be loaded: {str(error).splitlines()[0]}") from None
+        raise RetrieverError(f"the model {model!r} cannot be loaded: {_first_line(error)}") from None
 
     def encode(texts: list[str]) -> Vectors:
         vectors = loaded.encode(texts, show_progress_bar=False, convert_to_numpy=True)
@@ -150,7 +151,7 @@ def _encoder(model: str) -> Callable[[list[str]], Vectors]:
 def _read(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     """The vectors of `ids`, in their order; raises `RetrieverError` where one is missing or no vector."""
     vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
-    if vectors.ndim != 2:
+    if vectors.ndim != 2 or not vectors.shape[1]:
         raise RetrieverError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
     if len(vectors) != len(ids):
         what = "documents of the corpus" if key == "doc_id" else "questions of the ground truth"
@@ -168,11 +169,14 @@ def _sound(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
 
 def _npy(path: Path) -> Vectors:
     try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise RetrieverError(f"{path}: expected an array of NumPy: {str(error).splitlines()[0]}") from None
-    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind not in "fiu":
-        raise RetrieverError(f"{path}: expected an array of numbers, found {getattr(loaded, 'dtype', 'an archive')}")
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise RetrieverError(f"{path}: expected an array of NumPy: {_first_line(error)}") from None
+    if not isinstance(loaded, np.ndarray):
+        raise RetrieverError(f"{path}: expected an array of NumPy, found an archive")
+    if loaded.dtype.kind not in "fiu":
+        raise RetrieverError(f"{path}: expected an array of numbers, found {loaded.dtype}")
     return loaded.astype(np.float64)
 
 
@@ -182,17 +186,31 @@ def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     try:
         frame = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise RetrieverError(f"{path}: expected a parquet file: {str(error).splitlines()[0]}") from None
+        raise RetrieverError(f"{path}: expected a parquet file: {_first_line(error)}") from None
     name = next((each for each in COLUMNS if each in frame.columns), None)
     own = next((each for each in (key, "id", "_id") if each in frame.columns), None)
     if name is None or own is None:
         raise RetrieverError(f"{path}: expected the columns {key} and vector, found {', '.join(frame.columns)}")
-    rows = {id_text(each): row for row, each in enumerate(frame[own].to_list())}
+    names = [id_text(each) for each in frame[own].to_list()]
+    rows = {each: row for row, each in enumerate(names)}
     missing = [each for each in ids if each not in rows]
     if missing:
         raise RetrieverError(f"{path}: {len(missing):,} ids have no vector: {', '.join(missing[:3])}")
+    if len(rows) < len(names):
+        counts, known = Counter(names), set(ids)
+        twice = [each for each, count in counts.items() if count > 1 and each in known]
+        if twice:
+            raise RetrieverError(f"{path}: {len(twice):,} ids have several vectors: {', '.join(map(str, twice[:3]))}")
+    column = frame[name].gather([rows[each] for each in ids])
     try:
-        vectors: Any = np.array(frame[name].to_list(), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RetrieverError(f"{path}: expected vectors of one length in the column {name}") from None
-    return np.asarray(vectors[[rows[each] for each in ids]])
+        lists = column.cast(pl.List(pl.Float64))
+    except pl.exceptions.PolarsError:
+        raise RetrieverError(f"{path}: expected lists of numbers in the column {name}, found {column.dtype}") from None
+    lengths = lists.list.len().unique().to_list()
+    if len(lengths) != 1 or None in lengths:
+        raise RetrieverError(f"{path}: expected vectors of one length in the column {name}")
+    return lists.explode().to_numpy().reshape(len(ids), -1) if lengths[0] else np.empty((len(ids), 0))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,114 @@
+"""Vectors by a sentence-transformers model; a fake one stands in, whose vectors count letters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.experiment.runner import run_experiment
+from groupgt.retrievers import dense, vectors
+from groupgt.retrievers.base import Corpus, Setting
+from tests.retrievers.small import small
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz:"
+
+
+class Model:
+    """Counts letters; a model named after a fault has it."""
+
+    asked: list[list[str]] = []  # noqa: RUF012  # emptied by the fixture
+
+    def __init__(self, name: str) -> None:
+        if name == "absent":
+            raise OSError("absent is no folder\nand nobody has it either")
+        if name == "silent":
+            raise ValueError
+        self.name = name
+
+    def encode(self, texts: Sequence[str], *, show_progress_bar: bool, convert_to_numpy: bool) -> Any:
+        assert convert_to_numpy
+        assert not show_progress_bar
+        assert isinstance(texts, list)
+        Model.asked.append(texts)
+        counts = np.array([[text.lower().count(letter) for letter in LETTERS] for text in texts], dtype=np.float32)
+        if self.name == "broken":
+            counts[-1, 0] = np.nan
+        return counts[:, :5] if self.name == "short" else counts
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("sentence_transformers")
+    module.__spec__ = ModuleSpec("sentence_transformers", None)
+    module.SentenceTransformer = Model  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    monkeypatch.setattr(Model, "asked", [])
+
+
+CORPUS = Corpus(["d1", "d2", "d3"], ["aaa", "bbb", "ab"])
+
+
+def test_it_compares_the_vectors_of_texts() -> None:
+    found = dense.Dense(Setting(CORPUS), vectors.Options(model="any")).retrieve(["a", "bb", ""], 2)
+    half = float(np.float32(np.sqrt(0.5)))
+    assert found == [[("d1", 1.0), ("d3", half)], [("d2", 1.0), ("d3", half)], []]
+
+
+def test_prefixes_stand_before_texts() -> None:
+    options = vectors.Options(model="any", query_prefix="query: ", document_prefix="passage: ")
+    dense.Dense(Setting(CORPUS), options).retrieve(["a"], 2)
+    assert Model.asked == [["passage: aaa", "passage: bbb", "passage: ab"], ["query: a"]]
+
+
+def test_systems_of_a_sweep_share_the_vectors_of_the_corpus() -> None:
+    corpus = Corpus(CORPUS.ids, CORPUS.texts)
+    for similarity, prefix in (("cosine", ""), ("dot", ""), ("dot", "p:")):
+        dense.Dense(Setting(corpus), vectors.Options(model="any", similarity=similarity, document_prefix=prefix))
+    assert Model.asked == [["aaa", "bbb", "ab"], ["p:aaa", "p:bbb", "p:ab"]]
+
+
+def test_a_model_for_questions_and_a_file_for_documents(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", np.eye(3, len(LETTERS)))
+    options = vectors.Options(model="any", documents=str(tmp_path / "d.npy"))
+    assert dense.Dense(Setting(CORPUS), options).retrieve(["b"], 1) == [[("d2", 1.0)]]
+    assert Model.asked == [["b"]]
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("absent", "the model 'absent' cannot be loaded: absent is no folder"),
+        ("silent", "the model 'silent' cannot be loaded: ValueError"),
+        ("broken", "the model 'broken': row 3: expected finite numbers, found NaN or infinity"),
+    ],
+)
+def test_models_at_fault(model: str, words: str) -> None:
+    with pytest.raises(groupgt.RetrieverError) as error:
+        dense.Dense(Setting(CORPUS), vectors.Options(model=model))
+    assert str(error.value) == words
+
+
+def test_a_model_of_other_dimensions(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", np.eye(3, len(LETTERS)))
+    options = vectors.Options(model="short", documents=str(tmp_path / "d.npy"))
+    with pytest.raises(groupgt.RetrieverError, match="short: expected 27 dimensions, those of the documents, found 5"):
+        dense.Dense(Setting(CORPUS), options).retrieve(["b"], 1)
+
+
+def test_a_model_needs_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "find_spec", lambda name: None)
+    with pytest.raises(groupgt.ConfigError, match=r"model: a model needs .* pip install 'groupgt\[dense\]'"):
+        vectors.Options(model="any")
+
+
+def test_a_whole_experiment_with_a_model(tmp_path: Path) -> None:
+    outcome = run_experiment(small(tmp_path, "mine: {use: dense, with: {model: any}}"))
+    assert outcome.evaluations["set"]["mine"]["recall@1"] == 1

@@ -1,0 +1,351 @@
+"""`use: python`: everything a target may be, everything it may return, and one line for everything that goes wrong."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.experiment.runner import run_experiment
+from groupgt.retrievers.base import Answers, Corpus, Setting, checked
+from groupgt.retrievers.callable import Options, imported, made
+from groupgt.retrievers.frameworks import adapted
+from tests.retrievers.small import TEXTS, small
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """What a target adds to the interpreter is taken away again."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name.split(".")[0] in ("mine", "helper", "deep"):
+            del sys.modules[name]
+
+
+CODE = """
+from functools import partial
+
+def answer(queries, k):
+    return [["d2", "d1"][:k] for _ in queries]
+
+def build(corpus, last=False):
+    ids = list(corpus.ids)[::-1] if last else list(corpus.ids)
+    return lambda queries, k: [ids[:k] for _ in queries]
+
+def plain(name="d1"):
+    return Found([name])
+
+class Found:
+    def __init__(self, names=("d3",)):
+        self.names = list(names)
+
+    def retrieve(self, queries, k):
+        return [self.names[:k] for _ in queries]
+
+    @classmethod
+    def of(cls, name):
+        return cls([name])
+
+class Called:
+    def __call__(self, queries, k):
+        return [["d1"] for _ in queries]
+
+found = Found(["d2"])
+called = Called()
+bound = found.retrieve
+part = partial(answer)
+number = 5
+
+def wrong():
+    return 5
+
+def raises(queries, k):
+    raise ValueError("no\\nluck")
+"""
+
+
+def retriever(folder: Path, target: str, corpus: Corpus | None = None, code: str = CODE, **options: Any) -> Any:
+    (folder / "mine.py").write_text(code)
+    imported(target, folder)
+    return made(Setting(Corpus.of(TEXTS) if corpus is None else corpus), Options(target, **options))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("answer", {}, ["d2", "d1"]),
+        ("build", {}, ["d1", "d2"]),
+        ("build", {"last": True}, ["d3", "d2"]),
+        ("plain", {}, ["d1"]),
+        ("plain", {"name": "d9"}, ["d9"]),
+        ("Found", {}, ["d3"]),
+        ("Found", {"names": ["d7", "d8"]}, ["d7", "d8"]),
+        ("Found.of", {"name": "d5"}, ["d5"]),
+        ("found", {}, ["d2"]),
+        ("found.retrieve", {}, ["d2"]),
+        ("bound", {}, ["d2"]),
+        ("called", {}, ["d1"]),
+        ("part", {}, ["d2", "d1"]),
+    ],
+)
+def test_every_kind_of_target(tmp_path: Path, name: str, options: dict[str, Any], expected: list[str]) -> None:
+    found = retriever(tmp_path, f"mine:{name}", options=options)
+    assert found.retrieve(["one", "two"], 2) == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("answer", {"k": 5}, "options: mine:answer answers queries itself, so it takes none"),
+        ("found", {"k": 5}, "options: mine:found is no function and no class, so it takes none"),
+        ("number", {}, r"mine:number: expected an object with retrieve\(queries, k\), a function, .* found int"),
+        ("wrong", {}, r"mine:wrong: expected an object .* found int"),
+    ],
+)
+def test_targets_that_are_no_retriever(tmp_path: Path, name: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(groupgt.RetrieverError, match=words):
+        retriever(tmp_path, f"mine:{name}", options=options)
+
+
+def test_a_target_that_takes_a_corpus_needs_one(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.RetrieverError, match="mine:build takes a corpus, and the data set has none"):
+        retriever(tmp_path, "mine:build", Corpus([], []))
+
+
+@pytest.mark.parametrize("target", ["mine", "mine:", ":x", "a b:c", "mine:x()", "mine.py:x", "1a:b"])
+def test_targets_of_another_shape(target: str) -> None:
+    if target == "mine.py:x":  # a name like any other, of a module that is not there
+        assert Options(target)
+        return
+    with pytest.raises(groupgt.ConfigError, match="target: expected module:name, found"):
+        Options(target)
+
+
+@pytest.mark.parametrize(
+    ("code", "target", "words"),
+    [
+        ("", "no_such_module:x", "target: there is no module 'no_such_module', beside the file or installed"),
+        (
+            "import no_such_helper",
+            "mine:x",
+            "target: there is no module 'no_such_helper', beside the file or installed",
+        ),
+        ("def search(): ...", "mine:saerch", r"target: mine has no 'saerch' \(did you mean 'search'\?\)"),
+        ("found = 5", "mine:found.retrieve", "target: mine has no 'retrieve'"),
+        ("1 / 0", "mine:x", "target: mine cannot be imported: ZeroDivisionError: division by zero"),
+        ("x = (", "mine:x", "target: mine cannot be imported: SyntaxError: '\\(' was never closed"),
+        ("raise ValueError('a\\nb')", "mine:x", "target: mine cannot be imported: ValueError: a$"),
+        ("raise SystemExit(0)", "mine:x", "target: mine cannot be imported: SystemExit: 0"),
+    ],
+)
+def test_what_cannot_be_imported(tmp_path: Path, code: str, target: str, words: str) -> None:
+    (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(groupgt.ConfigError, match=words) as error:
+        imported(target, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_modules_in_packages(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    for name in ("deep/__init__.py", "deep/er/__init__.py"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "deep" / "er" / "search.py").write_text(CODE)
+    assert imported("deep.er.search:found", tmp_path).names == ["d2"]
+
+
+def test_a_module_of_the_same_name_in_another_folder_is_another(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text(f"name = {name!r}")
+    assert [imported("mine:name", tmp_path / each) for each in ("a", "b", "a", "a")] == ["a", "b", "a", "a"]
+
+
+def test_a_module_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("name = 'sooner'")
+    assert imported("mine:name", tmp_path) == "sooner"
+    module = sys.modules["mine"]
+    imported("mine:name", tmp_path)
+    assert sys.modules["mine"] is module
+    (tmp_path / "mine.py").write_text("name = 'a good deal later'")
+    assert imported("mine:name", tmp_path) == "a good deal later"
+
+
+# ---- what is returned --------------------------------------------------------------------------------------------
+
+QIDS = ["q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (None, "expected a list of rankings, found NoneType"),
+        ("ab", "expected a list of rankings, found str"),
+        ({"q1": ["a"]}, "expected a list of rankings, found dict"),
+        (np.array([["a"], ["b"]]), "expected a list of rankings, found ndarray"),
+        ([["a"]], "expected 2 rankings, one a query, found 1"),
+        ([["a"], ["b"], ["c"]], "expected 2 rankings, one a query, found 3"),
+    ],
+)
+def test_what_is_no_list_of_rankings(returned: Any, words: str) -> None:
+    with pytest.raises(groupgt.RetrieverError) as error:
+        checked("mine", QIDS, returned, 2)
+    assert str(error.value) == f"system 'mine': {words}"
+
+
+@pytest.mark.parametrize(
+    ("ranking", "words"),
+    [
+        (None, "expected a list of results, found NoneType"),
+        ("ab", "expected a list of results, found str"),
+        ({"a": 1.0}, "expected a list of results, found dict"),
+        ([("a", float("nan"))], "expected a finite score at rank 1, found nan"),
+        ([("a", np.float32("inf"))], "expected a finite score at rank 1, found np.float32(inf)"),
+        ([("a", "1")], "expected a finite score at rank 1, found '1'"),
+        ([("a", None)], "expected a finite score at rank 1, found None"),
+        ([("a", True)], "expected a finite score at rank 1, found True"),
+        (["a", 1.5], "expected a text id at rank 2, found 1.5"),
+        (["a", None], "expected a text id at rank 2, found None"),
+        ([True], "expected a text id at rank 1, found True"),
+        ([("a", 1.0, 2.0)], "expected a text id at rank 1, found ('a', 1.0, 2.0)"),
+        ([["a"]], "expected a text id at rank 1, found ['a']"),
+        ([{"id": "a"}], "expected a text id at rank 1, found {'id': 'a'}"),
+        ([" "], "the id at rank 1 is blank"),
+        (["a", "b", "c"], "expected at most 2 results, found 3"),
+    ],
+)
+def test_what_is_no_ranking(ranking: Any, words: str) -> None:
+    with pytest.raises(groupgt.RetrieverError) as error:
+        checked("mine", QIDS, [["a"], ranking], 2)
+    assert str(error.value) == f"system 'mine': query 'q2': {words}"
+
+
+@pytest.mark.parametrize(
+    ("ranking", "ids", "scores"),
+    [
+        (["a", 7], ["a", "7"], None),
+        ([("a", 2), ("b", np.float32(0.5))], ["a", "b"], [2.0, 0.5]),
+        ((np.str_("a"), np.int64(8)), ["a", "8"], None),
+        ([("a", 1.0), "b"], ["a", "b"], None),
+        (["a", "a"], ["a", "a"], None),
+        ([], [], []),
+        ([("a", 0.5), ("b", 2.0)], ["a", "b"], [0.5, 2.0]),  # the order returned is kept
+    ],
+)
+def test_rankings(ranking: Any, ids: list[str], scores: list[float] | None) -> None:
+    found = checked("mine", ["q"], [ranking], 2)
+    assert found.ids == {"q": ids}
+    assert found.scores == (None if scores is None else {"q": scores})
+    assert isinstance(found, Answers)
+
+
+# ---- in an experiment --------------------------------------------------------------------------------------------
+
+
+def run(folder: Path, target: str, code: str = CODE) -> Any:
+    (folder / "mine.py").write_text(code)
+    file = small(folder, f'mine: {{use: python, with: {{target: "mine:{target}"}}}}')
+    return run_experiment(file, allow_code=True).evaluations["set"]["mine"]
+
+
+def test_it_runs(tmp_path: Path) -> None:
+    assert run(tmp_path, "answer")["recall@1"] == pytest.approx(1 / 3)
+
+
+def test_code_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("raise AssertionError('it ran')")
+    with pytest.raises(groupgt.ConfigError, match="python runs code of yours; allow it with --allow-code"):
+        run_experiment(small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}'))
+
+
+def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.RetrieverError) as error:
+        run(tmp_path, "raises")
+    line = CODE.splitlines().index('    raise ValueError("no\\nluck")') + 1
+    place = re.escape(f"({tmp_path / 'mine.py'}:{line})")
+    assert re.fullmatch(rf"dataset 'set': system 'mine': ValueError: no {place}", str(error.value))
+
+
+def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2\)$"):
+        run(tmp_path, "build", "def build():\n    return {}['x']\n")
+
+
+@pytest.mark.parametrize("value", ["None", "'ab'", "[]", "[None] * len(queries)", "[[1.5]] * len(queries)"])
+def test_what_it_returns_is_checked(tmp_path: Path, value: str) -> None:
+    with pytest.raises(groupgt.RetrieverError, match=r"dataset 'set': system 'mine': .*expected"):
+        run(tmp_path, "answer", f"def answer(queries, k):\n    return {value}\n")
+
+
+# ---- frameworks, by their protocols ------------------------------------------------------------------------------
+
+
+def of_module(name: str, module: str, **members: Any) -> Any:
+    """An object of a class of that module, and of a class derived from it."""
+    parent = type(name, (), {"__module__": module, **members})
+    return type("Mine", (parent,), {"__module__": "mine"})()
+
+
+def langchain_document(name: str | None, **metadata: Any) -> Any:
+    return SimpleNamespace(id=name, metadata=metadata, page_content="")
+
+
+def test_the_protocol_of_langchain() -> None:
+    documents = [langchain_document("x", doc="d1"), langchain_document(None, doc=7), langchain_document("z", doc="d3")]
+    target = of_module("BaseRetriever", "langchain_core.retrievers", invoke=lambda self, query: documents)
+    found = adapted(target, "doc")
+    assert found is not None
+    assert found.retrieve(["one", "two"], 2) == [["d1", 7], ["d1", 7]]
+    bare = adapted(target, "")
+    assert bare is not None
+    assert bare.retrieve(["one"], 1) == [["x"]]
+    with pytest.raises(groupgt.RetrieverError, match=r"a document of LangChain has no id; .* it has doc"):
+        bare.retrieve(["one"], 2)
+    with pytest.raises(groupgt.RetrieverError, match="has no 'name' in its metadata; it has doc"):
+        adapted(target, "name").retrieve(["one"], 2)  # type: ignore[union-attr]
+
+
+def test_the_protocol_of_llama_index() -> None:
+    def node(name: str, score: float | None, **metadata: Any) -> Any:
+        return SimpleNamespace(score=score, node=SimpleNamespace(node_id=name, metadata=metadata))
+
+    found = {"one": [node("a", 0.5), node("b", 0.25)], "two": [node("a", 0.5), node("b", None)], "three": []}
+    target = of_module("Base", "llama_index.core.base.base_retriever", retrieve=lambda self, query: found[query])
+    own = adapted(target, "")
+    assert own is not None
+    assert own.retrieve(["one", "two", "three"], 2) == [[("a", 0.5), ("b", 0.25)], ["a", "b"], []]
+    with pytest.raises(groupgt.RetrieverError, match=r"a document of LlamaIndex has no 'doc' .* it has nothing"):
+        adapted(target, "doc").retrieve(["one"], 2)  # type: ignore[union-attr]
+
+
+def test_the_protocol_of_haystack() -> None:
+    def run(self: Any, query: str, top_k: int) -> dict[str, Any]:
+        assert top_k == 2
+        return {"documents": [SimpleNamespace(id="a", meta={"doc": "d1"}, score=3.0)]}
+
+    target = of_module("Retriever", "anywhere", run=run, __haystack_input__=SimpleNamespace(_sockets_dict={}))
+    assert adapted(target, "").retrieve(["one"], 2) == [[("a", 3.0)]]  # type: ignore[union-attr]
+    assert adapted(target, "doc").retrieve(["one"], 2) == [[("d1", 3.0)]]  # type: ignore[union-attr]
+
+
+def test_anything_else_is_of_no_framework() -> None:
+    assert adapted(SimpleNamespace(invoke=print, retrieve=print, run=print), "") is None
+    assert adapted(of_module("Prompt", "langchain_core.prompts"), "") is None
+
+
+def test_a_retriever_that_stops_short_is_told(tmp_path: Path) -> None:
+    code = "def answer(queries, k):\n    return [['d1', 'd2'] for _ in queries]\n"
+    (tmp_path / "mine.py").write_text(code)
+    file = small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}')
+    rows = (tmp_path / "truth.jsonl").read_text()
+    (tmp_path / "truth.jsonl").write_text(rows + rows.replace('"qid": "q', '"qid": "r'))
+    with pytest.warns(groupgt.GroupgtWarning, match="exactly 2 results for every query, where 3 were asked for"):
+        run_experiment(file, allow_code=True)
