@@ -83,6 +83,8 @@ def command(
         ]
         write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
     kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals were kept from earlier runs"
+    if outcome.cached_live:
+        kept += f" ({outcome.cached_live:,} of code or services that may have changed; --refresh asks again)"
     click.echo(f"groupgt: results are in {outcome.folder}{kept if outcome.cached else ''}", err=True)
     for gate in outcome.gates:
         if not gate.passed:

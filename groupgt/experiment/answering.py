@@ -68,7 +68,7 @@ class Retrieval:
         self.done: dict[Task, Done] = {}
         self.failed: dict[tuple[str, str], GroupgtError] = {}
         self.combined: dict[Task, tuple[Answers, Timing | None]] = {}
-        self.kept = 0
+        self.kept = self.kept_live = 0
 
     def run(self, changes: Sequence[str], jobs: int) -> None:
         """Retrieves everything; a system that must not fail ends it."""
@@ -78,6 +78,7 @@ class Retrieval:
             if found is not None:
                 self.done[task] = found
         self.kept = len(self.done)
+        self.kept_live = sum(self.experiment.systems[task.system].kind.live for task in self.done)
         waiting = [task for task in tasks if task not in self.done]
         queries = sum(len(self.data[task.dataset].truth) for task in waiting)
         self.progress.planned(len(self.experiment.chosen), len(tasks), self.kept, queries)

@@ -61,9 +61,14 @@ class Experiment:
         )
 
     def paths_of(self, system: str) -> list[str]:
-        """Which options of a system are paths that are given."""
+        """Which options of a system are paths that are given: those of files, and of a folder where it is there."""
         options = self.systems[system].options
-        return [each.name for each in fields(options) if each.metadata.get("path") and getattr(options, each.name)]
+        return [
+            each.name
+            for each in fields(options)
+            if (given := getattr(options, each.name))
+            and (each.metadata.get("path") or (each.metadata.get("folder") and self.at(given).is_dir()))
+        ]
 
 
 def load(path: Path, *, changes: Sequence[str] = (), only: Sequence[str] = (), allow_code: bool = False) -> Experiment:

@@ -146,7 +146,7 @@ class Families:
         options = self._options(family, kind.options, variant)
         if options is not None:
             self.systems[variant.name] = System(variant.name, family, config, kind, options, variant.paths)
-            self._files(variant, options, self.served(config))
+            self._files(variant, kind, options, self.served(config))
 
     def _options(self, family: str, kind: type[Any], variant: Variant) -> Any:
         """The options of a retriever: its dataclass is its schema."""
@@ -168,7 +168,7 @@ class Families:
                 self.document.fault(variant.paths.get(key, (*path, "with", key)), what)
         return None
 
-    def _files(self, variant: Variant, options: Any, datasets: Sequence[str]) -> None:
+    def _files(self, variant: Variant, kind: Kind, options: Any, datasets: Sequence[str]) -> None:
         """Whether the paths among the options lead somewhere, for every dataset."""
         for each in (each for each in fields(options) if each.metadata.get("path")):
             given = getattr(options, each.name)
@@ -181,9 +181,10 @@ class Families:
                 found = placed(self.folder, given.replace("{dataset}", dataset))
                 if not exists(found) and self.document.whole(*path):
                     self.document.fault(path, f"there is no such file: {found}")
-        if isinstance(getattr(options, "format", None), str) and options.format not in RUNS:
+        stored = kind.build is None and kind.fuse is None
+        if stored and options.format is not None and options.format not in RUNS:
             self.document.unknown(variant.paths["format"], options.format, RUNS)
-        if hasattr(options, "target") and self.allow_code:
+        if kind.runs_code and self.allow_code:
             try:
                 imported(options.target, self.folder.resolve())
             except ConfigError as error:

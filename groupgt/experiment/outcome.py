@@ -20,7 +20,8 @@ class Outcome:
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
     `comparison[dataset]` holds the deltas to the baseline, `gates` each gate's result, `failed[dataset][system]` why a
-    system that may be skipped has no results.
+    system that may be skipped has no results. `retrieved` and `cached` count retrievals, `cached_live` those of these
+    whose answers come from outside and may have changed.
     """
 
     experiment: Experiment
@@ -35,6 +36,7 @@ class Outcome:
     overall: str | None = None
     retrieved: int = 0
     cached: int = 0
+    cached_live: int = 0
     folder: Path | None = None
     texts: dict[str, str] = field(default_factory=dict, repr=False)
 

@@ -95,6 +95,7 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
         overall=overall,
         retrieved=len(retrieval.done) - retrieval.kept,
         cached=retrieval.kept,
+        cached_live=retrieval.kept_live,
     )
 
 

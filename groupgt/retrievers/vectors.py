@@ -34,7 +34,7 @@ class Questions(base.Options):
     """
 
     queries: str = field(default="", metadata={"path": True})
-    model: str = ""
+    model: str = field(default="", metadata={"folder": True})
     query_prefix: str = ""
 
     def searches_texts(self) -> bool:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from groupgt.experiment.runner import run_experiment
+from groupgt.store.cache import Cache, Entry
 from tests.faults.trial import (
     call,
     check_whole,
     ended,
-    entries,
     experiment,
     newest,
     parts,
@@ -103,12 +103,16 @@ def die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def large(queries, k):
-    if not (HERE / "go").exists() and not (HERE / "halted").exists():
-        os.kill(os.getppid(), signal.SIGSTOP)
-        (HERE / "halted").touch()
-        threading.Thread(target=die, daemon=True).start()
-    return [[f"{rank} {'x' * 2000}" for rank in range(k)] for _ in queries]
+class Large:
+    def __init__(self, corpus):
+        self.ids = corpus.ids
+
+    def retrieve(self, queries, k):
+        if not (HERE / "go").exists() and not (HERE / "halted").exists():
+            os.kill(os.getppid(), signal.SIGSTOP)
+            (HERE / "halted").touch()
+            threading.Thread(target=die, daemon=True).start()
+        return [self.ids[:k] for _ in queries]
 """
 STOPPED = "groupgt: stopped; what is retrieved is kept, and the same command goes on from there\n"
 
@@ -126,6 +130,12 @@ def begun(file: Path, *arguments: object) -> subprocess.Popen[str]:
     return started("run", file, "--allow-code", *arguments, code=HEARING, start_new_session=True)
 
 
+def finished(file: Path) -> list[Entry]:
+    """The entries that hold all answers of a system, not a part of them."""
+    found = Cache(file.parent / "cache").entries()
+    return [entry for entry in found if entry.about["rows"] == entry.about["questions"]]
+
+
 def waiting(file: Path) -> list[int]:
     """The processes in which the system waits."""
     return [int(path.name.partition("-")[2]) for path in file.parent.glob("waiting-*")]
@@ -133,12 +143,12 @@ def waiting(file: Path) -> list[int]:
 
 def until_waiting(process: subprocess.Popen[str], file: Path, kept: int) -> None:
     """Waits until the system waits and so many others are kept."""
-    until(lambda: waiting(file) and len(entries(file)) == kept, process)
+    until(lambda: waiting(file) and len(finished(file)) == kept, process)
 
 
 def check_goes_on(file: Path, kept: int) -> None:
     """What was finished is there, and the run ends as one that was not disturbed."""
-    assert len(entries(file)) == kept
+    assert len(finished(file)) == kept
     assert result_folders(file) == []
     check_whole(file, {})
     (file.parent / "go").touch()
@@ -206,10 +216,10 @@ def test_a_worker_that_dies(file: Path) -> None:
 
 
 def test_a_worker_that_dies_while_it_answers(file: Path) -> None:
-    experiment(file.parent, '  plain: bm25\n  mine: {use: python, with: {target: "waiting:large"}}\n')
+    experiment(file.parent, '  plain: bm25\n  mine: {use: python, with: {target: "waiting:Large"}}\n')
     (file.parent / "waiting.py").write_text(LARGE, encoding="utf-8")
     process = begun(file, "--jobs", 2)
-    until(lambda: (file.parent / "halted").exists() and len(entries(file)) == 2, process)
+    until(lambda: (file.parent / "halted").exists() and len(finished(file)) == 2, process)
     time.sleep(0.5)  # for the answer to be half sent; the test holds without
     (file.parent / "die").touch()
     time.sleep(0.5)
@@ -245,4 +255,4 @@ def test_a_system_that_fails_stops_the_others(file: Path) -> None:
     assert "wrong" in err
     assert "LookupError: no index" in err
     assert "Traceback" not in err
-    assert len(entries(file)) == 2
+    assert len(finished(file)) == 2

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import groupgt
+from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
 from groupgt.retrievers import dense, vectors
 from groupgt.retrievers.base import Corpus, Setting
@@ -112,3 +113,22 @@ def test_a_model_needs_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_whole_experiment_with_a_model(tmp_path: Path) -> None:
     outcome = run_experiment(small(tmp_path, "mine: {use: dense, with: {model: any}}"))
     assert outcome.evaluations["set"]["mine"]["recall@1"] == 1
+
+
+def test_a_changed_model_folder_is_a_new_run(tmp_path: Path) -> None:
+    folder = tmp_path / "own model"
+    folder.mkdir()
+    (folder / "weights").write_bytes(b"1")
+    file = small(tmp_path, "mine: {use: dense, with: {model: own model}}")
+    assert run_experiment(file).retrieved == 1
+    assert run_experiment(file).cached == 1
+    (folder / "weights").write_bytes(b"2")
+    assert run_experiment(file).retrieved == 1
+
+
+def test_answers_from_outside_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own_live.py").write_text("def search(queries, k):\n    return [['d1'] for _ in queries]\n")
+    file = small(tmp_path, 'mine: {use: python, with: {target: "own_live:search"}}')
+    for _ in range(2):
+        main(["run", str(file), "--allow-code"])
+    assert "(1 of code or services that may have changed; --refresh asks again)" in capsys.readouterr().err
