@@ -98,9 +98,10 @@ class Retrieval:
                 known = self.data[task.dataset].known
                 warn_of_doubts(task.system, done.answers, task.depth, known, counted=not system.kind.corpus)
             except RetrieverError as error:
+                placed = RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults))
                 if system.config.on_error == "fail":
-                    raise
-                self.failed[task.dataset, task.system] = error
+                    raise placed from None
+                self.failed[task.dataset, task.system] = placed
 
     def _all(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
@@ -181,7 +182,8 @@ class Retrieval:
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in found}), data.known)
             return run
         except GroupgtError as error:
-            texts = (f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)
+            own = f"system {name!r}: "
+            texts = (f"dataset {dataset!r}: {own}{text.removeprefix(own)}" for text in error.faults)
             raise DataError(*texts, total=error.total) from None
 
     def _stored(self, dataset: str, name: str) -> Answers:
