@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from groupgt.evaluation.core import evaluate, label
     from groupgt.evaluation.result import Evaluation
-    from groupgt.experiment.outcome import Outcome
+    from groupgt.experiment.findings.outcome import Outcome
     from groupgt.experiment.runner import run_experiment
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
@@ -41,7 +41,7 @@ _HOME = {
     "GroupgtWarning": "errors",
     "Metric": "metrics.language",
     "MetricError": "errors",
-    "Outcome": "experiment.outcome",
+    "Outcome": "experiment.findings.outcome",
     "Policy": "model.policy",
     "RetrieverError": "errors",
     "Run": "model.run",

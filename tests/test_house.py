@@ -47,6 +47,8 @@ def imports(path: Path) -> list[str]:
     return found
 
 
+# The rooms of `experiment`: what the file says, what is retrieved, what comes of it; what stands beside them uses all.
+ROOMS = ["description", "retrieval", "findings"]
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or path.name == "errors.py"]
 
 
@@ -68,6 +70,15 @@ def test_imports_point_one_way(path: Path) -> None:
             assert own in ("cli", "experiment"), name
         elif other != own:
             assert LEVEL[other] < LEVEL[own], f"{own} imports {other}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_of_experiments_are_one_behind_the_other(room: str) -> None:
+    for path in sorted((ROOT / "experiment" / room).glob("*.py")):
+        for name in imports(path):
+            parts = name.split(".")
+            if parts[:2] == ["groupgt", "experiment"] and len(parts) > 2:
+                assert parts[2] in ROOMS[: ROOMS.index(room) + 1], f"{path.name} imports {name}"
 
 
 @pytest.mark.parametrize("name", MODULES)

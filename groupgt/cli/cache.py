@@ -8,8 +8,8 @@ import click
 
 from groupgt.cli import options
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.keeping import cache_beside
-from groupgt.experiment.matrix import matching
+from groupgt.experiment.description.matrix import matching
+from groupgt.experiment.retrieval.keeping import cache_beside
 from groupgt.render import tables
 from groupgt.store.cache import Cache
 

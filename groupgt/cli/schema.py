@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from groupgt.experiment.editor import schema_text
+from groupgt.experiment.description.editor import schema_text
 
 __all__ = ["command"]
 

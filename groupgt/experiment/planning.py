@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from groupgt.experiment.config import load
-from groupgt.experiment.data import read_all
-from groupgt.experiment.keeping import Keeper, cache_of
-from groupgt.experiment.retrieving import Task, needed
+from groupgt.experiment.description.config import load
+from groupgt.experiment.retrieval.data import read_all
+from groupgt.experiment.retrieval.keeping import Keeper, cache_of
+from groupgt.experiment.retrieval.retrieving import Task, needed
 
 __all__ = ["plan"]
 

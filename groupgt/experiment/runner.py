@@ -12,15 +12,15 @@ from groupgt.comparison.deltas import deltas
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.answering import Progress, Retrieval, Silence
-from groupgt.experiment.config import Experiment, load
-from groupgt.experiment.data import Data, digests, read_all
-from groupgt.experiment.gate import judged
-from groupgt.experiment.keeping import Keeper, cache_of
-from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.outputs import write_results
-from groupgt.experiment.selection import best_systems
-from groupgt.experiment.timing import Timing
+from groupgt.experiment.description.config import Experiment, load
+from groupgt.experiment.findings.gate import judged
+from groupgt.experiment.findings.outcome import Outcome
+from groupgt.experiment.findings.outputs import write_results
+from groupgt.experiment.findings.selection import best_systems
+from groupgt.experiment.retrieval.answering import Progress, Retrieval, Silence
+from groupgt.experiment.retrieval.data import Data, digests, read_all
+from groupgt.experiment.retrieval.keeping import Keeper, cache_of
+from groupgt.experiment.retrieval.timing import Timing
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers
 

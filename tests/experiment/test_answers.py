@@ -11,7 +11,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment import retrieving
+from groupgt.experiment.retrieval import retrieving
 from groupgt.experiment.runner import run_experiment
 from groupgt.retrievers.base import strictly_falling
 

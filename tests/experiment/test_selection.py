@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
+from groupgt.experiment.findings.selection import best_of, scores
 from groupgt.experiment.runner import run_experiment
-from groupgt.experiment.selection import best_of, scores
 
 # Three systems, two metrics.
 MEANS = [[0.6, 0.2], [0.5, 0.4], [0.1, 0.5]]

@@ -8,41 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.schema import Best, Config, Evaluate
-from groupgt.experiment.timing import Timing
-from groupgt.experiment.yamlfile import Document
-from groupgt.metrics.language import Metric, parse_metric
+from groupgt.experiment.description.best import metric_of
+from groupgt.experiment.description.schema import Best, Config
+from groupgt.experiment.retrieval.timing import Timing
+from groupgt.metrics.language import Metric
 
-__all__ = ["best_of", "best_systems", "check", "described", "looked_at", "scores"]
-
-
-def check(document: Document, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> None:
-    """Faults of `evaluate.best`."""
-    best = section.best
-    if best.max_latency_ms is not None and not section.timed:
-        document.fault(
-            ("evaluate", "best", "max_latency_ms"), "a ceiling needs questions that are timed; evaluate.timed is 0"
-        )
-    if best.strategy == "primary":
-        if best.metrics:
-            document.fault(
-                ("evaluate", "best", "metrics"), "the strategy primary looks at `primary` alone; remove this key"
-            )
-        if best.max_latency_ms is not None and section.primary is None:
-            document.fault(("evaluate", "best"), "the strategy primary needs `evaluate.primary`")
-        return
-    if best.strategy == "rank":
-        return
-    lower = [text for text in best.metrics or metrics if not _metric(text, metrics, convention).higher_is_better]
-    if lower:
-        document.fault(
-            ("evaluate", "best", "metrics"),
-            f"{best.strategy} adds metrics of which more is better, and of {', '.join(lower)} less is; name the others",
-        )
-
-
-def _metric(text: str, metrics: Mapping[str, Metric], convention: str) -> Metric:
-    return metrics[text] if text in metrics else parse_metric(text, convention)
+__all__ = ["best_of", "best_systems", "described", "looked_at", "scores"]
 
 
 def looked_at(best: Best, primary: str | None, metrics: Sequence[str]) -> list[str]:
@@ -111,7 +82,7 @@ def best_systems(
     limit = section.best.max_latency_ms
     found: dict[str, str | None] = {}
     everywhere: dict[str, list[list[float]]] = {}
-    higher = [_metric(text, metrics, config.convention).higher_is_better for text in texts]
+    higher = [metric_of(text, metrics, config.convention).higher_is_better for text in texts]
     for dataset, own in evaluations.items():
         names = [name for name in own if limit is None or _quick(timings.get((dataset, name)), limit)]
         means = [[own[name][text] for text in texts] for name in names]

@@ -16,9 +16,9 @@ from groupgt.evaluation.many import (
     slices_side_by_side,
 )
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment import selection
-from groupgt.experiment.gate import GateResult
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.findings import selection
+from groupgt.experiment.findings.gate import GateResult
+from groupgt.experiment.findings.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.documents import Block, document
 from groupgt.render.numbers import fixed

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from groupgt.experiment.schema import SystemConfig
-from groupgt.experiment.yamlfile import Path_
+from groupgt.experiment.description.schema import SystemConfig
+from groupgt.experiment.description.yamlfile import Path_
 from groupgt.retrievers.base import Kind
 
 __all__ = ["System"]

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
-from groupgt.experiment.config import Experiment, load
-from groupgt.experiment.data import Data, read_all
-from groupgt.experiment.keeping import Keeper
-from groupgt.experiment.retrieving import Done, Task
+from groupgt.experiment.description.config import Experiment, load
+from groupgt.experiment.retrieval.data import Data, read_all
+from groupgt.experiment.retrieval.keeping import Keeper
+from groupgt.experiment.retrieval.retrieving import Done, Task
 from groupgt.store.cache import Cache
 
 __all__ = ["in_parallel"]

@@ -11,14 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.changing import change
-from groupgt.experiment.checks import Checks
-from groupgt.experiment.explaining import explain
-from groupgt.experiment.families import Families, placed
-from groupgt.experiment.matrix import matching
-from groupgt.experiment.schema import Config
-from groupgt.experiment.systems import System
-from groupgt.experiment.yamlfile import Document, Path_, plain_text, read_yaml
+from groupgt.experiment.description.changing import change
+from groupgt.experiment.description.checks import Checks
+from groupgt.experiment.description.explaining import explain
+from groupgt.experiment.description.families import Families, placed
+from groupgt.experiment.description.matrix import matching
+from groupgt.experiment.description.schema import Config
+from groupgt.experiment.description.systems import System
+from groupgt.experiment.description.yamlfile import Document, Path_, plain_text, read_yaml
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["LATENCIES", "Timing", "machine"]
+from groupgt.experiment.description.gates import LATENCIES
 
-# What a gate may ask of a timing.
-LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "batched_p95_ms")
+__all__ = ["Timing", "machine"]
 
 
 @lru_cache(maxsize=1)

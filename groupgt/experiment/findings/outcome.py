@@ -7,9 +7,9 @@ from pathlib import Path
 
 from groupgt.comparison.deltas import Deltas
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.config import Experiment
-from groupgt.experiment.gate import GateResult
-from groupgt.experiment.timing import Timing
+from groupgt.experiment.description.config import Experiment
+from groupgt.experiment.findings.gate import GateResult
+from groupgt.experiment.retrieval.timing import Timing
 from groupgt.retrievers.base import Answers
 
 __all__ = ["Outcome"]

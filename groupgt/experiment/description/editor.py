@@ -6,7 +6,7 @@ import inspect
 import json
 from typing import Any
 
-from groupgt.experiment.schema import Config, model_of
+from groupgt.experiment.description.schema import Config, model_of
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.model.policy import CHOICES, PRESETS
 from groupgt.retrievers.registry import RETRIEVERS

@@ -13,10 +13,10 @@ from typing import Any
 
 import groupgt
 from groupgt.engines.rankings import all_rankings
-from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.reports import as_dict, means, per_query, report, times_dict
-from groupgt.experiment.retrieving import libraries
-from groupgt.experiment.schema import Config
+from groupgt.experiment.description.schema import Config
+from groupgt.experiment.findings.outcome import Outcome
+from groupgt.experiment.findings.reports import as_dict, means, per_query, report, times_dict
+from groupgt.experiment.retrieval.retrieving import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.render import tables
 from groupgt.retrievers.base import strictly_falling

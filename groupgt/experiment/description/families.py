@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.explaining import explain
-from groupgt.experiment.matrix import LARGEST, Variant, label, matching, size, variants
-from groupgt.experiment.schema import Config, SystemConfig, model_of
-from groupgt.experiment.systems import System
-from groupgt.experiment.yamlfile import Document, Path_
+from groupgt.experiment.description.explaining import explain
+from groupgt.experiment.description.matrix import LARGEST, Variant, label, matching, size, variants
+from groupgt.experiment.description.schema import Config, SystemConfig, model_of
+from groupgt.experiment.description.systems import System
+from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import RUNS
 from groupgt.retrievers.base import Kind
 from groupgt.retrievers.callable import imported

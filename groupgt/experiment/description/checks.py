@@ -9,11 +9,11 @@ from typing import Any
 import groupgt
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.core import check_policy
-from groupgt.experiment import selection
-from groupgt.experiment.families import Families, exists, placed
-from groupgt.experiment.gate import check_gate
-from groupgt.experiment.schema import Config, Dataset
-from groupgt.experiment.yamlfile import Document, Path_
+from groupgt.experiment.description.best import check_best
+from groupgt.experiment.description.families import Families, exists, placed
+from groupgt.experiment.description.gates import check_gate
+from groupgt.experiment.description.schema import Config, Dataset
+from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import TRUTHS
 from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
@@ -134,7 +134,7 @@ class Checks:
             for position, text in enumerate(section.best.metrics)
         ]
         if known and all(best) and document.whole("evaluate", "best") and document.whole("evaluate", "primary"):
-            selection.check(document, section, self.metrics, convention)
+            check_best(document, section, self.metrics, convention)
         return known
 
     def _metric(self, path: Path_, text: str, convention: str, *, known: bool) -> bool:

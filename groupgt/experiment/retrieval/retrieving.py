@@ -16,10 +16,10 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import GroupgtError, RetrieverError
-from groupgt.experiment.config import Experiment
-from groupgt.experiment.data import Data, sha256
-from groupgt.experiment.systems import System
-from groupgt.experiment.timing import Timing, machine
+from groupgt.experiment.description.config import Experiment
+from groupgt.experiment.description.systems import System
+from groupgt.experiment.retrieval.data import Data, sha256
+from groupgt.experiment.retrieval.timing import Timing, machine
 from groupgt.formats import corpus
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, Corpus, Kind, Retriever, Setting, checked

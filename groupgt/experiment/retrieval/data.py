@@ -16,9 +16,9 @@ import numpy as np
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import as_ground_truth
-from groupgt.experiment.config import Experiment
-from groupgt.experiment.gate import check_slice
-from groupgt.experiment.matrix import matching
+from groupgt.experiment.description.config import Experiment
+from groupgt.experiment.description.gates import check_slice
+from groupgt.experiment.description.matrix import matching
 from groupgt.formats.corpus import read_corpus
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown

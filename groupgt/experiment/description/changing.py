@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError
-from groupgt.experiment.yamlfile import DEEPEST, Document, Path_, composed, plain_text
+from groupgt.experiment.description.yamlfile import DEEPEST, Document, Path_, composed, plain_text
 
 __all__ = ["change"]
 

@@ -11,11 +11,11 @@ from typing import Protocol
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.sources import as_run
-from groupgt.experiment.config import Experiment
-from groupgt.experiment.data import Data
-from groupgt.experiment.keeping import Keeper
-from groupgt.experiment.retrieving import Done, Task, needed
-from groupgt.experiment.timing import Timing, machine
+from groupgt.experiment.description.config import Experiment
+from groupgt.experiment.retrieval.data import Data
+from groupgt.experiment.retrieval.keeping import Keeper
+from groupgt.experiment.retrieval.retrieving import Done, Task, needed
+from groupgt.experiment.retrieval.timing import Timing, machine
 from groupgt.formats.detect import read_run
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
@@ -107,7 +107,7 @@ class Retrieval:
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
         if jobs > 1 and len(tasks) > 1:
-            from groupgt.experiment.parallel import in_parallel
+            from groupgt.experiment.retrieval.parallel import in_parallel
 
             for task, found in in_parallel(self.experiment, changes, dict(self.data), self.keeper, tasks, jobs):
                 self.progress.started(f"{task.dataset}: {task.system}")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groupgt.errors import DataError, GroupgtWarning
-from groupgt.experiment.config import Experiment
-from groupgt.experiment.data import Data
-from groupgt.experiment.families import placed
-from groupgt.experiment.retrieving import Done, Part, Task, about, decoded, encoded, key, retrieve
-from groupgt.experiment.schema import Config
-from groupgt.experiment.yamlfile import read_yaml
+from groupgt.experiment.description.config import Experiment
+from groupgt.experiment.description.families import placed
+from groupgt.experiment.description.schema import Config
+from groupgt.experiment.description.yamlfile import read_yaml
+from groupgt.experiment.retrieval.data import Data
+from groupgt.experiment.retrieval.retrieving import Done, Part, Task, about, decoded, encoded, key, retrieve
 from groupgt.store.cache import Cache, key_of
 
 __all__ = ["Keeper", "cache_beside", "cache_of"]

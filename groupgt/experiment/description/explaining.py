@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import Any
 
 from groupgt.errors import near_names
-from groupgt.experiment.schema import known_keys
-from groupgt.experiment.yamlfile import Document, Path_
+from groupgt.experiment.description.schema import known_keys
+from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.model.ids import shown as shown_value
 from groupgt.retrievers.registry import RETRIEVERS
 

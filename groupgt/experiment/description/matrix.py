@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from groupgt.experiment.schema import SystemConfig
-from groupgt.experiment.yamlfile import Path_
+from groupgt.experiment.description.schema import SystemConfig
+from groupgt.experiment.description.yamlfile import Path_
 
 __all__ = ["LARGEST", "Variant", "label", "matching", "size", "variants"]
 

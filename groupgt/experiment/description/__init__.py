@@ -1,0 +1,1 @@
+"""What an experiment file says, and what is at fault in it."""
