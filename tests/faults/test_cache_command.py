@@ -9,20 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
-from tests.faults.trial import RETRIEVALS, check_finished, entries, experiment, newest
+from tests.faults.trial import RETRIEVALS, called, check_finished, entries, experiment, newest
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
-    found = 0
-    try:
-        main(["cache", *map(str, arguments)])
-    except SystemExit as end:
-        found = int(end.code or 0)
-    out, err = capsys.readouterr()
-    assert found == status, err
-    return out, err
+    return called(capsys, "cache", *arguments, status=status)
 
 
 @pytest.fixture

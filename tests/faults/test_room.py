@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
 from groupgt.store import cache, files, folders
 from tests.faults.trial import (
     POSIX,
     RETRIEVALS,
     call,
+    called,
     check_finished,
     check_whole,
     entries,
@@ -48,14 +48,7 @@ def full(*_: object, **__: object) -> None:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
-    found = 0
-    try:
-        main(["run", *map(str, arguments)])
-    except SystemExit as end:
-        found = int(end.code or 0)
-    out, err = capsys.readouterr()
-    assert found == status, err
-    return out, err
+    return called(capsys, "run", *arguments, status=status)
 
 
 @pytest.fixture

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import groupgt
+from groupgt.cli.main import main
 from groupgt.store.cache import Cache
 
 ROOT = Path(groupgt.__file__).parents[1]
@@ -149,3 +152,15 @@ def check_finished(file: Path, expected: dict[str, bytes], folders: Sequence[int
     assert (file.parent / "cache" / ".gitignore").is_file()
     if POSIX:  # elsewhere nothing tells whether a writer is gone, and what it left is removed after a day
         assert parts(file) == []
+
+
+def called(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> tuple[str, str]:
+    """What a command prints in this process, where it ends with the status expected."""
+    found = 0
+    try:
+        main(list(map(str, arguments)))
+    except SystemExit as end:
+        found = int(end.code or 0)
+    out, err = capsys.readouterr()
+    assert found == status, err
+    return out, err

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.description.best import metric_of
@@ -42,9 +43,7 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
         return [math.nan] * len(table)
     kept = table[sound]
     if strategy == "rank":
-        above = (kept[:, None, :] < kept[None, :, :]).sum(axis=1)
-        equal = (kept[:, None, :] == kept[None, :, :]).sum(axis=1)
-        values = 1 / (above + (equal + 1) / 2)
+        values = 1 / np.column_stack([_ranks(column) for column in kept.T])
         out[sound] = [math.fsum(row) for row in values.tolist()]
     elif strategy == "normalized_mean":
         low, high = kept.min(axis=0), kept.max(axis=0)
@@ -54,6 +53,14 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
         out[sound] = [math.fsum(row) / len(row) for row in kept.tolist()]
     found: list[float] = out.tolist()
     return found
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rank of each value, the greatest first; equal ones share the mean of their ranks."""
+    ordered = np.sort(-values)
+    first, last = np.searchsorted(ordered, -values, "left"), np.searchsorted(ordered, -values, "right")
+    ranks: NDArray[np.float64] = (first + 1 + last) / 2
+    return ranks
 
 
 def best_of(names: Sequence[str], values: Sequence[float]) -> str | None:

@@ -6,7 +6,7 @@ import hashlib
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,16 @@ __all__ = ["Data", "digests", "read_all", "sha256"]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """One data set: the ground truth that `where` leaves, the ids of all of it in its order, and the corpus."""
+    """One data set: the ground truth that `where` leaves, the ids of all of it in its order, and the corpus.
+
+    `keys` holds the keys of its retrievals once they are known: files are hashed once in a run.
+    """
 
     truth: GroundTruth
     qids: list[str]
     corpus: Corpus | None
     corpus_digest: str
+    keys: dict[object, str] = field(default_factory=dict)
 
     @cached_property
     def known(self) -> frozenset[str] | None:
@@ -196,9 +200,9 @@ def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
             found[dataset.corpus] = data[name].corpus_digest
     for dataset_name, system in experiment.pairs():
         options = experiment.options(system, dataset_name)
-        for field in experiment.paths_of(system):
-            given: Any = getattr(experiment.systems[system].options, field)
-            path = Path(getattr(options, field))
+        for option in experiment.paths_of(system):
+            given: Any = getattr(experiment.systems[system].options, option)
+            path = Path(getattr(options, option))
             if path.is_file():
                 found[given.replace("{dataset}", dataset_name)] = sha256(path)
     return dict(sorted(found.items()))

@@ -39,19 +39,16 @@ class Keeper:
         """Retrieves and keeps, what is done so far too; where it cannot be kept, a warning says so."""
         unfinished = key_of({"part": key(experiment, data, task)})
 
-        def save(done: Done) -> None:
+        def save(done: Done, name: str | None = unfinished) -> None:
             try:
-                self.keep(experiment, data, task, done, unfinished)
+                self.keep(experiment, data, task, done, name)
+                if name is None and self.cache is not None:
+                    self.cache.remove(unfinished)
             except DataError as error:
                 warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
 
         done = retrieve(experiment, data, task, told, self._begun(data, task, unfinished), save)
-        try:
-            self.keep(experiment, data, task, done)
-            if self.cache is not None:
-                self.cache.remove(unfinished)
-        except DataError as error:
-            warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
+        save(done, None)
         return done
 
     def _begun(self, data: Data, task: Task, unfinished: str) -> Part | None:

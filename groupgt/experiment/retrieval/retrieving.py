@@ -86,6 +86,12 @@ def _version(name: str) -> str | None:
 
 def key(experiment: Experiment, data: Data, task: Task) -> str:
     """The hash of everything that determines the answers of a task."""
+    if task not in data.keys:
+        data.keys[task] = _key(experiment, data, task)
+    return data.keys[task]
+
+
+def _key(experiment: Experiment, data: Data, task: Task) -> str:
     system = experiment.systems[task.system]
     given = asdict(experiment.options(task.system, task.dataset))
     for name in experiment.paths_of(task.system):
