@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from groupgt.comparison.core import compare
+    from groupgt.comparison.result import Comparison
     from groupgt.errors import (
         ConfigError,
         DataError,
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
         RetrieverError,
     )
     from groupgt.evaluation.core import evaluate, label
+    from groupgt.evaluation.depths import depth
     from groupgt.evaluation.result import Evaluation
     from groupgt.experiment.findings.outcome import Outcome
     from groupgt.experiment.runner import run_experiment
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.model.ground_truth import GroundTruth
+    from groupgt.model.lengths import Lengths
     from groupgt.model.policy import Policy
     from groupgt.model.run import Run
 
@@ -33,18 +37,22 @@ __version__ = "0.1.0"
 
 # Where each public name lives; it is imported when first asked for.
 _HOME = {
+    "Comparison": "comparison.result",
     "ConfigError": "errors",
     "DataError": "errors",
     "Evaluation": "evaluation.result",
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
+    "Lengths": "model.lengths",
     "Metric": "metrics.language",
     "MetricError": "errors",
     "Outcome": "experiment.findings.outcome",
     "Policy": "model.policy",
     "RetrieverError": "errors",
     "Run": "model.run",
+    "compare": "comparison.core",
+    "depth": "evaluation.depths",
     "evaluate": "evaluation.core",
     "label": "evaluation.core",
     "list_metrics": "metrics.language",
@@ -55,12 +63,14 @@ _HOME = {
 }
 
 __all__ = [
+    "Comparison",
     "ConfigError",
     "DataError",
     "Evaluation",
     "GroundTruth",
     "GroupgtError",
     "GroupgtWarning",
+    "Lengths",
     "Metric",
     "MetricError",
     "Outcome",
@@ -68,6 +78,8 @@ __all__ = [
     "RetrieverError",
     "Run",
     "__version__",
+    "compare",
+    "depth",
     "evaluate",
     "label",
     "list_metrics",

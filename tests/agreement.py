@@ -98,7 +98,7 @@ def disagreements(seed: int, queries: int, policies: tuple[str, ...] = ("penaliz
                     metric.name,
                     metric.convention,
                     dict(metric.parameters),
-                    metric.k,
+                    metric.cutoff,
                     duplicates,
                 )
                 value = values[position]

@@ -12,7 +12,7 @@ from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import kind_of, read_run
 from groupgt.formats.source import Source
-from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
+from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.model.policy import Policy
 from groupgt.store.files import written_folder, written_whole
 
@@ -26,7 +26,7 @@ __all__ = ["command"]
     "--to",
     "to",
     required=True,
-    help=f"{', '.join(TRUTH_WRITERS)} (ground truth); {', '.join(RUN_WRITERS)} (results); "
+    help=f"{', '.join([*TRUTH_WRITERS, FLAT])} (ground truth); {', '.join(RUN_WRITERS)} (results); "
     "experiment (an AutoRAG project).",
 )
 @click.option("--from", "given", help="The format of IN, where it is not to be detected; trec-subtopics, say.")

@@ -25,9 +25,12 @@ __all__ = ["command"]
 @options.metrics_option
 @options.k_option
 @options.conventions_option
-@click.option("--by", multiple=True, metavar="COLUMN", help="Slice by a column of TRUTH, or by n_groups; repeatable.")
+@click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
 @options.policy_option
 @click.option("--per-query", type=options.FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
+@options.lengths_option
+@options.tokenizer_option
+@options.allow_code_option
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")
@@ -41,6 +44,9 @@ def command(
     by: tuple[str, ...],
     policies: tuple[str, ...],
     per_query: Path | None,
+    corpus: Path | None,
+    tokenizer: str | None,
+    allow_code: bool,
     truth_format: str | None,
     run_format: str | None,
     labeller: str,
@@ -60,7 +66,7 @@ def command(
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs)
     grouped = as_ground_truth(truth, policy, truth_format)
-    columns = [column.strip() for each in by for column in each.split(",") if column.strip()]
+    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     found = [
         evaluate(
             grouped,
@@ -68,9 +74,10 @@ def command(
             asked,
             convention=conventions[0],
             k=cutoffs,
-            by=columns,
+            by=options.split_columns(by),
             policy=policy,
             labeller=labeller,
+            lengths=lengths,
             run_format=run_format,
         )
         for path in paths

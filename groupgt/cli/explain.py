@@ -9,7 +9,6 @@ import click
 from groupgt.cli import options
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import in_conventions
-from groupgt.formats.corpus import read_corpus
 from groupgt.render.tables import json_text
 
 __all__ = ["command"]
@@ -24,6 +23,8 @@ __all__ = ["command"]
 @options.conventions_option
 @options.policy_option
 @options.corpus_option
+@options.tokenizer_option
+@options.allow_code_option
 @options.truth_format_option
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(
@@ -35,10 +36,13 @@ def command(
     convention: str,
     policies: tuple[str, ...],
     corpus: Path | None,
+    tokenizer: str | None,
+    allow_code: bool,
     truth_format: str | None,
     style: str,
 ) -> None:
     """Work out one query: who hit what, and each formula with its figures filled in."""
+    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     conventions = options.split_conventions(convention)
     found = evaluate(
         truth,
@@ -46,9 +50,10 @@ def command(
         in_conventions(options.split_metrics(metrics), conventions, options.split_ks(ks)),
         convention=conventions[0],
         policy=options.split_policy(policies),
+        lengths=lengths,
         truth_format=truth_format,
     )
     if style == "json":
         click.echo(json_text(found.explain_dict(qid)))
     else:
-        click.echo(found.explain(qid, corpus=read_corpus(corpus) if corpus else None))
+        click.echo(found.explain(qid, corpus=lengths.texts or None))

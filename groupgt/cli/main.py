@@ -18,8 +18,12 @@ __all__ = ["cli", "main"]
 COMMANDS = {
     "run": "Run an experiment: retrieve, evaluate, print the table.",
     "evaluate": "Tables for one or many runs.",
+    "compare": "Which differences are real, where they come from, what they are worth.",
     "explain": "The worked calculation of one query.",
     "misses": "Which groups were missed, and at what rank they would have come.",
+    "depth": "How deep one must look until a share of questions is complete.",
+    "power": "How large a difference these questions show, and how many show a wanted one.",
+    "report": "Result folders merged into one comparison, or an experiment's history.",
     "check": "What is wrong or doubtful in the data, without scoring it.",
     "metrics": "The catalogue: formula, conventions, parameters, source.",
     "convert": "From one format to another.",

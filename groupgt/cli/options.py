@@ -9,24 +9,34 @@ from typing import Any
 import click
 
 from groupgt.errors import ConfigError, Faults
+from groupgt.formats.corpus import read_lengths
+from groupgt.formats.tokenizers import FORMS, tokenizer_named
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import split_names
 from groupgt.model.ids import shown
+from groupgt.model.lengths import Lengths
 
 __all__ = [
+    "BY_HELP",
     "DEFAULT_METRICS",
     "FILE",
+    "allow_code_option",
+    "convention_option",
     "conventions_option",
     "corpus_option",
     "format_option",
     "k_option",
+    "lengths_of",
+    "lengths_option",
     "metrics_option",
     "policy_option",
     "run_argument",
+    "split_columns",
     "split_conventions",
     "split_ks",
     "split_metrics",
     "split_policy",
+    "tokenizer_option",
     "truth_argument",
     "truth_format_option",
 ]
@@ -65,6 +75,10 @@ conventions_option: Decorator = click.option(
     metavar="C[,C]",
     help=f"{', '.join(CONVENTIONS)}; several stand side by side.",
 )
+convention_option: Decorator = click.option(
+    "--convention", type=click.Choice(CONVENTIONS), default="autorag", show_default=True
+)
+BY_HELP = "Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable."
 policy_option: Decorator = click.option(
     "--policy",
     "policies",
@@ -78,6 +92,13 @@ format_option: Decorator = click.option(
 corpus_option: Decorator = click.option(
     "--corpus", type=FILE, help="The texts, to show beside ids: JSONL, parquet or CSV."
 )
+lengths_option: Decorator = click.option(
+    "--corpus", type=FILE, help="The texts, or their columns tokens and chars: for budgets such as recall@2000tokens."
+)
+tokenizer_option: Decorator = click.option(
+    "--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(FORMS)}."
+)
+allow_code_option: Decorator = click.option("--allow-code", is_flag=True, help="Let a tokenizer of yours run.")
 truth_format_option: Decorator = click.option(
     "--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say."
 )
@@ -106,9 +127,20 @@ def split_ks(given: tuple[str, ...]) -> list[int]:
     return list(dict.fromkeys(ks))
 
 
+def split_columns(given: tuple[str, ...]) -> list[str]:
+    """The columns of all --by options."""
+    return [column.strip() for each in given for column in each.split(",") if column.strip()]
+
+
 def split_conventions(given: str) -> list[str]:
     """The conventions of --convention; which there are is said when metrics are read."""
     return list(dict.fromkeys(part.strip() for part in given.split(",") if part.strip())) or ["autorag"]
+
+
+def lengths_of(corpus: Path | None, tokenizer: str | None, *, allow_code: bool = False) -> Lengths:
+    """How long results are, by what the options name."""
+    count = None if tokenizer is None else tokenizer_named(tokenizer, allow_code=allow_code)
+    return Lengths(count=count) if corpus is None else read_lengths(corpus, count)
 
 
 def split_policy(given: tuple[str, ...]) -> dict[str, str]:

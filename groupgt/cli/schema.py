@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import click
 
-from groupgt.experiment.description.editor import schema_text
+from groupgt.render.tables import json_text
 
 __all__ = ["command"]
 
 
 @click.command("schema")
-def command() -> None:
-    """Print the JSON Schema of experiment files, by which editors complete and check them."""
-    click.echo(schema_text(), nl=False)
+@click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
+def command(of: str) -> None:
+    """Print a JSON Schema: of experiment files, by which editors complete and check them, or of what is written.
+
+    `results` is results.json of a result folder, `comparison` what `groupgt compare --format json` prints.
+    """
+    if of == "experiment":
+        from groupgt.experiment.description.editor import schema_text
+
+        click.echo(schema_text(), nl=False)
+    elif of == "results":
+        from groupgt.experiment.findings.outline import results_schema
+
+        click.echo(json_text(results_schema()))
+    else:
+        from groupgt.comparison.outline import comparison_schema
+
+        click.echo(json_text(comparison_schema()))

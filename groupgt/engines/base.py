@@ -48,14 +48,15 @@ class Labelled:
     no_match: bool = False
     extra_names: tuple[str, ...] = ()
 
-    def tied_at(self, cutoffs: Iterable[int | None]) -> int:
-        """How many queries have a hit among equal scores that one of these cutoffs divides; None divides all."""
+    def tied_at(self, cuts: Iterable[Ints | None]) -> int:
+        """How many queries have a hit among equal scores that a depth, shape (Q,), divides; None divides all."""
         tied = np.zeros(len(self.present), dtype=np.bool_)
-        for k in cutoffs:
-            divided = (
-                np.ones(len(self.tie_query), np.bool_) if k is None else (self.tie_first <= k) & (self.tie_last > k)
-            )
-            tied[self.tie_query[divided]] = True
+        for depth in cuts:
+            if depth is None:
+                tied[self.tie_query] = True
+                continue
+            at = depth[self.tie_query]
+            tied[self.tie_query[(self.tie_first <= at) & (self.tie_last > at)]] = True
         return int(tied.sum())
 
 

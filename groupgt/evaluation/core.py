@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, no_garbage_collection
+from groupgt.engines.prefixes import depths
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.nearby import warn_of_near_ids
 from groupgt.evaluation.result import Evaluation
@@ -21,6 +23,7 @@ from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
+from groupgt.model.lengths import Budget, Lengths, as_lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -37,6 +40,7 @@ def evaluate(
     by: Sequence[str] | str = (),
     policy: Policy | str | dict[str, str] | None = None,
     labeller: str | Labeller = "id",
+    lengths: Any = None,
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
@@ -45,7 +49,9 @@ def evaluate(
 
     `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path or a
     frame. Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground
-    truth, or `n_groups`, to slice by. Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+    truth, or `n_groups`, to slice by. `lengths` say how long results are, for budgets such as `@2000tokens`: `Lengths`,
+    `{"tokens": {id: length}}`, or `{id: text}` for characters; else they come with the results.
+    Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -61,7 +67,8 @@ def evaluate(
         grouped = as_ground_truth(truth, rules, truth_format)
         slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
         system = as_run(run, grouped, run_format, name)
-        labelled = label_run(grouped, system, rules, labeller)
+        budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
+        labelled = label_run(grouped, system, rules, labeller, lengths=as_lengths(lengths), budgets=budgets)
     _check_population(grouped, labelled, rules)
     if labelled.no_match:
         warn_of_near_ids(grouped, system, int((grouped.judgments.defined & labelled.present).sum()))
@@ -99,14 +106,27 @@ def label(
     return matrix if groups else np.asarray(matrix.any(axis=0), dtype=np.uint8)
 
 
-def label_run(truth: GroundTruth, run: Run, policy: Policy, labeller: str | Labeller = "id") -> Labelled:
-    """Labels a run; the engine is chosen by what the results are."""
+def label_run(
+    truth: GroundTruth,
+    run: Run,
+    policy: Policy,
+    labeller: str | Labeller = "id",
+    *,
+    lengths: Lengths | None = None,
+    budgets: Collection[Budget] = (),
+) -> Labelled:
+    """Labels a run, and measures how much of it fits each budget; the engine is chosen by what the results are."""
     chosen = labeller_named(labeller)
     if run.columns is None:
-        return memory.label(truth, run, policy, chosen)
-    from groupgt.engines import streaming
+        labelled = memory.label(truth, run, policy, chosen)
+    else:
+        from groupgt.engines import streaming
 
-    return streaming.label(truth, run, policy, chosen)
+        labelled = streaming.label(truth, run, policy, chosen)
+    if not budgets:
+        return labelled
+    found = depths(truth, run, policy, lengths or Lengths(), budgets)
+    return replace(labelled, hits=replace(labelled.hits, prefixes=found))
 
 
 def check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
@@ -142,9 +162,9 @@ def _values(metrics: dict[str, Metric], labelled: Labelled, policy: Policy) -> d
     cuts: dict[object, Cut] = {}
     values: dict[str, Floats] = {}
     for text, metric in metrics.items():
-        if metric.k not in cuts:
-            cuts[metric.k] = Cut.at(hits.length, metric.k)
-        column = metric.values(hits, cuts[metric.k])
+        if metric.cutoff not in cuts:
+            cuts[metric.cutoff] = metric.cut(hits)
+        column = metric.values(hits, cuts[metric.cutoff])
         column = np.where(hidden, np.nan, column)
         if not metric.higher_is_better:
             column[~labelled.present] = np.nan

@@ -15,6 +15,7 @@ from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names
 from groupgt.evaluation.explained import as_dict, explanation
 from groupgt.evaluation.slices import Slicer
+from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
@@ -82,7 +83,8 @@ class Evaluation:
         missing = int((defined & ~present).sum())
         undefined = int((~defined).sum())
         skipped = missing if self.policy.missing == "skip" else 0
-        cutoffs = {metric.k for metric in self.metrics.values()}
+        cutoffs = {metric.cutoff for metric in self.metrics.values()}
+        depths = [None if each is None else Cut.at(self.labelled.hits, each).k for each in cutoffs]
         return {
             "queries": len(self.truth),
             "evaluated": len(self.truth) - undefined - skipped,
@@ -90,7 +92,7 @@ class Evaluation:
             "missing": missing,
             "extra": self.labelled.extra,
             "duplicates": self.labelled.duplicated,
-            "ties": self.labelled.tied_at(cutoffs),
+            "ties": self.labelled.tied_at(depths),
             "repeated_ids": self.truth.repeated_ids,
             "empty_groups": self.truth.dropped,
             "irrelevant_groups": self.truth.irrelevant_groups,

@@ -1,17 +1,28 @@
-"""Slices: the queries of one evaluation, divided by a column of the ground truth or by their number of groups."""
+"""Slices: the queries of one evaluation, divided by a column of the ground truth, or by their groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, near_names
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools
+from groupgt.model.hits import Bools, Ints, Judgments
 
 __all__ = ["Slicer"]
+
+
+def _alternatives(judgments: Judgments) -> Ints:
+    return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)
+
+
+# What every ground truth can be sliced by: the number of groups of a question, and that of their alternatives.
+COUNTS: dict[str, Callable[[Judgments], Ints]] = {
+    "n_groups": lambda judgments: judgments.groups,
+    "n_alternatives": _alternatives,
+}
 
 
 class Slicer:
@@ -25,7 +36,7 @@ class Slicer:
     def __init__(self, truth: GroundTruth, by: Sequence[str]) -> None:
         self.truth = truth
         self.by = list(dict.fromkeys(by))
-        known = ["n_groups", *truth.columns]
+        known = [*COUNTS, *truth.columns]
         faults = Faults()
         for name in self.by:
             if name not in known:
@@ -45,9 +56,9 @@ class Slicer:
                 yield name, _text(value), texts == _text(value)
 
     def _values(self, name: str) -> list[Any]:
-        if name == "n_groups":
-            groups: list[Any] = self.truth.judgments.groups.tolist()
-            return groups
+        if name in COUNTS:
+            numbers: list[Any] = COUNTS[name](self.truth.judgments).tolist()
+            return numbers
         return [
             value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
             for value in self.truth.columns[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from groupgt.errors import DataError
@@ -37,4 +38,5 @@ def as_run(value: Any, truth: GroundTruth, format: str | None = None, name: str 
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):
         value = Run.of(value)
-    return Run(value.rankings, value.scores, value.columns, name or value.name, value.source)
+    run: Run = value
+    return replace(run, name=name or run.name)

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from groupgt.comparison.deltas import deltas
+from groupgt.comparison.result import comparison_of
+from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.result import Evaluation
@@ -77,6 +78,7 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
             failed.setdefault(dataset, {})[name] = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")
     ranked = {dataset: _ranked(experiment, found) for dataset, found in evaluations.items()}
     compare, gates = experiment.config.compare, dict(enumerate(experiment.config.gate))
+    settings = _settings(experiment)
     best, overall = best_systems(experiment.config, experiment.metrics, ranked, timings)
     return Outcome(
         experiment=experiment,
@@ -86,17 +88,25 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
         digests=digests(experiment, dict(data)),
         failed=failed,
         comparison={
-            dataset: deltas(found, compare.baseline)
+            dataset: comparison_of(found, compare.baseline, settings, compare.metrics)
             for dataset, found in ranked.items()
             if compare is not None and compare.baseline in found
         },
-        gates=judged(gates, experiment.config, experiment.systems, ranked, failed, timings),
+        gates=judged(gates, experiment.config, experiment.systems, ranked, failed, timings, settings),
         best=best,
         overall=overall,
         retrieved=len(retrieval.done) - retrieval.kept,
         cached=retrieval.kept,
         cached_live=retrieval.kept_live,
     )
+
+
+def _settings(experiment: Experiment) -> Settings:
+    """How systems are compared; nothing but deltas depends on it where the file compares none."""
+    section, seed = experiment.config.compare, experiment.config.seed
+    if section is None:
+        return Settings(seed=seed)
+    return Settings(**section.model_dump(exclude={"baseline", "metrics"}), seed=seed)
 
 
 def _evaluation(experiment: Experiment, data: Data, run: Run) -> Evaluation:
@@ -109,6 +119,7 @@ def _evaluation(experiment: Experiment, data: Data, run: Run) -> Evaluation:
         by=section.by,
         policy=experiment.policy,
         labeller=section.labeller.use,
+        lengths=data.lengths,
     )
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from groupgt.errors import DataError, Faults
 from groupgt.formats import csv, frames
 from groupgt.formats.jsonl import objects
+from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source, bad_id
 from groupgt.model.ids import id_text
+from groupgt.model.lengths import UNITS, Lengths
 
-__all__ = ["read_corpus"]
+__all__ = ["read_corpus", "read_lengths"]
 
 IDS = ("doc_id", "_id", "id")
 TEXTS = ("contents", "text")
@@ -24,6 +26,25 @@ def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
     A `title` stands before the text, on a line of its own, unless the text begins with it already. A BEIR folder gives
     its `corpus.jsonl`.
     """
+    return _read(path, {})
+
+
+def read_lengths(
+    path: str | os.PathLike[str], count: Callable[[Sequence[str]], Sequence[int]] | None = None
+) -> Lengths:
+    """How long the documents of a corpus are: by its columns `tokens` and `chars`, else by its texts.
+
+    `count` makes token counts of texts, and goes before a column of tokens.
+    """
+    known: dict[str, dict[str, int]] = {}
+    texts = _read(path, known)
+    if count is not None:
+        known.pop("tokens", None)
+    return Lengths(known, texts, count, str(path))
+
+
+def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, int]]) -> dict[str, str]:
+    """The texts; what columns say of lengths goes into `lengths`."""
     source = Source.at(path)
     if source.is_folder:
         source = Source.at(source.path / "corpus.jsonl")
@@ -50,6 +71,9 @@ def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
                 f"{title}\n{text}" if isinstance(title, str) and title and not text.startswith(title) else text
             )
             places[name] = where
+            for unit in UNITS:
+                if (length := length_of(row.get(unit))) is not None:
+                    lengths.setdefault(unit, {})[name] = length
     faults.stop()
     if not texts:
         raise DataError(f"{source.path}: the corpus holds no documents")

@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
-from groupgt.formats.rows import Judgment, finite, gather, number_text, ordered_run, run_name
+from groupgt.formats.rows import Judgment, finite, gather, length_of, number_text, ordered_run, run_name
 from groupgt.formats.source import Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.ids import shown
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
@@ -119,10 +120,14 @@ def read_slowly(source: Source) -> Run:
     order = "score" if "score" in header_of(source) else "rank"
     sign = 1.0 if order == "score" else -1.0
     found: dict[str, tuple[list[str], list[float]]] = {}
+    units = [unit for unit in UNITS if unit in header_of(source)]
+    lengths: dict[str, dict[str, list[int | None]]] = {unit: {} for unit in units}
     for where, row in table(source, ("qid", "doc_id", order), faults):
         where = f"{where}: query {shown(row['qid'])}"
         score = finite(row[order].strip())
         wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
+        for unit in units:
+            lengths[unit].setdefault(row["qid"], []).append(length_of(row[unit].strip()))
         if wrong:
             faults.add(where, f"an id {wrong}")
         elif score is None:
@@ -132,7 +137,7 @@ def read_slowly(source: Source) -> Run:
             own[0].append(row["doc_id"])
             own[1].append(sign * score)
     faults.stop()
-    return ordered_run(source, {}, found)
+    return ordered_run(source, {}, found, lengths)
 
 
 def _columns(source: Source) -> Run:
@@ -151,6 +156,7 @@ def _columns(source: Source) -> Run:
         pl.col("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
+        *(pl.col(unit).cast(pl.Float64, strict=False) for unit in UNITS if unit in header),
     )
     return Run(
         columns=Columns(frame, lambda: read_slowly(source)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,32 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.pages import check_pages
-from groupgt.formats.rows import Judgment, gather, run_name
+from groupgt.formats.rows import Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.ids import finite_number, plain, shown
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_frame", "read_ground_truth", "read_run", "run_of", "truth_of", "write_ground_truth", "write_run"]
+__all__ = [
+    "is_frame",
+    "read_ground_truth",
+    "read_run",
+    "read_table",
+    "run_of",
+    "truth_of",
+    "write_ground_truth",
+    "write_run",
+]
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
+NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
+CONTENTS = "retrieved_contents"
 
 
 def is_frame(value: Any) -> bool:
@@ -82,6 +95,13 @@ def _guarded(source: Source, read: Callable[[], Any]) -> Any:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{source.path}: the parquet file is damaged or cut off: {first}") from None
+
+
+def read_table(source: Source) -> pl.DataFrame:
+    """A parquet file as it is."""
+    frame = _scan(source)
+    table: pl.DataFrame = _guarded(source, frame.collect)
+    return table
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -191,7 +211,7 @@ def read_run(source: Source, qids: list[str] | None = None) -> Run:
     """
     frame = _scan(source)
     run = run_of(frame, str(source.path), qids, guard=lambda read: _guarded(source, read))
-    return Run(run.rankings, run.scores, run.columns, run_name(source), str(source.path))
+    return replace(run, name=run_name(source), source=str(source.path))
 
 
 def run_of(
@@ -228,7 +248,13 @@ def run_of(
         if len(set(found)) < len(found):
             twice = next(qid for position, qid in enumerate(found) if qid in found[:position])
             raise DataError(f"{title}: query {twice!r} stands in two rows")
-        return Run(dict(zip(found, rows[key].to_list())), name="", source=title)
+        lengths = {
+            unit: dict(zip(found, [list(map(length_of, row)) for row in _beside(guard, frame, name)]))
+            for unit, name in NESTED_LENGTHS.items()
+            if name in names
+        }
+        texts = None if CONTENTS not in names else lambda: dict(zip(found, _beside(guard, frame, CONTENTS)))
+        return Run(dict(zip(found, rows[key].to_list())), source=title, lengths=lengths, texts=texts)
     missing = [name for name in ("qid", "doc_id") if name not in names]
     if missing or order is None:
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
@@ -241,9 +267,16 @@ def run_of(
         id_column(schema["qid"], "qid", title),
         id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
+        *(pl.col(unit) for unit in UNITS if unit in names and schema[unit].is_numeric()),
     )
     columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard)
     return Run(columns=columns, source=title)
+
+
+def _beside(guard: Callable[[Callable[[], Any]], Any], frame: pl.LazyFrame, name: str) -> list[list[Any]]:
+    """What stands beside the ids of each query; who uses it says where it is no list of what it should be."""
+    cells = guard(lambda: frame.select(name).collect())[name].to_list()
+    return [cell if isinstance(cell, list) else [] for cell in cells]
 
 
 def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults
-from groupgt.formats.rows import ordered_run, score_of
+from groupgt.formats.rows import length_of, ordered_run, score_of
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import id_text, shown
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -20,6 +21,7 @@ __all__ = ["objects", "read_ground_truth", "read_run", "write_ground_truth", "wr
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
+CONTENTS = "retrieved_contents"
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -120,6 +122,8 @@ def read_run(source: Source) -> Run:
     nested: dict[str, list[str]] = {}
     long: dict[str, tuple[list[str], list[float]]] = {}
     orders: set[str] = set()
+    lengths: dict[str, dict[str, list[int | None]]] = {}
+    texts: dict[str, list[Any]] = {}
     for number, row in objects(source, faults):
         where = f"{source.path}:{number}"
         qid = id_text(row.get("qid"))
@@ -137,6 +141,11 @@ def read_run(source: Source) -> Run:
             if qid in nested:
                 faults.add(where, "this query stands twice")
             nested[qid] = ids
+            for unit in UNITS:
+                if f"retrieved_{unit}" in row:
+                    lengths.setdefault(unit, {})[qid] = list(map(length_of, _listed(row[f"retrieved_{unit}"])))
+            if CONTENTS in row:
+                texts[qid] = _listed(row[CONTENTS])
         else:
             document, score = id_text(row.get("doc_id")), score_of(row)
             orders.add("score" if row.get("score") is not None else "rank")
@@ -152,6 +161,9 @@ def read_run(source: Source) -> Run:
                 own = long.setdefault(qid, ([], []))
                 own[0].append(document)
                 own[1].append(score)
+                for unit in UNITS:
+                    if unit in row:
+                        lengths.setdefault(unit, {}).setdefault(qid, []).append(length_of(row[unit]))
     faults.stop()
     if nested and long:
         raise DataError(
@@ -161,7 +173,12 @@ def read_run(source: Source) -> Run:
         raise DataError(
             f"{source.path}: some lines hold a score and some only a rank; expected one of the two throughout"
         )
-    return ordered_run(source, nested, long)
+    return ordered_run(source, nested, long, lengths, texts)
+
+
+def _listed(cell: Any) -> list[Any]:
+    """What stands beside the ids of a query; who uses it says where it is no list of what it should be."""
+    return cell if isinstance(cell, list) else []
 
 
 def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:

@@ -10,10 +10,21 @@ from typing import Any
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import finite_number
+from groupgt.model.lengths import LONGEST
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["Judgment", "finite", "flat_rows", "gather", "number_text", "ordered_run", "run_name", "score_of"]
+__all__ = [
+    "Judgment",
+    "finite",
+    "flat_rows",
+    "gather",
+    "length_of",
+    "number_text",
+    "ordered_run",
+    "run_name",
+    "score_of",
+]
 
 Judgment = tuple[str, str, str, float]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -65,6 +76,17 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
+def length_of(cell: Any) -> int | None:
+    """A length: a whole number from 0, as a number or as text; None for anything else.
+
+    >>> length_of(12), length_of("12"), length_of(1.5), length_of("-1")
+    (12, 12, None, None)
+    """
+    if isinstance(cell, str):
+        cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
+    return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
+
+
 def score_of(row: dict[str, Any]) -> float | None:
     """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
     given, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
@@ -72,14 +94,22 @@ def score_of(row: dict[str, Any]) -> float | None:
     return None if number is None else sign * number
 
 
-def ordered_run(source: Source, nested: dict[str, list[str]], long: dict[str, tuple[list[str], list[float]]]) -> Run:
-    """A run of lists whose order is given, or of results that scores put in order."""
+def ordered_run(
+    source: Source,
+    nested: dict[str, list[str]],
+    long: dict[str, tuple[list[str], list[float]]],
+    lengths: dict[str, dict[str, list[int | None]]] | None = None,
+    texts: dict[str, list[Any]] | None = None,
+) -> Run:
+    """A run of lists whose order is given, or of results that scores put in order; with what stands beside them."""
     scores = {qid: own[1] for qid, own in long.items()} if long else None
     return Run(
         rankings=nested or {qid: own[0] for qid, own in long.items()},
         scores=scores,
         name=run_name(source),
         source=str(source.path),
+        lengths=lengths or {},
+        texts=(lambda: texts) if texts else None,
     )
 
 

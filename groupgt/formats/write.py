@@ -13,7 +13,7 @@ from groupgt.formats import beir, csv, frames, jsonl, trec
 from groupgt.formats.rows import Judgment
 from groupgt.model.ground_truth import GroundTruth
 
-__all__ = ["RUN_WRITERS", "TRUTH_WRITERS", "write_ground_truth", "write_run"]
+__all__ = ["FLAT", "RUN_WRITERS", "TRUTH_WRITERS", "write_flat", "write_ground_truth", "write_run"]
 
 Ranking = tuple[str, list[str], list[float]]
 
@@ -49,6 +49,19 @@ def _judgments(truth: GroundTruth, *, blanks: bool = True) -> Iterator[Judgment]
         yield truth.qids[int(truth.group_query[group])], labels[group], name, float(truth.grade[alternative])
 
 
+def _flat(truth: GroundTruth) -> Iterator[Judgment]:
+    """Every document once, with its highest grade, in the order of the ground truth."""
+    grades = truth.judgments.document_grade
+    for alternative in np.flatnonzero(truth.document_of == np.arange(len(truth.ids))).tolist():
+        qid = truth.qids[int(truth.query_of[alternative])]
+        yield qid, "0", truth.ids[alternative], float(grades[alternative])
+
+
+def write_flat(path: Path, truth: GroundTruth) -> None:
+    """Qrels of what the convention `trec` sees: groups are flattened, so that other tools compute its figures."""
+    trec.write_qrels(path, _flat(truth))
+
+
 def _beir(path: Path, truth: GroundTruth) -> None:
     texts = {qid: text or "" for qid, text in zip(truth.qids, truth.texts or [""] * len(truth))}
     beir.write_ground_truth(path, _judgments(truth), texts)
@@ -63,20 +76,26 @@ TRUTH_WRITERS: dict[str, _Writer] = {
     "trec-subtopics": _Writer(lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False))),
     "beir": _Writer(_beir, groups=False, texts=True),
 }
+# Written for other tools alone: what is lost is what is asked for.
+FLAT = "qrels-flat"
 RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
 
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
+    if format == FLAT:
+        write_flat(path, truth)
+        return ["which documents are alternatives of one another"]
     if format not in TRUTH_WRITERS:
-        near = near_names(format, TRUTH_WRITERS)
-        raise ConfigError(f"format: expected {listed(TRUTH_WRITERS)} for ground truth, found {format!r}{near}")
+        near = near_names(format, [*TRUTH_WRITERS, FLAT])
+        raise ConfigError(f"format: expected {listed([*TRUTH_WRITERS, FLAT])} for ground truth, found {format!r}{near}")
     writer = TRUTH_WRITERS[format]
     sizes = truth.judgments.group_sizes
     shared = not truth.judgments.one_to_one
     if not writer.groups and (bool((sizes > 1).any()) or shared):
         raise DataError(
-            f"{format} has no groups, and this ground truth offers alternatives; write jsonl or trec-subtopics"
+            f"{format} has no groups, and this ground truth offers alternatives; write jsonl or trec-subtopics, "
+            "or qrels-flat, which flattens them"
         )
     if not writer.grades and bool((truth.grade != 1).any()):
         raise DataError(f"{format} has no grades, and this ground truth does; write jsonl")

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from groupgt.model.hits import Floats, Ints
+from groupgt.errors import MetricError
+from groupgt.model.hits import Floats, Hits, Ints
+from groupgt.model.lengths import Budget
 
 __all__ = ["CONVENTIONS", "Cut", "Definition", "Formula", "Parameter", "ratio"]
 
@@ -19,21 +21,31 @@ class Cut:
     """How deep a metric looks, one number per query: a cutoff is a length, whatever it was written as.
 
     `top` is the number of results looked at, shape (Q,); `k` what k is in formulas, shape (Q,); `ideal` the depth at
-    which ideal rankings are cut, shape (Q,), or None where they are not.
+    which ideal rankings are cut, shape (Q,), or None where they are not. Under a budget no ideal is cut, not even where
+    a formula cuts it at the length of the list (`whole`): else one long result would score like a full answer.
     """
 
     top: Ints
     k: Ints
     ideal: Ints | None = None
     key: object = None
+    whole: bool = False
 
     @classmethod
-    def at(cls, length: Ints, k: int | None) -> Cut:
-        """The cutoff @k, or the whole ranking: then k is its length, and ideals are not cut."""
-        if k is None:
-            return cls(top=length, k=length)
-        every = np.full(len(length), k, dtype=np.int64)
-        return cls(top=np.minimum(length, k), k=every, ideal=every, key=k)
+    def at(cls, hits: Hits, cutoff: int | Budget | None) -> Cut:
+        """The cutoff @k; the whole ranking, where k is its length; or a budget, where k is the prefix that fits.
+
+        Ideals are cut at k alone. Raises `MetricError` for a budget that labelling did not measure.
+        """
+        if cutoff is None:
+            return cls(top=hits.length, k=hits.length)
+        if isinstance(cutoff, Budget):
+            if cutoff not in hits.prefixes:
+                raise MetricError(f"@{cutoff} was not evaluated; evaluate a metric with this budget")
+            prefix = hits.prefixes[cutoff]
+            return cls(top=prefix, k=prefix, whole=True)
+        every = np.full(hits.size, cutoff, dtype=np.int64)
+        return cls(top=np.minimum(hits.length, cutoff), k=every, ideal=every, key=cutoff)
 
 
 # (hits, cut, **parameters) → one value per query, shape (Q,); what is 0 ÷ 0 is 0.

@@ -13,28 +13,17 @@ from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
 from groupgt.metrics.worked import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.ids import shown
+from groupgt.model.lengths import UNITS, Budget
 
 __all__ = ["Budget", "Metric", "list_metrics", "parse_metric", "parse_metrics", "split_names"]
 
 HIGHEST_K = 10**15
-UNITS = ("tokens", "chars")
 
 _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
     re.DOTALL,
 )
 _TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)")
-
-
-@dataclass(frozen=True)
-class Budget:
-    """A cutoff by length: the longest prefix whose lengths sum to at most `amount`."""
-
-    amount: int
-    unit: str
-
-    def __str__(self) -> str:
-        return f"{self.amount}{self.unit}"
 
 
 @dataclass(frozen=True)
@@ -88,21 +77,16 @@ class Metric:
 
     def cut(self, hits: Hits) -> Cut:
         """How deep this metric looks into each query."""
-        return Cut.at(hits.length, self.k)
+        return Cut.at(hits, self.cutoff)
 
     def worked(self, hits: Hits, query: int) -> str:
         """The formula with the figures of one query filled in, as an expression."""
-        return self.formula.worked(Sheet.of(hits, query, self.k), **dict(self.parameters))
+        return self.formula.worked(Sheet.of(hits, query, self.cut(hits)), **dict(self.parameters))
 
     @property
-    def k(self) -> int | None:
-        """The cutoff as a number of results; None looks at the whole ranking. Raises `MetricError` for a budget."""
-        if isinstance(self.cutoff, Budget):
-            raise MetricError(
-                f"{self}: a budget needs the length of every result, which these results do not carry; "
-                "use a number of results, such as @10"
-            )
-        return self.cutoff
+    def budget(self) -> Budget | None:
+        """The cutoff where it is one by length."""
+        return self.cutoff if isinstance(self.cutoff, Budget) else None
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:

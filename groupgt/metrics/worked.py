@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from groupgt.metrics import views
+from groupgt.metrics.base import Cut
 from groupgt.model.hits import Hits, Judgments
 
 __all__ = ["Group", "Hit", "Sheet", "log_share", "number", "over", "plus", "times"]
@@ -41,10 +42,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One query, cut at `top` results: `k` is what formulas call k, `ideal` the depth at which ideals are cut.
+    """One query, cut at `top` results: `k` is what formulas call k.
 
-    `results` are the relevant results as (rank, grade), `counted` the same with repeats where the policy keeps them,
-    `judged` all judged results, `novel` those that meet a new group as (rank, highest grade newly met).
+    `ideal` is the depth at which ideals are cut, None where they are not; `whole` says that they are not cut at the
+    length of the list either. `results` are the relevant results as (rank, grade), `counted` the same with repeats
+    where the policy keeps them, `judged` all judged results, `novel` those that meet a new group as (rank, highest
+    grade of the groups newly met).
     """
 
     judgments: Judgments
@@ -52,6 +55,7 @@ class Sheet:
     top: int
     k: int
     ideal: int | None
+    whole: bool
     groups: tuple[Group, ...]
     counted_groups: tuple[Group, ...]
     results: tuple[tuple[int, float], ...]
@@ -60,10 +64,9 @@ class Sheet:
     novel: tuple[tuple[int, float], ...]
 
     @classmethod
-    def of(cls, hits: Hits, query: int, k: int | None) -> Sheet:
-        """Lays out one query of a run at the cutoff k (None: the whole ranking)."""
-        length = int(hits.length[query])
-        top = length if k is None else min(k, length)
+    def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
+        """Lays out one query of a run at a cutoff."""
+        top = int(cut.top[query])
 
         def results(found: views.Found) -> tuple[tuple[int, float], ...]:
             chosen = (found.query == query) & (found.rank <= top)
@@ -73,8 +76,9 @@ class Sheet:
             judgments=hits.judgments,
             query=query,
             top=top,
-            k=length if k is None else k,
-            ideal=k,
+            k=int(cut.k[query]),
+            ideal=None if cut.ideal is None else int(cut.ideal[query]),
+            whole=cut.whole,
             groups=_groups(hits, query, top, repeats=False),
             counted_groups=_groups(hits, query, top, repeats=True),
             results=results(views.found(hits)),

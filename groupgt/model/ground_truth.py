@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -117,6 +119,17 @@ class GroundTruth:
         columns = {name: [values[i] for i in wanted] for name, values in self.columns.items()}
         qids = [self.qids[i] for i in wanted]
         return self.from_rows(qids, [self[qid] for qid in qids], Policy(), texts=texts, columns=columns)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what is judged: queries, groups, alternatives, grades and weights, in their order."""
+        found = hashlib.sha256()
+        for texts in (self.qids, self.ids):
+            found.update(json.dumps(texts, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        for numbers, kind in ((self.group_of, "<i8"), (self.group_query, "<i8"), (self.grade, "<f8")):
+            found.update(numbers.astype(kind).tobytes())
+        found.update(self.group_weight.astype("<f8").tobytes())
+        return found.hexdigest()
 
     @cached_property
     def index(self) -> dict[str, int]:

@@ -6,8 +6,8 @@ score or file passes this point, so whatever makes `Hits` (memory, files, a clus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -136,7 +136,7 @@ class Hits(_Remembering):
 
     One row for each (query, alternative), at the first rank that hits it, with `repeat` False; later hits of an
     alternative follow as rows with `repeat` True, which earn nothing unless `keep` asks for AutoRAG's arithmetic.
-    `length` is the number of results of each query, shape (Q,).
+    `length` is the number of results of each query, shape (Q,); `prefixes` says how many of them fit each budget asked.
     """
 
     judgments: Judgments
@@ -146,6 +146,7 @@ class Hits(_Remembering):
     repeat: Bools
     length: Ints
     keep: bool = False
+    prefixes: Mapping[Hashable, Ints] = field(default_factory=dict)
 
     @property
     def size(self) -> int:

@@ -19,7 +19,8 @@ __all__ = ["Columns", "Run"]
 class Columns:
     """Results as a lazy frame with `qid` and `doc` as text and `score` as a double, the higher the better.
 
-    A null, or a score that is not finite, is a doubt: `recheck` then reads the same source again, slowly, and either
+    Columns `tokens` and `chars`, where there are some, say how long results are. A null, or a score that is not finite,
+    is a doubt: `recheck` then reads the same source again, slowly, and either
     says what is wrong and where, or returns rankings. `guard` runs a step of polars and turns what it raises into a
     `DataError`. `ids_checked` says that no id can be blank, too long or hold NUL; else such ones are doubts too.
     """
@@ -40,7 +41,8 @@ class Run:
     """The results of one system for many queries, best first.
 
     `rankings` maps each query to its ids, as lists; or `columns` holds them as a lazy frame, for files too large to be
-    worth turning into lists. `scores`, where known, stand beside the ids and say which results are tied.
+    worth turning into lists. `scores`, where known, stand beside the ids and say which results are tied; so do
+    `lengths`, by unit (None where there is none), and `texts`, which are read when they are asked for.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -51,6 +53,8 @@ class Run:
     columns: Columns | None = None
     name: str = ""
     source: str = ""
+    lengths: Mapping[str, Mapping[str, Sequence[int | None]]] = field(default_factory=dict)
+    texts: Callable[[], Mapping[str, Sequence[Any]]] | None = None
 
     @classmethod
     def of(cls, rankings: Mapping[Any, Any], name: str = "") -> Run:

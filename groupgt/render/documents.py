@@ -38,10 +38,23 @@ def document(blocks: Sequence[Block], style: str, title: str = "") -> str:
     | x     | 0.5000 |
     """
     parts = [_text(each, style) if isinstance(each, str) else tables.table(*each, style) for each in blocks]
+    if style.startswith("latex"):
+        parts = [part if isinstance(each, str) else _typeset(part) for each, part in zip(blocks, parts)]
     if style == "latex_booktabs":
         parts.insert(0, r"% needs \usepackage{booktabs}")
     body = "\n\n".join(parts)
     return PAGE.format(title=html.escape(title), body=body) if style == "html" else body
+
+
+def _typeset(table: str) -> str:
+    """A LaTeX table with minus signs for hyphens, raised marks, and no character that it has no font for.
+
+    >>> _typeset(r"dense & -0.0312* & – & +∞")
+    'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'
+    """
+    table = re.sub(r"(?<![\w$])-(?=[0-9∞])", "$-$", table)
+    table = re.sub(r"(?<=[0-9])\*", "$^{*}$", table)
+    return table.replace("–", "--").replace("∞", r"$\infty$")
 
 
 def _text(text: str, style: str) -> str:

@@ -29,13 +29,13 @@ def check_ending(path: Path) -> None:
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Writes rows as .csv, .jsonl or .parquet; the first two columns of parquet are text, the rest numbers."""
+    """Writes rows as .csv, .jsonl or .parquet, where columns that hold text are text and all others numbers."""
     if ending != ".parquet":
         path.write_text(rows_text(headers, rows, ending), encoding="utf-8", newline="")
         return
     import polars as pl
 
     columns = list(zip(*rows)) or [()] * len(headers)
-    kinds = [pl.String if place < 2 else pl.Float64 for place in range(len(headers))]
+    kinds = [pl.String if any(isinstance(cell, str) for cell in cells) else pl.Float64 for cells in columns]
     series = [pl.Series(name, list(cells), dtype=kind) for name, cells, kind in zip(headers, columns, kinds)]
     pl.DataFrame(series).write_parquet(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["fixed"]
+__all__ = ["fixed", "signed", "small", "span"]
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
@@ -17,3 +17,35 @@ def fixed(value: float | None, digits: int = 4) -> str:
         return "–"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """A difference, with its sign; `–` where there is none.
+
+    >>> signed(0.5), signed(-0.25), signed(0.0), signed(float("nan"))
+    ('+0.5000', '-0.2500', '0.0000', '–')
+    """
+    text = fixed(value, digits)
+    return f"+{text}" if value is not None and value > 0 and text.strip("0.") else text
+
+
+def span(interval: tuple[float, float] | None, digits: int = 4) -> str:
+    """An interval, for a cell of a table.
+
+    >>> span((0.25, 0.75)), span((float("nan"), float("nan")))
+    ('0.2500 to 0.7500', '–')
+    """
+    if interval is None or math.isnan(interval[0]):
+        return "–"
+    return f"{fixed(interval[0], digits)} to {fixed(interval[1], digits)}"
+
+
+def small(value: float | None) -> str:
+    """A p-value: four digits, or that it is below them.
+
+    >>> small(0.0312), small(0.00001), small(0.0), small(None)
+    ('0.0312', '<0.0001', '<0.0001', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    return fixed(value) if value >= 0.0001 else "<0.0001"

@@ -13,12 +13,26 @@ from typing import Any
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.numbers import fixed
 
-__all__ = ["DEFAULT", "WIDEST", "Cell", "check_style", "csv_text", "formats", "json_text", "nulls", "shown", "table"]
+__all__ = [
+    "DEFAULT",
+    "WIDEST",
+    "Cell",
+    "as_written",
+    "check_style",
+    "csv_text",
+    "formats",
+    "json_text",
+    "nulls",
+    "shown",
+    "table",
+]
 
 DEFAULT = "simple"
 # More columns of figures than this do not fit a terminal: such tables are turned.
 WIDEST = 8
 Cell = str | int | float | None
+# What a spreadsheet takes for the beginning of a formula.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def formats() -> list[str]:
@@ -113,8 +127,19 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     return out.getvalue()
 
 
+def as_written(text: str) -> str:
+    """The text that `csv_text` made harmless, as it was.
+
+    >>> as_written("'=1+1"), as_written("it's")
+    ('=1+1', "it's")
+    """
+    return text[1:] if text[:1] == "'" and text[1:2] in FORMULAS and _harmless(text[1:]) == text else text
+
+
 def _harmless(text: str) -> str:
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_plain(text) else text
+    if text[:1] == "'" and text[1:2] in FORMULAS:
+        return "'" + text  # else it could not be told from one that was made harmless
+    return "'" + text if text[:1] in FORMULAS and not _is_plain(text) else text
 
 
 def _is_plain(text: str) -> bool:

@@ -146,11 +146,6 @@ def test_a_fusion_is_passed_over_with_its_input(file: Path) -> None:
 def test_what_has_no_effect_is_said(file: Path) -> None:
     with pytest.warns(groupgt.GroupgtWarning, match="recall@20 look further"):
         run_experiment(file, allow_code=True, changes=["evaluate.k=[5, 20]"])
-    with pytest.warns(groupgt.GroupgtWarning, match=r"compare.alpha, compare.test: tests of significance"):
-        outcome = run_experiment(file, allow_code=True, changes=["compare={baseline: bm25, test: t, alpha: 0.1}"])
-    assert outcome.folder is not None
-    manifest = json.loads((outcome.folder / "manifest.json").read_text())
-    assert manifest["config"]["compare"] == {"baseline": "bm25"}
 
 
 def test_the_cache_of_a_file_is_its_own(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -423,10 +423,10 @@ ONE: list[tuple[str, list[Change], str, str, str]] = [
     ("gate: no text", [('{system: "fused*", metric: ndcg@3, max_drop: 0.9}', "hello")], "54:5", "gate.1", "a mapping"),
     (
         "gate: unless",
-        [("max_drop: 0.9", "max_drop: 0.9, unless: not_significant")],
-        "54:63",
+        [("max_drop: 0.9", "min: 0.9, unless: not_significant")],
+        "54:58",
         "gate.1.unless",
-        "not part of this version yet; remove this key",
+        "it goes with max_drop",
     ),
     ("gate: unless what", [("max_drop: 0.9", "max_drop: 0.9, unless: x")], "54:63", "gate.1.unless", "found 'x'"),
     ("an unknown format", [("[table, json]", "[table, jsn]")], "59:20", "output.formats.1", "did you mean 'json'"),

@@ -148,22 +148,24 @@ def test_what_is_written(sweep: Path) -> None:
     assert outcome.folder is not None
     names = {path.name for path in outcome.folder.iterdir()}
     files = {"table.txt", "table.md", "table.tex", "table.html", "results.json", "means.csv", "per_query.csv", "runs"}
-    assert names == files | {"timings.json", "manifest.json"}
+    assert names == files | {"comparison.csv", "truth", "timings.json", "manifest.json"}
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
-    against = results["datasets"]["handbook"]["against"]
-    assert against["baseline"] == MEMBERS[0]
+    comparison = results["datasets"]["handbook"]["comparison"]
+    assert comparison["baseline"] == MEMBERS[0]
     systems = {each["run"]: each["metrics"] for each in results["datasets"]["handbook"]["systems"]}
-    for name, row in against["systems"].items():
-        for metric, each in row.items():
-            difference = systems[name][metric]["mean"] - systems[MEMBERS[0]][metric]["mean"]
-            assert each["delta"] == pytest.approx(difference, abs=1e-12)
+    rows = [row for row in comparison["rows"] if row["system"] != MEMBERS[0]]
+    assert len(rows) == (len(systems) - 1) * len(systems[MEMBERS[0]])
+    for row in rows:
+        mean = systems[row["system"]][row["metric"]]["mean"]
+        difference = mean - systems[MEMBERS[0]][row["metric"]]["mean"]
+        assert row["against_baseline"]["delta"] == pytest.approx(difference, abs=1e-12)
     timings = json.loads((outcome.folder / "timings.json").read_text(encoding="utf-8"))
     for each in timings["systems"]:
         assert 0 < each["latency_p50_ms"] <= each["latency_p95_ms"]
         assert each["build_s"] > 0
         assert len(each["single_ms"]) == 30
     html = (outcome.folder / "table.html").read_text(encoding="utf-8")
-    assert html.count("<table>") == html.count("</table>") == 3
+    assert html.count("<table>") == html.count("</table>") == 7
     assert "\\toprule" in (outcome.folder / "table.tex").read_text(encoding="utf-8")
 
 

@@ -1256,7 +1256,6 @@ BAD_YAML: list[tuple[str, str | bytes, str, tuple[str, ...]]] = [
     ("unknown metric", YAML.replace("[recall]", "[recal]"), "8:13", ("evaluate.metrics", "'recal'", "'recall'")),
     ("number as metric", YAML.replace("[recall]", "[5]"), "8:13", ("evaluate.metrics", "text", "5")),
     ("no metrics", YAML.replace("[recall]", "[]"), "8:12", ("evaluate.metrics", "at least one")),
-    ("a metric that needs lengths", YAML.replace("[recall]", '["recall@5tokens"]'), "8:13", ("length",)),
     ("unknown policy", YAML.replace("k: [1]", "policy: {missing: nope}"), "9:21", ("missing", "'nope'")),
     ("unfit policy", YAML.replace("[recall]\n  k: [1]", "[p.trec]\n  policy: {duplicates: keep}"), "", ("keep",)),
     ("number as section", YAML.replace("output: {folder: out}", "output: 5"), "10:9", ("output", "mapping", "5")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import groupgt
 from groupgt import MetricError, parse_metric
 from groupgt.metrics.language import Budget, parse_metrics, split_names
 
@@ -130,6 +131,7 @@ def test_names_are_split_outside_brackets() -> None:
 
 def test_budgets_are_cutoffs_of_their_own_kind() -> None:
     metric = parse_metric("recall@2000tokens")
-    assert metric.cutoff == Budget(2000, "tokens")
-    with pytest.raises(MetricError, match="needs the length of every result"):
-        _ = metric.k
+    assert metric.cutoff == metric.budget == Budget(2000, "tokens")
+    result = groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall"])
+    with pytest.raises(MetricError, match="was not evaluated"):
+        metric.values(result.labelled.hits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from groupgt.experiment.description.gates import check_gate
 from groupgt.experiment.description.schema import Config, Dataset
 from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import TRUTHS
+from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics
@@ -99,6 +101,8 @@ class Checks:
         compare = self.config.compare
         if compare is None or not self.document.whole("compare", "baseline"):
             return
+        if compare.test in ("t", "wilcoxon") and find_spec("scipy") is None:
+            self.document.fault(("compare", "test"), f"{compare.test} needs SciPy: pip install 'groupgt[stats]'")
         if compare.baseline in self.families.systems:
             self.baseline = compare.baseline
         elif not self.families.may_be(compare.baseline):
@@ -116,12 +120,15 @@ class Checks:
             for text in error.faults:
                 field = next((name for name in section.policy if name in text), "")
                 document.fault(("evaluate", "policy", *([field] if field else [])), text)
+        if section.tokenizer is not None:
+            try:
+                check_tokenizer(section.tokenizer, allow_code=self.allow_code)
+            except GroupgtError as error:
+                document.fault(("evaluate", "tokenizer"), str(error))
         known = document.whole("evaluate", "metrics") and document.whole("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
                 found = parse_metrics([text], convention, section.k)
-                for metric in found.values():
-                    _ = metric.k  # a budget cannot be evaluated here
                 check_policy(self.policy, found)
                 self.metrics |= found
             except GroupgtError as error:
@@ -133,6 +140,8 @@ class Checks:
             self._metric(("evaluate", "best", "metrics", position), text, convention, known=known)
             for position, text in enumerate(section.best.metrics)
         ]
+        for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
+            self._metric(("compare", "metrics", position), text, convention, known=known)
         if known and all(best) and document.whole("evaluate", "best") and document.whole("evaluate", "primary"):
             check_best(document, section, self.metrics, convention)
         return known

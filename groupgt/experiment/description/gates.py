@@ -46,8 +46,8 @@ def check_gate(
         document.fault(path, f"expected one of min, max and max_drop, found {found}")
     if gate.max_drop is not None:
         _check_drop(path, document, config, systems, matched, datasets)
-    if gate.unless is not None:
-        document.fault((*path, "unless"), "tests of significance are not part of this version yet; remove this key")
+    if gate.unless is not None and gate.max_drop is None:
+        document.fault((*path, "unless"), "a drop is significant or not; it goes with max_drop")
     if gate.metric in LATENCIES:
         if gate.slice or gate.max_drop is not None:
             document.fault(path, f"{gate.metric} has a min or max, and no slices")

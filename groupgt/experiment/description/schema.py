@@ -124,6 +124,11 @@ class Evaluate(_Strict):
     by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
     labeller: Annotated[Use, Short("use")] = Use(use="id")
     policy: Annotated[dict[str, str], Short("preset")] = {}
+    tokenizer: str | None = Field(
+        default=None,
+        description="What counts tokens, for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
+        "or python:module:function.",
+    )
     timed: Annotated[int, Field(ge=0, le=10**6)] = Field(
         default=30, description="Questions asked one by one once more, to time them; 0 for none."
     )
@@ -133,11 +138,21 @@ class Compare(_Strict):
     """What systems are compared with, and how surely."""
 
     baseline: str
+    metrics: Texts = Field(default=[], description="The metrics to compare by; all where none is named.")
     test: Literal["randomization", "t", "wilcoxon", "bootstrap"] = "randomization"
-    correction: Literal["holm", "bonferroni", "none"] = "holm"
-    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    intervals: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    resamples: Annotated[int, Field(ge=1, le=10**8)] = 10_000
+    correction: Literal["holm", "bonferroni", "none"] = Field(
+        default="holm", description="Of p-values, over all comparisons of a data set."
+    )
+    alpha: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.05, description="A p-value of at most this is significant."
+    )
+    intervals: Annotated[float, Field(gt=0, lt=1)] = Field(
+        default=0.95, description="The level of bootstrap intervals of means and deltas."
+    )
+    resamples: Annotated[int, Field(ge=1, le=10**8)] = Field(
+        default=10_000, description="How many are drawn for intervals and tests, from the file's seed."
+    )
+    pairs: bool = Field(default=False, description="Compare every two systems as well, with Tukey's HSD.")
 
 
 class Gate(_Strict):
@@ -150,14 +165,18 @@ class Gate(_Strict):
     min: float | None = None
     max: float | None = None
     max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
-    unless: Literal["not_significant"] | None = None
+    unless: Literal["not_significant"] | None = Field(
+        default=None, description="not_significant: a drop that compare.test does not show at alpha passes."
+    )
 
 
 class Output(_Strict):
     """Where results go, and as what."""
 
     folder: str = "results"
-    formats: Annotated[list[Literal["table", "markdown", "csv", "json", "latex", "html", "runs"]], LISTED] = [
+    formats: Annotated[
+        list[Literal["table", "markdown", "csv", "json", "latex", "html", "parquet", "runs"]], LISTED
+    ] = [
         "table",
         "json",
         "csv",

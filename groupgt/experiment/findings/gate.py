@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.deltas import SLACK, delta, drop
+from groupgt.comparison.contrast import Contrast, contrast, drop
+from groupgt.comparison.scored import bounds_of
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.significance import SLACK
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.description.gates import LATENCIES
@@ -18,7 +21,7 @@ from groupgt.experiment.description.schema import Config, Gate
 from groupgt.experiment.description.systems import System
 from groupgt.experiment.retrieval.timing import Timing, machine
 from groupgt.model.hits import Bools
-from groupgt.render.numbers import fixed
+from groupgt.render.numbers import fixed, small
 
 __all__ = ["GateResult", "judged"]
 
@@ -47,8 +50,9 @@ def judged(
     evaluations: Mapping[str, Mapping[str, Evaluation]],
     failed: Mapping[str, Mapping[str, str]],
     timings: Mapping[tuple[str, str], Timing],
+    settings: Settings,
 ) -> list[GateResult]:
-    """Every gate on every system and dataset that it names and that was run."""
+    """Every gate on every system and dataset that it names and that was run; `settings` say what is significant."""
     results: list[GateResult] = []
     for number, gate in gates.items():
         for dataset in matching(gate.dataset, config.datasets):
@@ -63,7 +67,7 @@ def judged(
                     results += _latency(number, gate, name, dataset, timings)
                 else:
                     baseline = found.get(config.compare.baseline) if config.compare is not None else None
-                    results.append(_measured(number, gate, name, dataset, found[name], baseline))
+                    results.append(_measured(number, gate, name, dataset, found[name], baseline, settings))
     return results
 
 
@@ -76,7 +80,13 @@ def _result(
 
 
 def _measured(
-    number: int, gate: Gate, name: str, dataset: str, evaluation: Evaluation, baseline: Evaluation | None
+    number: int,
+    gate: Gate,
+    name: str,
+    dataset: str,
+    evaluation: Evaluation,
+    baseline: Evaluation | None,
+    settings: Settings,
 ) -> GateResult:
     among = _mask(evaluation, gate.slice)
     text = evaluation.text_of(gate.metric)
@@ -87,14 +97,27 @@ def _measured(
         return _result(
             number, gate, name, dataset, None, "has no baseline here: that was not run on this data set, or failed"
         )
-    found = delta(evaluation, baseline, text, among)
-    if not found.queries:
+    found = _against(evaluation, baseline, text, among, settings)
+    if not found.pairs:
         return _result(number, gate, name, dataset, None, "has no value: no query counts for both")
-    lost = drop(found, higher_is_better=evaluation.metrics[text].higher_is_better)
+    lost = drop(found.delta, higher_is_better=evaluation.metrics[text].higher_is_better)
     passed = lost <= gate.max_drop + SLACK
     change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
-    reason = f"{change}, at most {gate.max_drop:g} is allowed ({found.queries:,} queries)"
-    return _result(number, gate, name, dataset, found.mean, reason, passed=passed)
+    reason = f"{change}, at most {gate.max_drop:g} is allowed ({found.pairs:,} queries)"
+    if gate.unless is not None and not passed:
+        # One gate is one question: its p-value does not depend on what else the table compares.
+        passed = not found.raw_p_value <= settings.alpha
+        shown = f"{settings.test}, p = {small(found.raw_p_value)}, alpha {settings.alpha:g}"
+        reason += f"; the drop is {'not ' if passed else ''}significant ({shown})"
+    return _result(number, gate, name, dataset, found.delta, reason, passed=passed)
+
+
+def _against(
+    evaluation: Evaluation, baseline: Evaluation, text: str, among: Bools | None, settings: Settings
+) -> Contrast:
+    columns = [each.values[text] if among is None else each.values[text][among] for each in (evaluation, baseline)]
+    metric = evaluation.metrics[text]
+    return contrast(columns[:1], columns[1:], metric, bounds_of(metric, columns), settings)[0]
 
 
 def _bounded(number: int, gate: Gate, name: str, dataset: str, value: float) -> GateResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from groupgt.comparison.deltas import Deltas
+from groupgt.comparison.result import Comparison
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.description.config import Experiment
 from groupgt.experiment.findings.gate import GateResult
@@ -19,9 +19,9 @@ __all__ = ["Outcome"]
 class Outcome:
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
-    `comparison[dataset]` holds the deltas to the baseline, `gates` each gate's result, `failed[dataset][system]` why a
-    system that may be skipped has no results. `retrieved` and `cached` count retrievals, `cached_live` those of these
-    whose answers come from outside and may have changed.
+    `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
+    `failed[dataset][system]` why a system that may be skipped has no results. `retrieved` and `cached` count
+    retrievals, `cached_live` those of these whose answers come from outside and may have changed.
     """
 
     experiment: Experiment
@@ -30,7 +30,7 @@ class Outcome:
     timings: list[Timing]
     digests: dict[str, str] = field(default_factory=dict)
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
-    comparison: dict[str, Deltas] = field(default_factory=dict)
+    comparison: dict[str, Comparison] = field(default_factory=dict)
     gates: list[GateResult] = field(default_factory=list)
     best: dict[str, str | None] = field(default_factory=dict)
     overall: str | None = None

@@ -8,17 +8,19 @@ import platform
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import groupgt
 from groupgt.engines.rankings import all_rankings
-from groupgt.experiment.description.schema import Config
 from groupgt.experiment.findings.outcome import Outcome
-from groupgt.experiment.findings.reports import as_dict, means, per_query, report, times_dict
+from groupgt.experiment.findings.reports import as_dict, compared, means, per_query, report, times_dict
 from groupgt.experiment.retrieval.retrieving import libraries
 from groupgt.formats import jsonl, trec
+from groupgt.formats.write import write_flat
 from groupgt.render import tables
+from groupgt.render.export import write_rows
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.folders import write_folder
 
@@ -46,11 +48,18 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     if "csv" in formats:
         files["means.csv"] = _text(tables.csv_text(*means(outcome)))
         files["per_query.csv"] = _text(tables.csv_text(*per_query(outcome)))
+        if outcome.comparison:
+            files["comparison.csv"] = _text(tables.csv_text(*compared(outcome)))
+    if "parquet" in formats:
+        files["per_query.parquet"] = lambda path: write_rows(path, *per_query(outcome), ".parquet")
     if "runs" in formats:
         for dataset, found in outcome.evaluations.items():
             for system in found:
                 ending, write = _run(outcome, dataset, system)
                 files[f"runs/{slug(dataset)}/{slug(system)}{ending}"] = write
+            truth = next((each.truth for each in found.values()), None)
+            if truth is not None and not any(name.split() != [name] for name in (*truth.qids, *truth.ids)):
+                files[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)
     files["timings.json"] = _text(tables.json_text(times_dict(outcome)) + "\n")
     manifest = _manifest(outcome)
     files["manifest.json"] = _text(manifest)
@@ -98,7 +107,12 @@ def _manifest(outcome: Outcome) -> str:
         "libraries": libraries(list(experiment.systems.values())),
         "files": outcome.digests,
         "seed": config.seed,
-        "config": document.shown(_dumped(config), ()),
+        "ground_truth": {
+            dataset: next(iter(found.values())).truth.digest for dataset, found in outcome.evaluations.items() if found
+        },
+        "metrics": {text: str(metric) for text, metric in experiment.metrics.items()},
+        "policy": str(experiment.policy),
+        "config": document.shown(config.model_dump(by_alias=True), ()),
         "systems": {name: _options(outcome, name) for name in experiment.chosen},
         "counts": {
             dataset: {system: each.counts for system, each in found.items()}
@@ -106,14 +120,6 @@ def _manifest(outcome: Outcome) -> str:
         },
     }
     return json.dumps(manifest, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-
-
-def _dumped(config: Config) -> dict[str, Any]:
-    """The configuration with its defaults; of a comparison the part that is made."""
-    dumped = config.model_dump(by_alias=True)
-    if dumped["compare"] is not None:
-        dumped["compare"] = {"baseline": dumped["compare"]["baseline"]}
-    return dumped
 
 
 def _options(outcome: Outcome, name: str) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
+from groupgt.comparison.result import Comparison
 from groupgt.evaluation.many import (
     MANY,
     grids,
@@ -21,9 +21,9 @@ from groupgt.experiment.findings.gate import GateResult
 from groupgt.experiment.findings.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.documents import Block, document
-from groupgt.render.numbers import fixed
+from groupgt.render.numbers import fixed, signed
 
-__all__ = ["as_dict", "gates_dict", "means", "per_query", "report", "times", "times_dict"]
+__all__ = ["as_dict", "compared", "gates_dict", "means", "per_query", "report", "times", "times_dict"]
 
 Grid = tuple[list[str], list[list[Any]]]
 
@@ -51,7 +51,7 @@ def _blocks(outcome: Outcome) -> Iterator[Block]:
     yield from _gates(outcome, timed=False)
 
 
-def _grids(outcome: Outcome, dataset: str) -> Iterator[Grid]:
+def _grids(outcome: Outcome, dataset: str) -> Iterator[Block]:
     evaluations = list(outcome.evaluations[dataset].values())
     primary = outcome.experiment.config.evaluate.primary
     yield from grids(evaluations, [outcome.experiment.config.convention])
@@ -59,28 +59,33 @@ def _grids(outcome: Outcome, dataset: str) -> Iterator[Grid]:
         yield from slices_of(evaluations, primary)
     else:
         yield from slices_side_by_side(evaluations)
-    if dataset in outcome.comparison:
-        yield from _deltas(outcome, dataset, evaluations[0])
+    if dataset in outcome.comparison and len(evaluations) > 1:
+        yield from _against(outcome, dataset)
 
 
-def _deltas(outcome: Outcome, dataset: str, first: Evaluation) -> Iterator[Grid]:
+def _against(outcome: Outcome, dataset: str) -> Iterator[Block]:
+    """The whole comparison by the primary metric (by all, where there is none), and the deltas of all others."""
+    found, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
+    first = next(iter(outcome.evaluations[dataset].values()))
+    chosen = list(first.metrics) if primary is None else [first.text_of(primary)]
+    if len(chosen) < len(first.metrics):
+        yield from _deltas(found, first)
+    yield from found.blocks(chosen, population=False)
+
+
+def _deltas(found: Comparison, first: Evaluation) -> Iterator[Grid]:
     """What each system gains against the baseline; one table for each cutoff, where there are many metrics."""
-    found = outcome.comparison[dataset]
     columns: dict[object, list[str]] = {}
     for text, metric in first.metrics.items():
         columns.setdefault(metric.cutoff if len(first.metrics) > tables.WIDEST else None, []).append(text)
     for texts in columns.values():
         headers = [f"against {found.baseline}", "queries", *(first.label_of(text) for text in texts)]
-        rows = [
-            [name, min(each.queries for each in row.values()), *(_signed(row[text].mean) for text in texts)]
-            for name, row in found.rows.items()
-        ]
-        if rows:
-            yield headers, rows
-
-
-def _signed(value: float) -> str | None:
-    return None if math.isnan(value) else f"{value:+.4f}"
+        rows: list[list[Any]] = []
+        for name in (each.name for each in found.systems if each.name != found.baseline):
+            own = [found[name][text] for text in texts]
+            cells = [signed(row.delta) + ("*" if row.significant else "") for row in own]
+            rows.append([name, min(row.pairs for row in own), *cells])
+        yield headers, rows
 
 
 def _is_timeless(outcome: Outcome) -> bool:
@@ -165,7 +170,7 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
                 **({"best": outcome.best.get(dataset)} if timeless else {}),
                 "systems": [each.to_dict() for each in found.values()],
                 **({"failed": outcome.failed[dataset]} if dataset in outcome.failed else {}),
-                **({"against": _against(outcome, dataset)} if dataset in outcome.comparison else {}),
+                **({"comparison": outcome.comparison[dataset].to_dict()} if dataset in outcome.comparison else {}),
             }
             for dataset, found in outcome.evaluations.items()
         },
@@ -175,15 +180,6 @@ def as_dict(outcome: Outcome) -> dict[str, Any]:
     if outcome.experiment.config.gate:
         out["gates"] = gates_dict(outcome, timed=False)
     return out
-
-
-def _against(outcome: Outcome, dataset: str) -> dict[str, Any]:
-    found = outcome.comparison[dataset]
-    rows = {
-        name: {text: {"delta": each.mean, "queries": each.queries} for text, each in row.items()}
-        for name, row in found.rows.items()
-    }
-    return {"baseline": found.baseline, "systems": rows}
 
 
 def gates_dict(outcome: Outcome, *, timed: bool) -> list[dict[str, Any]]:
@@ -212,6 +208,17 @@ def means(outcome: Outcome) -> Grid:
     rows: list[list[Any]] = []
     for dataset, found in outcome.evaluations.items():
         own_headers, own_rows = means_and_slices(list(found.values()))
+        headers = ["dataset", *own_headers]
+        rows += [[dataset, *row] for row in own_rows]
+    return headers, rows
+
+
+def compared(outcome: Outcome) -> Grid:
+    """Headers and a row for each system and metric of the comparisons: what comparison.csv holds."""
+    headers: list[str] = []
+    rows: list[list[Any]] = []
+    for dataset, found in outcome.comparison.items():
+        own_headers, own_rows = found.csv_rows()
         headers = ["dataset", *own_headers]
         rows += [[dataset, *row] for row in own_rows]
     return headers, rows

@@ -19,9 +19,11 @@ from groupgt.evaluation.sources import as_ground_truth
 from groupgt.experiment.description.config import Experiment
 from groupgt.experiment.description.gates import check_slice
 from groupgt.experiment.description.matrix import matching
-from groupgt.formats.corpus import read_corpus
+from groupgt.formats.corpus import read_lengths
+from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
+from groupgt.model.lengths import Lengths
 from groupgt.retrievers.base import Corpus, Queries
 
 __all__ = ["Data", "digests", "read_all", "sha256"]
@@ -38,6 +40,7 @@ class Data:
     qids: list[str]
     corpus: Corpus | None
     corpus_digest: str
+    lengths: Lengths = field(default_factory=Lengths)
     keys: dict[object, str] = field(default_factory=dict)
 
     @cached_property
@@ -77,11 +80,15 @@ def _read(experiment: Experiment, name: str) -> Data:
         _build(experiment, name, experiment.at(dataset.build), files)
     whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     truth = _where(experiment, whole, name)
+    named = experiment.config.evaluate.tokenizer
+    folder = experiment.path.parent
+    count = None if named is None else tokenizer_named(named, allow_code=experiment.allow_code, folder=folder)
     if dataset.corpus is None:
-        return Data(truth, whole.qids, None, "")
+        return Data(truth, whole.qids, None, "", Lengths(count=count))
     path = experiment.at(dataset.corpus)
     file = path / "corpus.jsonl" if path.is_dir() else path
-    return Data(truth, whole.qids, Corpus.of(read_corpus(path)), sha256(file))
+    lengths = read_lengths(path, count)
+    return Data(truth, whole.qids, Corpus.of(dict(lengths.texts)), sha256(file), lengths)
 
 
 def _build(experiment: Experiment, name: str, script: Path, files: list[Path]) -> None:
@@ -141,16 +148,27 @@ def _check(experiment: Experiment, data: dict[str, Data], faults: Faults) -> Non
                 what = f"{len(absent):,} questions have no text (query) to search with: {', '.join(absent[:3])}"
                 faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
         _check_gates(experiment, name, own, faults)
+        _check_budgets(experiment, name, own, faults)
+
+
+def _check_budgets(experiment: Experiment, name: str, own: Data, faults: Faults) -> None:
+    """Whether the lengths of what will be retrieved are known; stored results may bring their own."""
+    if all(experiment.systems[system].is_stored for dataset, system in experiment.pairs() if dataset == name):
+        return
+    ways = {"chars": "a corpus", "tokens": "a corpus with a column tokens, or with evaluate.tokenizer"}
+    for unit in dict.fromkeys(metric.budget.unit for metric in experiment.metrics.values() if metric.budget):
+        if not own.lengths.has(unit):
+            place = experiment.document.place(("evaluate", "metrics"))
+            faults.add(place, f"evaluate.metrics: dataset {name!r}: a budget in {unit} needs {ways[unit]}")
 
 
 def _warn_of_settings(experiment: Experiment) -> None:
     """Says what of the file has no effect, or not the one that it seems to have."""
     config = experiment.config
-    if config.compare is not None and (unused := sorted(config.compare.model_fields_set - {"baseline"})):
-        text = f"compare.{', compare.'.join(unused)}: tests of significance and intervals are not part of this version "
-        warnings.warn(text + "yet; deltas to the baseline are", GroupgtWarning, stacklevel=3)
     deeper = [
-        text for text, metric in experiment.metrics.items() if metric.k is not None and metric.k > config.evaluate.depth
+        text
+        for text, metric in experiment.metrics.items()
+        if isinstance(metric.cutoff, int) and metric.cutoff > config.evaluate.depth
     ]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
         text = f"evaluate.depth: {config.evaluate.depth:,} results are asked for, and {', '.join(deeper)} look further"
@@ -198,6 +216,9 @@ def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
             found[dataset.ground_truth] = sha256(experiment.at(dataset.ground_truth))
         if dataset.corpus is not None:
             found[dataset.corpus] = data[name].corpus_digest
+    kind, _, rest = (experiment.config.evaluate.tokenizer or "").partition(":")
+    if kind == "tokenizers" and experiment.at(rest).is_file():
+        found[rest] = sha256(experiment.at(rest))
     for dataset_name, system in experiment.pairs():
         options = experiment.options(system, dataset_name)
         for option in experiment.paths_of(system):

@@ -1,0 +1,100 @@
+"""`groupgt depth`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.cli import options
+from groupgt.errors import ConfigError, Faults
+from groupgt.evaluation.depths import Depth, depth
+from groupgt.evaluation.many import unique_names
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.formats.detect import all_there
+from groupgt.formats.rows import finite
+from groupgt.model.lengths import UNITS
+from groupgt.model.policy import Policy
+from groupgt.render import tables
+
+__all__ = ["command"]
+
+
+@click.command("depth")
+@options.truth_argument
+@click.argument("runs", nargs=-1, required=True, type=options.FILE)
+@click.option(
+    "--share",
+    "shares",
+    multiple=True,
+    metavar="S",
+    help="Shares of questions, such as 0.5,0.9; else 0.9.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(["results", *UNITS]),
+    default="results",
+    show_default=True,
+    help="What depth is counted in.",
+)
+@click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
+@options.policy_option
+@options.lengths_option
+@options.tokenizer_option
+@options.allow_code_option
+@options.truth_format_option
+@click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.format_option
+def command(
+    truth: Path,
+    runs: tuple[Path, ...],
+    shares: tuple[str, ...],
+    unit: str,
+    intervals: float,
+    policies: tuple[str, ...],
+    corpus: Path | None,
+    tokenizer: str | None,
+    allow_code: bool,
+    truth_format: str | None,
+    run_format: str | None,
+    style: str,
+) -> None:
+    """Say how deep one must look: the smallest k, or budget, at which a share of questions has all it needs."""
+    tables.check_style(style, "json", "csv")
+    policy = Policy.of(options.split_policy(policies))
+    wanted = _shares(shares)
+    paths = all_there(truth, runs)
+    grouped = as_ground_truth(truth, policy, truth_format)
+    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
+    every = [
+        depth(grouped, path, wanted, unit=unit, level=intervals, lengths=lengths, policy=policy, run_format=run_format)
+        for path in paths
+    ]
+    unique_names([each[0].run for each in every], paths)
+    found = [one for each in every for one in each]
+    if style == "json":
+        click.echo(tables.json_text([vars(each) for each in found]))
+        return
+    headers = ["run", "complete", unit, "at least", "at most", "queries", "ever complete"]
+    rows: list[list[Any]] = [_row(each, style) for each in found]
+    click.echo(tables.shown(headers, rows, style))
+
+
+def _row(each: Depth, style: str) -> list[Any]:
+    low, high = each.interval
+    share: Any = each.share if style == "csv" else f"{100 * each.share:g} %"
+    return [each.run, share, each.depth, low, high, each.queries, each.reached]
+
+
+def _shares(given: tuple[str, ...]) -> list[float]:
+    faults = Faults()
+    found = []
+    for text in (part.strip() for each in given for part in each.split(",")):
+        number = finite(text)
+        if number is None or not 0 < number <= 1:
+            faults.add("--share", f"expected numbers above 0, at most 1, such as 0.5,0.9, found {text!r}")
+        else:
+            found.append(number)
+    faults.stop(ConfigError)
+    return list(dict.fromkeys(found)) or [0.9]

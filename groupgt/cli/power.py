@@ -1,0 +1,98 @@
+"""`groupgt power`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.comparison.core import compare
+from groupgt.comparison.corrections import CORRECTIONS
+from groupgt.comparison.power import alpha_of, grid
+from groupgt.errors import ConfigError
+from groupgt.formats.detect import all_there
+from groupgt.render import tables
+
+__all__ = ["command"]
+
+
+@click.command("power")
+@options.truth_argument
+@click.argument("runs", nargs=-1, required=True, type=options.FILE)
+@click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
+@options.metrics_option
+@options.k_option
+@options.convention_option
+@click.option("--difference", type=float, metavar="D", help="The wanted difference; else the observed one.")
+@click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="With which to show it.")
+@click.option("--alpha", type=float, default=0.05, show_default=True)
+@click.option(
+    "--correction",
+    type=click.Choice(list(CORRECTIONS)),
+    default="holm",
+    show_default=True,
+    help="Unless none, alpha is divided by the number of comparisons.",
+)
+@options.policy_option
+@options.lengths_option
+@options.tokenizer_option
+@options.allow_code_option
+@options.truth_format_option
+@click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.format_option
+def command(
+    truth: Path,
+    runs: tuple[Path, ...],
+    baseline: str | None,
+    metrics: tuple[str, ...],
+    ks: tuple[str, ...],
+    convention: str,
+    difference: float | None,
+    wanted: float,
+    alpha: float,
+    correction: str,
+    policies: tuple[str, ...],
+    corpus: Path | None,
+    tokenizer: str | None,
+    allow_code: bool,
+    truth_format: str | None,
+    run_format: str | None,
+    style: str,
+) -> None:
+    """Say how large a difference these questions can show, and how many questions show a wanted one.
+
+    From the differences of RUNS to the baseline, query by query; by the power of the paired t test. Needs SciPy.
+    """
+    tables.check_style(style, "json", "csv")
+    paths = all_there(truth, runs)
+    if len(paths) < 2:
+        raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
+    table = compare(
+        truth,
+        paths,
+        options.split_metrics(metrics),
+        baseline=baseline,
+        correction=correction,
+        alpha=alpha,
+        resamples=1,
+        truth_format=truth_format,
+        run_format=run_format,
+        policy=options.split_policy(policies),
+        convention=convention,
+        k=options.split_ks(ks),
+        lengths=options.lengths_of(corpus, tokenizer, allow_code=allow_code),
+    )
+    found = table.power(difference=difference, wanted=wanted)
+    share = alpha_of(table.rows, table.settings)
+    labels = {text: each.short(table.convention) for text, each in table.metrics.items()}
+    if style == "json":
+        click.echo(tables.json_text({"alpha": share, "power": wanted, "rows": list(map(asdict, found))}))
+        return
+    click.echo(tables.shown(*grid(found, labels, wanted), style))
+    if style != "csv":
+        click.echo(
+            f"\nagainst {table.baseline}: paired t test, two-sided, alpha {share:.4g} for each comparison; "
+            "spread is the standard deviation of the differences\n" + "\n".join(table.footer)
+        )

@@ -1,0 +1,92 @@
+"""`groupgt report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from groupgt.cli import options
+from groupgt.comparison.corrections import CORRECTIONS
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.significance import TESTS
+from groupgt.errors import ConfigError
+from groupgt.render import tables
+from groupgt.render.documents import Block, document
+from groupgt.report.folders import folders_of, read_folder
+from groupgt.report.merged import history, merged
+
+__all__ = ["command"]
+
+
+@click.command("report")
+@click.argument("folders", nargs=-1, required=True, type=options.FILE)
+@click.option("--history", "as_history", is_flag=True, help="One row a run: how the best changed over time.")
+@click.option("--metric", "-m", metavar="METRIC", help="The metric to show; the primary one in a history, all else.")
+@click.option("--baseline", metavar="NAME", help="The system to compare with.")
+@click.option("--test", type=click.Choice(list(TESTS)), default="randomization", show_default=True)
+@click.option("--correction", type=click.Choice(list(CORRECTIONS)), default="holm", show_default=True)
+@click.option("--alpha", type=float, default=0.05, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@options.format_option
+def command(
+    folders: tuple[Path, ...],
+    as_history: bool,
+    metric: str | None,
+    baseline: str | None,
+    test: str,
+    correction: str,
+    alpha: float,
+    seed: int,
+    style: str,
+) -> None:
+    """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
+
+    A folder that holds result folders (FOLDER/<name>) stands for all of them; FOLDER/<name>/latest for the newest.
+    Folders are compared on the same ground truth alone.
+    """
+    tables.check_style(style, "json", "csv")
+    settings = Settings(test=test, correction=correction, alpha=alpha, seed=seed)
+    found = [read_folder(path) for path in folders_of(folders)]
+    if as_history:
+        if len({each.name for each in found}) > 1:
+            names = ", ".join(dict.fromkeys(each.name for each in found))
+            raise ConfigError(f"--history: expected runs of one experiment, found {names}")
+        _show([(f"dataset {dataset}", grid) for dataset, grid in history(found, settings, metric).items()], style)
+        return
+    comparisons = merged(found, settings, baseline)
+    if style == "json":
+        click.echo(tables.json_text({dataset: each.to_dict() for dataset, each in comparisons.items()}))
+        return
+    if style == "csv":
+        parts = [(dataset, each.csv_rows()) for dataset, each in comparisons.items()]
+        rows = [[dataset, *row] for dataset, (_, own) in parts for row in own]
+        click.echo(tables.csv_text(["dataset", *parts[0][1][0]], rows).rstrip("\n"))
+        return
+    blocks: list[Block] = []
+    for dataset, each in comparisons.items():
+        if len(comparisons) > 1:
+            blocks.append(f"dataset {dataset}")
+        chosen = [text for text, own in each.metrics.items() if metric in (None, text, str(own))]
+        if not chosen:
+            raise ConfigError(f"--metric: expected one of {', '.join(each.metrics)}, found {metric!r}")
+        blocks += each.blocks(chosen)
+    click.echo(document(blocks, style))
+
+
+def _show(grids: list[tuple[str, tuple[list[str], list[list[tables.Cell]]]]], style: str) -> None:
+    if style == "json":
+        out = {
+            title.removeprefix("dataset "): [dict(zip(headers, row)) for row in rows]
+            for title, (headers, rows) in grids
+        }
+        click.echo(tables.json_text(out))
+        return
+    if style == "csv":
+        rows = [[title.removeprefix("dataset "), *row] for title, (_, own) in grids for row in own]
+        click.echo(tables.csv_text(["dataset", *grids[0][1][0]], rows).rstrip("\n"))
+        return
+    blocks: list[Block] = []
+    for title, grid in grids:
+        blocks += [title, grid] if len(grids) > 1 else [grid]
+    click.echo(document(blocks, style))

@@ -1,0 +1,209 @@
+"""Systems held against a baseline, query by query: means, deltas, intervals, tests, wins and losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.corrections import corrected
+from groupgt.comparison.intervals import intervals
+from groupgt.comparison.scored import Scored, bounds_of
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.significance import SLACK, p_values
+from groupgt.evaluation.result import mean_of
+from groupgt.metrics.language import Metric
+from groupgt.model.hits import Bools, Floats
+
+__all__ = ["Contrast", "Row", "by_mask", "contrast", "delta_of", "drop", "recorrected", "rows_of"]
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One system against another by one metric, over the `pairs` queries that count for both.
+
+    `delta` is the mean of the differences (system − other), `unpaired` counts queries that count for one of the two
+    alone, `wins` those where the system is better (lower, where lower is better). `p_value` is corrected for all
+    comparisons of its table, `raw_p_value` is not. `spread` is the standard deviation of the differences,
+    `effect_size` Cohen's d_z, their mean ÷ `spread`. NaN stands for what cannot be said.
+    """
+
+    delta: float
+    delta_interval: Interval
+    pairs: int
+    unpaired: int
+    wins: int
+    ties: int
+    losses: int
+    spread: float
+    effect_size: float
+    raw_p_value: float
+    p_value: float
+
+    @property
+    def differ(self) -> int:
+        """The number of queries that differ at all."""
+        return self.wins + self.losses
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system by one metric: its mean with an interval over `queries`, and how it stands `against` the baseline.
+
+    The fields of `against` (a `Contrast`, None for the baseline itself) can be read from the row: `row.delta`,
+    `row.p_value`, `row.wins` …, None for the baseline.
+    """
+
+    system: str
+    metric: str
+    mean: float
+    interval: Interval
+    queries: int
+    against: Contrast | None
+    significant: bool = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or (name not in Contrast.__dataclass_fields__ and name != "differ"):
+            raise AttributeError(f"a row has no {name!r}")
+        return None if self.against is None else getattr(self.against, name)
+
+
+def rows_of(systems: Sequence[Scored], baseline: str, settings: Settings, among: Bools | None = None) -> list[Row]:
+    """A row for each system and metric, over all queries or some; p-values are corrected over all of these rows."""
+    first = next(each for each in systems if each.name == baseline)
+    contrasts: dict[tuple[str, str], Contrast] = {}
+    means: dict[tuple[str, str], Interval] = {}
+    for text, metric in first.metrics.items():
+        columns = [_among(each.values[text], among) for each in systems]
+        bounds = bounds_of(metric, columns)
+        for each, interval in zip(systems, _intervals(columns, bounds, settings)):
+            means[each.name, text] = interval
+        others = [place for place, each in enumerate(systems) if each.name != baseline]
+        base = columns[[each.name for each in systems].index(baseline)]
+        found = contrast([columns[place] for place in others], [base] * len(others), metric, bounds, settings)
+        contrasts.update({(systems[place].name, text): each for place, each in zip(others, found)})
+    rows = []
+    for each in systems:
+        for text in first.metrics:
+            column = _among(each.values[text], among)
+            counted = int((~np.isnan(column)).sum())
+            against = contrasts.get((each.name, text))
+            rows.append(Row(each.name, text, mean_of(column), means[each.name, text], counted, against))
+    return recorrected(rows, settings)
+
+
+def recorrected(rows: Sequence[Row], settings: Settings) -> list[Row]:
+    """The same rows with p-values corrected over all of them, and what is significant marked."""
+    raw = np.array([row.raw_p_value for row in rows if row.against is not None], dtype=np.float64)
+    values = iter(corrected(settings.correction, raw).tolist())
+    found = []
+    for row in rows:
+        if row.against is not None:
+            against = replace(row.against, p_value=next(values))
+            row = replace(row, against=against, significant=against.p_value <= settings.alpha)
+        found.append(row)
+    return found
+
+
+def contrast(
+    systems: Sequence[Floats],
+    others: Sequence[Floats],
+    metric: Metric,
+    bounds: Interval | None,
+    settings: Settings,
+    *,
+    test: str | None = None,
+) -> list[Contrast]:
+    """Each system against the other of the same place, all by one metric; p-values are not corrected yet."""
+    columns = [system - other for system, other in zip(systems, others)]
+    wide = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+    spans = _intervals(columns, wide, settings)
+    values = np.full(len(columns), np.nan)
+    for places, differences in by_mask(columns):
+        values[places] = p_values(test or settings.test, differences, settings.resamples, settings.seed)
+    sign = 1 if metric.higher_is_better else -1
+    found = []
+    for place, (system, other, difference) in enumerate(zip(systems, others, columns)):
+        known = difference[~np.isnan(difference)]
+        better = sign * known > SLACK
+        worse = sign * known < -SLACK
+        lone = int((np.isnan(system) != np.isnan(other)).sum())
+        found.append(
+            Contrast(
+                delta=_settled(mean_of(difference)),
+                delta_interval=spans[place],
+                pairs=len(known),
+                unpaired=lone,
+                wins=int(better.sum()),
+                ties=len(known) - int(better.sum()) - int(worse.sum()),
+                losses=int(worse.sum()),
+                spread=_spread(known),
+                effect_size=_effect(known),
+                raw_p_value=float(values[place]),
+                p_value=float(values[place]),
+            )
+        )
+    return found
+
+
+def delta_of(system: Floats, baseline: Floats, among: Bools | None = None) -> tuple[float, int]:
+    """The mean of the differences of two columns, and over how many queries."""
+    difference = _among(system, among) - _among(baseline, among)
+    return _settled(mean_of(difference)), int((~np.isnan(difference)).sum())
+
+
+def drop(delta: float, *, higher_is_better: bool) -> float:
+    """How much worse: above 0 where the system is worse than the baseline."""
+    return -delta if higher_is_better else delta
+
+
+def by_mask(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
+    """Columns that are known for the same queries, together: their places, and their known values, shape (n, C)."""
+    groups: dict[bytes, list[int]] = {}
+    for place, column in enumerate(columns):
+        groups.setdefault(np.packbits(np.isnan(column)).tobytes(), []).append(place)
+    found = []
+    for places in groups.values():
+        known = ~np.isnan(columns[places[0]])
+        found.append((places, np.stack([columns[place][known] for place in places], axis=1)))
+    return found
+
+
+def _intervals(columns: Sequence[Floats], bounds: Interval | None, settings: Settings) -> list[Interval]:
+    found: list[Interval] = [(math.nan, math.nan)] * len(columns)
+    for places, values in by_mask(columns):
+        ends = intervals(values, bounds, settings.intervals, settings.resamples, settings.seed).tolist()
+        for place, (low, high) in zip(places, ends):
+            found[place] = (low, high)
+    return found
+
+
+def _among(column: Floats, among: Bools | None) -> Floats:
+    return column if among is None else column[among]
+
+
+def _settled(delta: float) -> float:
+    """A rounding error is no difference."""
+    return 0.0 if math.fabs(delta) < SLACK else delta
+
+
+def _spread(differences: Floats) -> float:
+    """The standard deviation (n − 1); NaN for fewer than two queries, a rounding error is 0."""
+    if len(differences) < 2:
+        return math.nan
+    centred = differences - mean_of(differences)
+    spread = math.sqrt(math.fsum((centred * centred).tolist()) / (len(differences) - 1))
+    return 0.0 if spread < SLACK else spread
+
+
+def _effect(differences: Floats) -> float:
+    """Cohen's d_z; NaN for fewer than two queries, 0 where none differs, infinite where all differ alike."""
+    spread, mean = _spread(differences), _settled(mean_of(differences))
+    if spread == 0:
+        return math.copysign(math.inf, mean) if mean else 0.0
+    return mean / spread

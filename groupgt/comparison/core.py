@@ -1,0 +1,73 @@
+"""`compare`: several runs, one ground truth, a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groupgt.comparison.result import Comparison, comparison_of
+from groupgt.comparison.settings import Settings
+from groupgt.errors import ConfigError
+from groupgt.evaluation.core import evaluate
+from groupgt.evaluation.many import unique_names
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.metrics.language import Metric
+from groupgt.model.policy import Policy
+
+__all__ = ["compare"]
+
+
+def compare(
+    truth: Any,
+    runs: Mapping[str, Any] | Sequence[Any],
+    metrics: Sequence[str | Metric],
+    *,
+    baseline: str | None = None,
+    test: str = "randomization",
+    correction: str = "holm",
+    alpha: float = 0.05,
+    intervals: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    pairs: bool = False,
+    truth_format: str | None = None,
+    run_format: str | None = None,
+    policy: Policy | str | dict[str, str] | None = None,
+    **options: Any,
+) -> Comparison:
+    """Measures several runs and says which differences are real.
+
+    `runs` are `{name: run}`, or paths that name themselves; the `baseline` is the first where none is named. Every mean
+    and every delta has a bootstrap interval of level `intervals`; `test` is randomization, t, wilcoxon (these two need
+    SciPy) or bootstrap, `correction` holm, bonferroni or none, over all comparisons of the table. `seed` fixes all that
+    is drawn: the same bits every time. Other options are those of `evaluate`: `convention`, `k`, `by`, `labeller`,
+    `lengths`. Raises `DataError`, `MetricError` or `ConfigError`.
+
+    >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
+    >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
+    >>> table = compare(truth, {"half": half, "whole": whole}, ["recall@2"])
+    >>> row = table["whole"]["recall@2"]
+    >>> row.delta, row.wins, row.p_value  # 2 of the 2^12 sign patterns are as far
+    (0.5, 12, 0.00048828125)
+    """
+    settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
+    rules = Policy.of(policy)
+    grouped = as_ground_truth(truth, rules, truth_format)
+    named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
+    if not named:
+        raise ConfigError("runs: expected at least one, found none")
+    found = [
+        evaluate(
+            grouped,
+            run,
+            metrics,
+            policy=rules,
+            name=str(name) if isinstance(runs, Mapping) else "",
+            run_format=run_format,
+            **options,
+        )
+        for name, run in named.items()
+    ]
+    names = [each.name for each in found]
+    unique_names(names, [each.run.source or each.name for each in found])
+    return comparison_of(dict(zip(names, found)), names[0] if baseline is None else baseline, settings)

@@ -1,0 +1,77 @@
+"""Random numbers that are the same bits on every machine: raw words of PCG64, whose stream NumPy keeps stable.
+
+Sums of what is drawn are exact (see `on_grid`), so that neither threads nor processors change a bit of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from groupgt.model.hits import Floats, Ints
+
+__all__ = ["halves", "on_grid", "permutations", "resampled_counts"]
+
+# Numbers held at a time.
+ROOM = 1 << 22
+FINEST = 40
+
+
+def on_grid(values: Floats) -> Floats:
+    """Columns rounded to multiples of a power of two (2^-40, coarser for many large values), shape (n, C).
+
+    Any sum of n of them is then exact in any order, and values that differ by rounding errors alone are equal.
+
+    >>> on_grid(np.array([[0.1 + 0.2], [0.3]])).ravel().tolist() == [0.30000000000018190] * 2
+    True
+    """
+    if not values.size:
+        return values
+    highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
+    exponent = np.frexp(highest * len(values))[1] - 52
+    step = np.ldexp(1.0, np.maximum(exponent, -FINEST))
+    return np.asarray(np.rint(values / step) * step)
+
+
+def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
+    """`count` rows of n fair coins (0.0 or 1.0), in blocks of rows."""
+    words = -(-n // 64)
+    source = _source(seed, 1, n)
+    for rows in _blocks(count, n):
+        raw = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
+        yield np.unpackbits(raw, axis=1, count=n, bitorder="little").astype(np.float64)
+
+
+def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
+    """`count` rows that say how often each of n queries is drawn when n are drawn with replacement, in blocks."""
+    source = _source(seed, 2, n)
+    for rows in _blocks(count, n):
+        drawn = _below(source, rows, n, np.uint64(n)) + (np.arange(rows, dtype=np.int64) * n)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def permutations(n: int, width: int, count: int, seed: int) -> Iterator[Ints]:
+    """`count` times n independent permutations of `width` places, in blocks of shape (rows, n, width)."""
+    source = _source(seed, 3, n * width)
+    for rows in _blocks(count, n * width):
+        keys = _below(source, rows, n * width, np.uint64(1 << 32)).reshape(rows, n, width)
+        yield np.argsort(keys, axis=2, kind="stable")
+
+
+def _below(source: np.random.PCG64, rows: int, each: int, bound: np.uint64) -> Ints:
+    """Whole numbers below a bound, shape (rows, each), from 32 random bits each."""
+    words = -(-each // 2)
+    raw = source.random_raw(rows * words).astype("<u8").view("<u4").reshape(rows, -1)[:, :each]
+    return ((raw.astype(np.uint64) * bound) >> np.uint64(32)).astype(np.int64)
+
+
+def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
+    return np.random.PCG64(np.random.SeedSequence([seed, purpose, n]))
+
+
+def _blocks(count: int, each: int) -> Iterator[int]:
+    """How many rows to hold at a time; a row takes the same words of the stream whatever the block."""
+    size = max(1, ROOM // max(each, 1))
+    for start in range(0, count, size):
+        yield min(size, count - start)

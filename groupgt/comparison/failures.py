@@ -1,0 +1,215 @@
+"""Who fails where: groups met and missed by each system, what one alone solves, the hardest groups, and headroom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.errors import DataError
+from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.metrics import sets, views
+from groupgt.metrics.base import Cut
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.lengths import Budget
+from groupgt.model.sums import total
+
+__all__ = ["Failures", "Headroom", "failures_of", "headroom_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Failures:
+    """Which system meets which group within a cutoff.
+
+    `first` holds the rank of each group's first hit, shape (G, S), 0 where a system does not meet it within the cutoff
+    (`anywhere` ranks it in the whole list); `solved`, shape (Q, S), whether all groups of a query are met;
+    `completion` the rank of the last of them, 0 if never; `redundancy` the share of the results that is relevant and
+    meets nothing new. Queries that are not `counted` have no ground truth.
+    """
+
+    systems: list[str]
+    cutoff: int | Budget | None
+    truth: GroundTruth
+    counted: Bools
+    first: Ints
+    anywhere: Ints
+    solved: NDArray[np.bool_]
+    completion: Ints
+    redundancy: Floats
+
+    def only(self, system: str) -> list[str]:
+        """The queries that this system alone solves."""
+        place = self.systems.index(system)
+        alone = self.solved[:, place] & (self.solved.sum(axis=1) == 1)
+        return self._names(alone)
+
+    @property
+    def nobody(self) -> list[str]:
+        """The queries that no system solves."""
+        return self._names(self.solved.sum(axis=1) == 0)
+
+    @property
+    def everybody(self) -> list[str]:
+        """The queries that every system solves."""
+        return self._names(self.solved.sum(axis=1) == len(self.systems))
+
+    def between(self, first: str, second: str) -> dict[str, int]:
+        """How many queries both solve, only one of the two, neither."""
+        a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
+        parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
+        return {name: int(part.sum()) for name, part in parts.items()}
+
+    def hardest(self, most: int = 20) -> list[dict[str, Any]]:
+        """The groups that fewest systems meet, those met latest first: `qid`, `group`, `systems`, `ranks`."""
+        judgments = self.truth.judgments
+        met = (self.first > 0).sum(axis=1)
+        late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
+        candidates = np.flatnonzero(self.counted[judgments.group_query] & (met < len(self.systems)))
+        order = candidates[np.lexsort((candidates, late[candidates], met[candidates]))][:most]
+        return [self._group(group) for group in order.tolist()]
+
+    def query(self, qid: str) -> dict[str, Any]:
+        """One query: its groups with the rank each system meets them at, and each system's completion rank."""
+        at = self.truth.index.get(qid)
+        if at is None:
+            raise DataError(f"query {qid!r} is not in the ground truth")
+        groups = np.flatnonzero(self.truth.judgments.group_query == at).tolist()
+        return {
+            "qid": qid,
+            "query": self.truth.texts[at] if self.truth.texts else None,
+            "groups": [self._group(group) for group in groups],
+            "systems": {
+                name: {
+                    "met": int((self.first[groups, place] > 0).sum()),
+                    "missed": int((self.first[groups, place] == 0).sum()),
+                    "completion_rank": int(self.completion[at, place]) or None,
+                    "redundancy": float(self.redundancy[at, place]),
+                }
+                for place, name in enumerate(self.systems)
+            },
+        }
+
+    def queries(self) -> list[dict[str, Any]]:
+        """Every query that counts, as `query` has it."""
+        return [self.query(self.truth.qids[at]) for at in np.flatnonzero(self.counted).tolist()]
+
+    def rows(self) -> tuple[list[str], list[list[Any]]]:
+        """Headers and a row for each query and system: what `--failures` writes."""
+        headers = ["run", "qid", "groups", "met", "missed", "first_hits", "completion_rank", "solved", "redundancy"]
+        groups = [np.flatnonzero(self.truth.judgments.group_query == at) for at in range(len(self.truth))]
+        rows: list[list[Any]] = []
+        for place, name in enumerate(self.systems):
+            for at in np.flatnonzero(self.counted).tolist():
+                ranks = self.first[groups[at], place]
+                met = int((ranks > 0).sum())
+                told = " ".join(str(rank) if rank else "-" for rank in ranks.tolist())
+                completion, share = int(self.completion[at, place]) or None, float(self.redundancy[at, place])
+                solved = int(self.solved[at, place])
+                counts = [len(ranks), met, len(ranks) - met]
+                rows.append([name, self.truth.qids[at], *counts, told, completion, solved, share])
+        return headers, rows
+
+    def _group(self, group: int) -> dict[str, Any]:
+        judgments, truth = self.truth.judgments, self.truth
+        given = int(np.unique(truth.group_of[truth.grade > 0])[group])
+        members = np.flatnonzero((truth.group_of == given) & (truth.grade > 0)).tolist()
+        return {
+            "qid": truth.qids[int(judgments.group_query[group])],
+            "group": truth.group_label(given),
+            "alternatives": [truth.ids[each] for each in members],
+            "systems": int((self.first[group] > 0).sum()),
+            "ranks": {name: int(rank) or None for name, rank in zip(self.systems, self.anywhere[group].tolist())},
+        }
+
+    def _names(self, chosen: Bools) -> list[str]:
+        return [self.truth.qids[at] for at in np.flatnonzero(chosen & self.counted).tolist()]
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """What a perfect choice among systems, or all of their results together, would reach.
+
+    `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over
+    `queries` that count for all. `union_recall` and `union_complete` are recall.coverage and complete of the union of
+    all results within the cutoff, which is `union_size` results long on average.
+    """
+
+    metric: str
+    best: str
+    mean: float
+    per_query: float
+    queries: int
+    union_recall: float
+    union_complete: float
+    union_size: float
+
+
+def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | None = None) -> Failures:
+    """Which system of some, all evaluated on one ground truth, meets which group within a cutoff.
+
+    >>> import groupgt
+    >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]]}
+    >>> runs = {"one": {"q1": ["a", "b"], "q2": ["x"]}, "two": {"q1": ["a"], "q2": ["c"]}}
+    >>> found = failures_of({name: groupgt.evaluate(truth, run, ["recall"]) for name, run in runs.items()})
+    >>> found.only("one"), found.only("two"), found.nobody
+    (['q1'], ['q2'], [])
+    """
+    every = list(evaluations.values())
+    truth = every[0].truth
+    judgments = truth.judgments
+    shape = (len(judgments.group_query), len(every))
+    first, anywhere = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    solved = np.zeros((len(truth), len(every)), dtype=np.bool_)
+    completion = np.zeros(solved.shape, dtype=np.int64)
+    redundancy = np.zeros(solved.shape)
+    counted = judgments.defined.copy()
+    for place, each in enumerate(every):
+        hits = each.labelled.hits
+        cut = Cut.at(hits, cutoff)
+        rows = views.met(hits)
+        anywhere[rows.group, place] = rows.rank
+        within = rows.rank <= cut.top[rows.query]
+        first[rows.group[within], place] = rows.rank[within]
+        solved[:, place] = sets.complete_groups(hits, cut) > 0
+        last = np.zeros(len(truth), dtype=np.int64)
+        np.maximum.at(last, rows.query[within], rows.rank[within])
+        completion[:, place] = np.where(solved[:, place], last, 0)
+        redundancy[:, place] = sets.redundancy(hits, cut)
+        if each.policy.missing == "skip":
+            counted &= each.labelled.present
+    return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, solved, completion, redundancy)
+
+
+def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures) -> list[Headroom]:
+    """For each metric, what the best single system reaches, and what all of them together could."""
+    every = list(evaluations.values())
+    judgments, counted = failures.truth.judgments, failures.counted
+    met = (failures.first > 0).any(axis=1)
+    covered = total(judgments.group_query, met * judgments.weight, len(counted))
+    recall = np.divide(covered, judgments.total_weight, out=np.zeros(len(counted)), where=judgments.total_weight > 0)
+    complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
+    depth = np.sum([Cut.at(each.labelled.hits, failures.cutoff).top for each in every], axis=0)
+    union = (mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), mean_of(1.0 * depth[counted]))
+    found = []
+    for text, metric in every[0].metrics.items():
+        values = np.stack([each.values[text] for each in every], axis=1)
+        values = values[~np.isnan(values).any(axis=1)]
+        if not len(values):
+            continue
+        means = [mean_of(column) for column in values.T]
+        choose = max if metric.higher_is_better else min
+        best = means.index(choose(means))
+        oracle = values.max(axis=1) if metric.higher_is_better else values.min(axis=1)
+        found.append(Headroom(text, failures.systems[best], means[best], mean_of(oracle), len(values), *union))
+    return found
+
+
+def deepest(cutoffs: Sequence[int | Budget | None]) -> int | Budget | None:
+    """Where failures are looked at: the largest number of results asked, else the first budget, else all."""
+    numbers = [each for each in cutoffs if isinstance(each, int)]
+    budgets = [each for each in cutoffs if isinstance(each, Budget)]
+    return max(numbers) if numbers else budgets[0] if budgets else None

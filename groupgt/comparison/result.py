@@ -1,0 +1,246 @@
+"""What a comparison found: rows, slices, failures, headroom, and how they are shown."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from groupgt.comparison import shown
+from groupgt.comparison.contrast import Row, rows_of
+from groupgt.comparison.failures import Failures, Headroom, deepest, failures_of, headroom_of
+from groupgt.comparison.pairs import Pair, pairs_of
+from groupgt.comparison.power import Power, power_of
+from groupgt.comparison.scored import Scored
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.slices import Slice, reversals, slices_of
+from groupgt.errors import ConfigError, near_names
+from groupgt.evaluation.many import population
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.render import tables
+from groupgt.render.documents import Block, document
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Comparison", "OfSystem", "comparison_of"]
+
+
+class OfSystem(dict[str, Row]):
+    """The rows of one system by metric; any spelling of a metric finds its row."""
+
+    def __init__(self, rows: Mapping[str, Row], metrics: Mapping[str, Metric], convention: str) -> None:
+        super().__init__(rows)
+        self._metrics, self._convention = metrics, convention
+
+    def __missing__(self, metric: str) -> Row:
+        wanted = parse_metric(metric, self._convention)
+        text = next((text for text, each in self._metrics.items() if each == wanted), None)
+        if text is None:
+            raise ConfigError(f"metric {str(metric)!r} was not compared{near_names(str(metric), self._metrics)}")
+        return self[text]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Systems side by side, held against a baseline query by query.
+
+    `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` holds every
+    value. `slices` says where differences come from, `failures` which system meets which group, `headroom` what a
+    perfect choice among systems would reach, `pairs` every two systems where `settings.pairs` asks for them.
+    `print` shows all of it. `evaluations` is empty where values were read from result folders.
+    """
+
+    baseline: str
+    settings: Settings
+    systems: list[Scored]
+    evaluations: dict[str, Evaluation]
+    footer: list[str]
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics by the text asked."""
+        return self.systems[0].metrics
+
+    @property
+    def convention(self) -> str:
+        """The convention in force."""
+        return self.systems[0].convention
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """A row for each system and metric, in their order."""
+        return rows_of(self.systems, self.baseline, self.settings)
+
+    def __getitem__(self, system: str) -> OfSystem:
+        """The rows of one system by metric."""
+        own = {row.metric: row for row in self.rows if row.system == system}
+        if not own:
+            names = [each.name for each in self.systems]
+            raise ConfigError(
+                f"system {system!r} was not compared{near_names(system, names)}; there are {', '.join(names)}"
+            )
+        return OfSystem(own, self.metrics, self.convention)
+
+    @cached_property
+    def per_query(self) -> pl.DataFrame:
+        """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
+        import polars as pl
+
+        parts = [
+            pl.DataFrame(
+                {
+                    "run": pl.Series([each.name] * len(each.qids), dtype=pl.String),
+                    "qid": pl.Series(list(each.qids), dtype=pl.String),
+                    **{text: pl.Series(column).fill_nan(None) for text, column in each.values.items()},
+                }
+            )
+            for each in self.systems
+        ]
+        return pl.concat(parts)
+
+    @cached_property
+    def slices(self) -> list[Slice]:
+        """The comparison within each slice of `by`."""
+        every = list(self.evaluations.values())
+        return slices_of(self.systems, self.baseline, self.settings, every[0].slicer) if every else []
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
+        return pairs_of(self.systems, self.settings) if self.settings.pairs else []
+
+    @cached_property
+    def failures(self) -> Failures | None:
+        """Who meets which group within the largest cutoff asked; None where only values are known."""
+        cutoff = deepest([metric.cutoff for metric in self.metrics.values()])
+        return failures_of(self.evaluations, cutoff) if self.evaluations else None
+
+    @cached_property
+    def headroom(self) -> list[Headroom]:
+        """For each metric what a perfect choice among the systems, or all their results together, would reach."""
+        return headroom_of(self.evaluations, self.failures) if self.failures is not None else []
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
+        return shown.warnings_of(self.rows, self.settings, self.baseline)
+
+    def power(self, *, difference: float | None = None, wanted: float = 0.8) -> list[Power]:
+        """How large a difference these questions show, and how many show a wanted one, for each row; needs SciPy."""
+        return power_of(self.rows, self.settings, difference=difference, wanted=wanted)
+
+    def reversals(self) -> list[tuple[Row, Slice, Row]]:
+        """Slices in which a system gains where it loses over all, or the other way round."""
+        return list(reversals(self.rows, self.slices, self.metrics))
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """One table a metric, in any tabulate format; `latex_booktabs` marks what is significant."""
+        return document(list(shown.main_blocks(self)), style)
+
+    def text(self, style: str = tables.DEFAULT) -> str:
+        """Everything: the tables, where differences come from, who fails where, the test and the population."""
+        return document(list(shown.blocks(self)), style, f"against {self.baseline}")
+
+    def blocks(self, metrics: Sequence[str] | None = None, *, population: bool = True) -> list[Block]:
+        """The same as tables and paragraphs; of some metrics alone, where they are named."""
+        return list(shown.blocks(self, metrics, population=population))
+
+    def csv_rows(self) -> tuple[list[str], list[list[Any]]]:
+        """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
+        return shown.csv_rows(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
+        plain: dict[str, Any] = shown.plain(
+            {
+                "baseline": self.baseline,
+                "convention": self.convention,
+                "settings": asdict(self.settings),
+                "metrics": {text: str(metric) for text, metric in self.metrics.items()},
+                "comparisons": sum(row.against is not None for row in self.rows),
+                "rows": [_row(row) for row in self.rows],
+                "pairs": [_pair(pair) for pair in self.pairs],
+                "slices": [
+                    {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
+                    for part in self.slices
+                ],
+                "reversals": [
+                    {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
+                    for row, part, _ in self.reversals()
+                ],
+                "failures": shown.failures_dict(self.failures),
+                "headroom": [asdict(each) for each in self.headroom],
+                "warnings": self.warnings,
+                "population": self.footer,
+            }
+        )
+        return plain
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        names = ", ".join(each.name for each in self.systems)
+        return f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})"
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for block in shown.blocks(self):
+            if isinstance(block, str):
+                parts.append(f"<p>{html.escape(block).replace(chr(10), '<br>')}</p>")
+            else:
+                parts.append(tables.table(*block, "html"))
+        return "".join(parts)
+
+
+def comparison_of(
+    evaluations: Mapping[str, Evaluation], baseline: str, settings: Settings, metrics: Sequence[str] = ()
+) -> Comparison:
+    """A comparison of evaluations on one ground truth, by some of their metrics or all of them.
+
+    Raises `ConfigError` where the baseline is not among them.
+    """
+    names = list(evaluations)
+    if baseline not in evaluations:
+        raise ConfigError(
+            f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near_names(baseline, names)}"
+        )
+    every = list(evaluations.values())
+    texts = [every[0].text_of(metric) for metric in metrics] or list(every[0].metrics)
+    systems = [Scored.of(name, each, texts) for name, each in evaluations.items()]
+    return Comparison(baseline, settings, systems, dict(evaluations), population(every, [every[0].convention]))
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "system": row.system,
+        "metric": row.metric,
+        "mean": row.mean,
+        "interval": _ends(row.interval),
+        "queries": row.queries,
+        "significant": row.significant,
+        "against_baseline": None if row.against is None else _contrast(row.against),
+    }
+
+
+def _contrast(against: Any) -> dict[str, Any]:
+    return {**asdict(against), "delta_interval": _ends(against.delta_interval), "differ": against.differ}
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "metric": pair.metric,
+        "tukey": pair.tukey,
+        "against": _contrast(pair.against),
+    }
+
+
+def _ends(interval: tuple[float, float]) -> list[float] | None:
+    return None if math.isnan(interval[0]) else list(interval)

@@ -1,0 +1,239 @@
+"""A comparison as tables and sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from groupgt.comparison.contrast import Row
+from groupgt.comparison.failures import Failures
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.slices import extremes
+from groupgt.render.documents import Block
+from groupgt.render.numbers import fixed, signed, small, span
+
+if TYPE_CHECKING:
+    from groupgt.comparison.result import Comparison
+
+__all__ = ["blocks", "csv_rows", "failures_dict", "main_blocks", "plain", "warnings_of"]
+
+# More than this are counted and not told.
+TOLD = 5
+MARK = "*"
+
+
+def blocks(table: Comparison, metrics: Sequence[str] | None = None, *, population: bool = True) -> Iterator[Block]:
+    """The tables, where differences come from, who fails where, the test and the population."""
+    chosen = list(table.metrics) if metrics is None else list(metrics)
+    yield from main_blocks(table, chosen)
+    yield from _pairs(table, chosen)
+    yield from _slices(table, chosen)
+    yield from _failures(table, chosen)
+    yield from table.warnings
+    yield "\n".join([_footer(table), *(table.footer if population else [])])
+
+
+def main_blocks(table: Comparison, metrics: Sequence[str] | None = None) -> Iterator[Block]:
+    """One table a metric: a row a system."""
+    level = f"{100 * table.settings.intervals:g} % interval"
+    against = ["delta", f"{level} of delta", _p(table.settings), "effect", "wins/ties/losses", "differ"]
+    for text in table.metrics if metrics is None else metrics:
+        headers = [_label(table, text), "mean", level, "queries", *against]
+        yield headers, [_cells(row) for row in table.rows if row.metric == text]
+
+
+def _label(table: Comparison, text: str) -> str:
+    return table.metrics[text].short(table.convention)
+
+
+def _p(settings: Settings) -> str:
+    return "p" if settings.correction == "none" else f"p ({settings.correction})"
+
+
+def _cells(row: Row) -> list[Any]:
+    first = [row.system, row.mean, span(row.interval), row.queries]
+    each = row.against
+    if each is None:
+        return [*first, "baseline", "", "", "", "", ""]
+    counts = f"{each.wins:,}/{each.ties:,}/{each.losses:,}"
+    delta = signed(each.delta) + (MARK if row.significant else "")
+    effect = _effect(each.effect_size)
+    return [*first, delta, span(each.delta_interval), small(each.p_value), effect, counts, f"{each.differ:,}"]
+
+
+def _effect(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return signed(value, 2)
+
+
+def _pairs(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
+    last = ["against", "delta", _p(table.settings), "p (Tukey's HSD)", "queries"]
+    for text in metrics:
+        rows: list[list[Any]] = []
+        for pair in (each for each in table.pairs if each.metric == text):
+            each = pair.against
+            figures = [signed(each.delta), small(each.p_value), small(pair.tukey), each.pairs]
+            rows.append([pair.first, pair.second, *figures])
+        if rows:
+            yield [_label(table, text), *last], rows
+
+
+def _slices(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
+    """For each column one table a metric, of deltas; and in words what stands out."""
+    for by in dict.fromkeys(part.by for part in table.slices):
+        own = [part for part in table.slices if part.by == by]
+        for text in metrics:
+            rows: list[list[Any]] = [["queries", *(part.queries for part in own)]]
+            for system in (each.name for each in table.systems):
+                found = [next(row for row in part.rows if (row.system, row.metric) == (system, text)) for part in own]
+                if system == table.baseline:
+                    rows.append([f"{system} (mean)", *(fixed(row.mean) for row in found)])
+                else:
+                    rows.append([system, *(signed(row.delta) + (MARK if row.significant else "") for row in found)])
+            label = _label(table, text)
+            yield [f"{label}: delta by {by}", *(part.value for part in own)], rows
+    if table.slices and metrics:
+        told = list(extremes(table.rows, table.slices, table.metrics, metrics[0], _label(table, metrics[0])))
+        if len(told) > TOLD:
+            told = [*told[:TOLD], f"… and {len(told) - TOLD:,} more systems"]
+        turned = list(_reversals(table, metrics))
+        if len(turned) > TOLD:
+            turned = [*turned[:TOLD], f"… and {len(turned) - TOLD:,} more reversals"]
+        if told or turned:
+            yield "\n".join([*told, *turned])
+
+
+def _reversals(table: Comparison, metrics: Sequence[str]) -> Iterator[str]:
+    # Those with the largest difference first.
+    for row, part, each in sorted(table.reversals(), key=lambda found: -abs(found[2].delta)):
+        if row.metric in metrics:
+            whole, within = (_verb(table.metrics, one) for one in (row, each))
+            yield (
+                f"reversal: {row.system} {whole} {signed(row.delta)} in {_label(table, row.metric)} over all, and "
+                f"{within} {signed(each.delta)} where {part.by} = {part.value} "
+                f"({each.pairs:,} queries, p {small(each.p_value)})"
+            )
+
+
+def _verb(metrics: Mapping[str, Any], row: Row) -> str:
+    return "gains" if (row.delta > 0) == metrics[row.metric].higher_is_better else "loses"
+
+
+def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
+    found = table.failures
+    if found is None or len(found.systems) < 2:
+        return
+    counted = int(found.counted.sum())
+    within = f"@{found.cutoff}" if found.cutoff is not None else "in the whole ranking"
+    rows: list[list[Any]] = []
+    for place, name in enumerate(found.systems):
+        solved = int(found.solved[found.counted, place].sum())
+        against = found.between(name, table.baseline)
+        gained, lost = ("", "") if name == table.baseline else (str(against["only_first"]), str(against["only_second"]))
+        rows.append([name, solved, len(found.only(name)), gained, lost])
+    yield [f"complete {within}", "solved", "by it alone", "not by baseline", "by baseline alone"], rows
+    nobody, everybody = found.nobody, found.everybody
+    line = f"of {counted:,} queries {len(everybody):,} are solved by every system, {len(nobody):,} by none"
+    yield line + (f": {', '.join(nobody[:TOLD])}{' …' if len(nobody) > TOLD else ''}" if nobody else "")
+    headroom = [each for each in table.headroom if each.metric in metrics]
+    if headroom:
+        cells: list[list[Any]] = []
+        for each in headroom:
+            label, gain = _label(table, each.metric), signed(each.per_query - each.mean)
+            cells.append([label, each.best, each.mean, each.per_query, gain])
+        yield ["headroom", "best system", "its mean", "best of each query", "gain at most"], cells
+        union = headroom[0]
+        yield (
+            f"the union of all results {within} (at most {fixed(union.union_size, 1)} a query) reaches recall.coverage "
+            f"{fixed(union.union_recall)}, complete {fixed(union.union_complete)}"
+        )
+
+
+def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str) -> list[str]:
+    """Comparisons in which too few queries differ for the test to reach alpha, and queries that count for one alone."""
+    compared = [row for row in rows if row.against is not None and row.pairs]
+    factor = len(compared) if settings.correction != "none" else 1
+    # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
+    needed = next(m for m in range(1, 200) if 2.0 ** (1 - m) * factor <= settings.alpha)
+    out = []
+    few = [f"{row.system} in {row.metric} ({row.differ:,})" for row in compared if row.differ < needed]
+    if few:
+        more = f" … and {len(few) - TOLD:,} more" if len(few) > TOLD else ""
+        out.append(
+            f"warning: fewer than {needed} queries differ, so that a randomization test over {factor:,} "
+            f"{'comparison' if factor == 1 else 'comparisons'} cannot reach alpha {settings.alpha:g}: "
+            f"{', '.join(few[:TOLD])}{more}"
+        )
+    least = (1 / (1 + settings.resamples)) * factor
+    if least > settings.alpha and settings.test in ("randomization", "bootstrap"):
+        out.append(
+            f"warning: {settings.resamples:,} resamples cannot show a p below {least:.2g} over {factor:,} comparisons; "
+            "draw more"
+        )
+    lone = {row.system: row.unpaired for row in compared if row.unpaired}
+    if lone:
+        told = ", ".join(f"{name} {count:,}" for name, count in lone.items())
+        out.append(f"queries that count for one of the two alone are left out of deltas: {told} against {baseline}")
+    return out
+
+
+def _footer(table: Comparison) -> str:
+    settings = table.settings
+    count = sum(row.against is not None for row in table.rows)
+    over = f"over {count:,} {'comparison' if count == 1 else 'comparisons'}"
+    corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}) {over}"
+    return (
+        f"against {table.baseline}: {settings.described}, p {corrected}, {MARK} significant at alpha "
+        f"{settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
+    )
+
+
+def csv_rows(table: Comparison) -> tuple[list[str], list[list[Any]]]:
+    """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
+    headers = [
+        *("by", "value", "run", "metric", "mean", "low", "high", "queries"),
+        *("baseline", "delta", "delta_low", "delta_high", "pairs", "unpaired", "wins", "ties", "losses"),
+        *("spread", "effect_size", "raw_p_value", "p_value", "significant"),
+    ]
+    rows: list[list[Any]] = [["", "", *_csv_cells(table, row)] for row in table.rows]
+    for part in table.slices:
+        rows += [[part.by, part.value, *_csv_cells(table, row)] for row in part.rows]
+    return headers, rows
+
+
+def _csv_cells(table: Comparison, row: Row) -> list[Any]:
+    cells: list[Any] = [row.system, str(table.metrics[row.metric]), row.mean, *row.interval, row.queries]
+    each = row.against
+    if each is None:
+        return [*cells, *[None] * 14]
+    numbers = [each.delta, *each.delta_interval, each.pairs, each.unpaired, each.wins, each.ties, each.losses]
+    effect = each.effect_size if math.isfinite(each.effect_size) else None
+    return [*cells, table.baseline, *numbers, each.spread, effect, each.raw_p_value, each.p_value, int(row.significant)]
+
+
+def failures_dict(found: Failures | None) -> dict[str, Any] | None:
+    """Who solves what, as plain Python."""
+    if found is None:
+        return None
+    return {
+        "cutoff": None if found.cutoff is None else str(found.cutoff),
+        "queries": int(found.counted.sum()),
+        "solved": {name: int(found.solved[found.counted, place].sum()) for place, name in enumerate(found.systems)},
+        "only": {name: found.only(name) for name in found.systems},
+        "everybody": len(found.everybody),
+        "nobody": found.nobody,
+        "hardest": found.hardest(),
+    }
+
+
+def plain(value: Any) -> Any:
+    """The same structure with None for NaN and infinities: JSON has neither."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value

@@ -1,0 +1,130 @@
+"""Paired tests of the difference between two systems, over the queries that count for both.
+
+Each takes differences of shape (n, C), one column a comparison, and returns two-sided p-values, shape (C,). Where no
+query differs p is 1, where there is none it is NaN. A new test is a function here and a line in `TESTS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from groupgt.comparison.draws import halves, on_grid, resampled_counts
+from groupgt.errors import ConfigError
+from groupgt.model.hits import Floats
+
+__all__ = ["SLACK", "TESTS", "p_values", "scipy_stats"]
+
+# Differences of figures that are equal on paper may differ by a few bits.
+SLACK = 1e-12
+Test = Callable[[Floats, int, int], Floats]
+
+
+def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
+    """The p-value of each column by a test of `TESTS`.
+
+    >>> p_values("randomization", np.array([[0.1], [0.2], [0.3], [0.0]]), 10_000, 0).tolist()
+    [0.25]
+    """
+    count, width = differences.shape
+    if not count:
+        return np.full(width, np.nan)
+    exact = on_grid(differences)
+    found = np.ones(width)
+    differing = np.flatnonzero((np.abs(exact) > SLACK).any(axis=0))
+    if len(differing):
+        found[differing] = TESTS[test](exact[:, differing], resamples, seed)
+    return found
+
+
+def randomization(differences: Floats, resamples: int, seed: int) -> Floats:
+    """Fisher's randomization: signs of the differences are flipped at will, p the share of sums as far from 0.
+
+    All 2^m sign patterns of the m queries that differ where that is no more than `resamples`, else that many random
+    ones and p = (1 + as far) ÷ (1 + resamples). Source: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
+    """
+    observed = np.abs(differences.sum(axis=0))
+    moving = (differences != 0).sum(axis=0)
+    found = np.ones(len(observed))
+    few = np.flatnonzero(2.0**moving <= resamples)
+    for column in few.tolist():
+        sums = np.zeros(1)
+        for each in differences[differences[:, column] != 0, column].tolist():
+            sums = np.concatenate([sums + each, sums - each])
+        found[column] = float((np.abs(sums) >= observed[column]).mean())
+    many = np.flatnonzero(2.0**moving > resamples)
+    if len(many):
+        own = differences[:, many]
+        whole, as_far = own.sum(axis=0), np.zeros(len(many))
+        for coins in halves(len(own), resamples, seed):
+            # Σ ±d = 2 Σ over heads − Σ d; all of it is exact.
+            as_far += (np.abs(2 * (coins @ own) - whole) >= observed[many]).sum(axis=0)
+        found[many] = (1 + as_far) / (1 + resamples)
+    return found
+
+
+def bootstrap(differences: Floats, resamples: int, seed: int) -> Floats:
+    """The bootstrap test of a mean of 0: t of resamples of the centred differences, p the share as far as the observed.
+
+    p = (1 + as far) ÷ (1 + resamples). Source: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
+    """
+    count, width = differences.shape
+    if count < 2:
+        return np.full(width, np.nan)
+    mean = differences.sum(axis=0) / count
+    centred = on_grid(differences - mean)
+    observed = _t(mean, (centred**2).sum(axis=0) / count, count)
+    both = np.concatenate([centred, on_grid(centred * centred)], axis=1)
+    as_far = np.zeros(width)
+    for counts in resampled_counts(count, resamples, seed):
+        means, squares = np.split(counts @ both / count, 2, axis=1)
+        as_far += (_t(means, squares - means * means, count) >= observed).sum(axis=0)
+    found: Floats = (1 + as_far) / (1 + resamples)
+    return found
+
+
+def _t(mean: Floats, variance: Floats, count: int) -> Floats:
+    """|mean| ÷ its standard error; infinite for a mean without variance."""
+    scale = np.sqrt(np.where(variance < SLACK, 0.0, variance) / (count - 1))
+    away = np.abs(mean)
+    infinite = np.where(away > SLACK, np.inf, 0.0)
+    t: Floats = np.divide(away, scale, out=infinite, where=scale > 0)
+    return t
+
+
+def student(differences: Floats, resamples: int, seed: int) -> Floats:
+    """Student's paired t, by SciPy's `ttest_rel`. Source: Student 1908."""
+    stats = scipy_stats("the t test")
+    if len(differences) < 2:
+        return np.full(differences.shape[1], np.nan)
+    with warnings.catch_warnings():
+        # Differences that are all the same: t is infinite and p 0, which SciPy says with a warning.
+        warnings.simplefilter("ignore")
+        return np.array(stats.ttest_rel(differences, np.zeros_like(differences)).pvalue, dtype=np.float64)
+
+
+def wilcoxon(differences: Floats, resamples: int, seed: int) -> Floats:
+    """Wilcoxon's signed ranks, by SciPy's `wilcoxon`, which leaves out queries that do not differ. Wilcoxon 1945."""
+    stats = scipy_stats("Wilcoxon's test")
+    return np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T])
+
+
+def scipy_stats(what: str) -> ModuleType:
+    """`scipy.stats`; raises `ConfigError` that says how to get it."""
+    try:
+        from scipy import stats
+    except ImportError:
+        raise ConfigError(f"{what} needs SciPy, which is not installed: pip install 'groupgt[stats]'") from None
+    module: ModuleType = stats
+    return module
+
+
+TESTS: dict[str, Test] = {
+    "randomization": randomization,
+    "t": student,
+    "wilcoxon": wilcoxon,
+    "bootstrap": bootstrap,
+}

@@ -1,0 +1,140 @@
+"""The question turned round: how deep must one look until a share of questions is complete?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupgt.engines.prefixes import walk
+from groupgt.errors import ConfigError, Faults
+from groupgt.evaluation.core import label_run
+from groupgt.evaluation.sources import as_ground_truth, as_run
+from groupgt.metrics import views
+from groupgt.model.hits import Hits, Ints
+from groupgt.model.ids import shown
+from groupgt.model.lengths import UNITS, as_lengths
+from groupgt.model.policy import Policy
+
+__all__ = ["Depth", "depth"]
+
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How many results (or tokens, chars) it takes until a `share` of `queries` is complete.
+
+    `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
+    `interval` holds it with the level asked; None at an end says that these results do not bound it. `reached`
+    is the share that is complete in the whole ranking.
+    """
+
+    run: str
+    share: float
+    unit: str
+    depth: int | None
+    interval: tuple[int | None, int | None]
+    queries: int
+    reached: float
+
+
+def depth(
+    truth: Any,
+    run: Any,
+    share: float | Sequence[float] = 0.9,
+    *,
+    unit: str = "results",
+    level: float = 0.95,
+    lengths: Any = None,
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: str = "id",
+    name: str = "",
+    truth_format: str | None = None,
+    run_format: str | None = None,
+) -> list[Depth]:
+    """The smallest k, or budget, at which each share of questions has all its groups met, with its interval.
+
+    Sorted, the completion depths c_1 ≤ … ≤ c_n of the questions that count (infinite where a group is never met) give
+    c_⌈share·n⌉. The interval is made of two of them, c_l and c_u, chosen by the binomial distribution of how many lie
+    below the true quantile: its coverage is at least `level`, whatever the distribution. Source: Conover 1999, § 3.2.
+
+    >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
+    >>> run = {"q1": ["a", "x", "b"], "q2": ["c"], "q3": ["x", "d"]}
+    >>> [each.depth for each in depth(truth, run, [0.5, 1.0])]
+    [2, 3]
+    """
+    shares = [share] if isinstance(share, (int, float)) else list(share)
+    _check(shares, unit, level)
+    rules = Policy.of(policy)
+    grouped = as_ground_truth(truth, rules, truth_format)
+    system = as_run(run, grouped, run_format, name)
+    labelled = label_run(grouped, system, rules, labeller)
+    ranks = completion_ranks(labelled.hits)
+    reached = ranks > 0
+    found = ranks
+    if unit != "results":
+        found = walk(grouped, system, rules, as_lengths(lengths), unit).spent(ranks)
+    counted = grouped.judgments.defined & (labelled.present if rules.missing == "skip" else True)
+    ordered = np.sort(np.where(reached, found, NEVER)[counted])
+    whole = float(reached[counted].mean()) if len(ordered) else math.nan
+    title = system.name or "results"
+    return [Depth(title, each, unit, *_quantile(ordered, each, level), len(ordered), whole) for each in shares]
+
+
+def completion_ranks(hits: Hits) -> Ints:
+    """The rank at which the last group of each query is met, shape (Q,); 0 if never."""
+    rows = views.met(hits)
+    last = np.zeros(hits.size, dtype=np.int64)
+    np.maximum.at(last, rows.query, rows.rank)
+    met = np.bincount(rows.query, minlength=hits.size)
+    return np.where(met == hits.judgments.groups, last, 0)
+
+
+def _check(shares: Sequence[float], unit: str, level: float) -> None:
+    faults = Faults()
+    for each in shares:
+        if isinstance(each, bool) or not 0 < each <= 1:
+            faults.add("share", f"expected a number above 0, at most 1, found {shown(each)}")
+    if unit not in ("results", *UNITS):
+        faults.add("unit", f"expected results, tokens or chars, found {shown(unit)}")
+    if not 0 < level < 1:
+        faults.add("level", f"expected a number above 0 and below 1, found {shown(level)}")
+    faults.stop(ConfigError)
+
+
+def _quantile(ordered: Ints, share: float, level: float) -> tuple[int | None, tuple[int | None, int | None]]:
+    count = len(ordered)
+    if not count:
+        return None, (None, None)
+
+    def at(rank: int) -> int | None:
+        value = int(ordered[rank - 1]) if 1 <= rank <= count else NEVER
+        return None if value == NEVER else value
+
+    # 0.9 · 10 is 9, though the product of doubles may lie a bit above.
+    place = min(max(math.ceil(share * count - 1e-9), 1), count)
+    low, high = _ranks(count, share, level)
+    return at(place), (at(low), at(high))
+
+
+def _ranks(count: int, share: float, level: float) -> tuple[int, int]:
+    """l and u: P(B < l) and P(B ≥ u) are at most (1 − level) ÷ 2 each, B binomial with n and the share."""
+    if share == 1:
+        return count, count + 1
+    tail = (1 - level) / 2
+    logs = [
+        math.lgamma(count + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(count - k + 1)
+        + k * math.log(share)
+        + (count - k) * math.log1p(-share)
+        for k in range(count + 1)
+    ]
+    below = np.cumsum([math.exp(each) for each in logs])
+    low = int(np.searchsorted(below, tail, side="right"))
+    high = int(np.searchsorted(below, 1 - tail, side="left")) + 1
+    return low, high

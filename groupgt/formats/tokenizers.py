@@ -1,0 +1,93 @@
+"""Tokenizers by name: what counts the tokens of texts."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import ConfigError, listed
+
+__all__ = ["FORMS", "TOKENIZERS", "check_tokenizer", "tokenizer_named"]
+
+Count = Callable[[Sequence[str]], Sequence[int]]
+FORMS = ("whitespace", "tiktoken:ENCODING", "tokenizers:FILE_OR_NAME", "python:module:function")
+HINT = "pip install 'groupgt[tokens]'"
+
+
+def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None = None) -> Count:
+    """What counts tokens: `whitespace`, `tiktoken:ENCODING`, `tokenizers:FILE_OR_NAME`, or `python:module:function`.
+
+    A function takes a list of texts and returns a count for each; it is code of the user's and needs `allow_code`, and
+    its module may lie in `folder`, from which a tokenizer's file is looked for as well. Raises `ConfigError`.
+
+    >>> tokenizer_named("whitespace")(["to be or", ""])
+    [3, 0]
+    """
+    check_tokenizer(name, allow_code=allow_code)
+    kind, _, rest = name.partition(":")
+    return TOKENIZERS[kind](rest, folder or Path())
+
+
+def check_tokenizer(name: str, *, allow_code: bool = False) -> None:
+    """Raises `ConfigError` for a name that is none, and for code that is not allowed."""
+    kind, _, rest = name.partition(":")
+    if kind not in TOKENIZERS or (kind == "whitespace") == bool(rest):
+        raise ConfigError(f"tokenizer: expected {listed(FORMS)}, found {name!r}")
+    if kind == "python" and not allow_code:
+        raise ConfigError(f"tokenizer: {name} is code of yours, which runs only with --allow-code")
+
+
+def _whitespace(rest: str, folder: Path) -> Count:
+    return lambda texts: [len(text.split()) for text in texts]
+
+
+def _tiktoken(rest: str, folder: Path) -> Count:
+    try:
+        import tiktoken
+    except ImportError:
+        raise ConfigError(f"tokenizer: tiktoken is not installed: {HINT}") from None
+    try:
+        encoding = tiktoken.get_encoding(rest)
+    except ValueError:
+        raise ConfigError(
+            f"tokenizer: tiktoken has no encoding {rest!r}; it has {listed(tiktoken.list_encoding_names())}"
+        ) from None
+    except Exception as error:  # its vocabulary comes over the network, by whatever library is there
+        raise ConfigError(f"tokenizer: tiktoken cannot load {rest!r}: {error}") from None
+    return lambda texts: [len(each) for each in encoding.encode_batch(list(texts), disallowed_special=())]
+
+
+def _tokenizers(rest: str, folder: Path) -> Count:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ConfigError(f"tokenizer: tokenizers is not installed: {HINT}") from None
+    path = folder / rest
+    try:
+        loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(rest)
+    except Exception as error:  # the library raises plain exceptions, for files and for the network
+        raise ConfigError(f"tokenizer: tokenizers cannot load {rest!r}: {error}") from None
+    return lambda texts: [len(each.ids) for each in loaded.encode_batch(list(texts), add_special_tokens=False)]
+
+
+def _python(rest: str, folder: Path) -> Count:
+    module, _, function = rest.partition(":")
+    sys.path.insert(0, str(folder.resolve()))
+    try:
+        count: Count = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}: {error}") from None
+    finally:
+        sys.path.remove(str(folder.resolve()))
+    return count
+
+
+TOKENIZERS: dict[str, Callable[[str, Path], Count]] = {
+    "whitespace": _whitespace,
+    "tiktoken": _tiktoken,
+    "tokenizers": _tokenizers,
+    "python": _python,
+}

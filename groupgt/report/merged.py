@@ -1,0 +1,161 @@
+"""Several result folders as one comparison, and one experiment's history."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.contrast import contrast
+from groupgt.comparison.result import Comparison
+from groupgt.comparison.scored import Scored, bounds_of
+from groupgt.comparison.settings import Settings
+from groupgt.errors import ConfigError, DataError, Faults, near_names
+from groupgt.evaluation.result import mean_of
+from groupgt.metrics.language import Metric
+from groupgt.model.hits import Floats
+from groupgt.render.numbers import signed, small
+from groupgt.report.folders import ResultFolder
+
+__all__ = ["history", "is_history", "merged"]
+
+Grid = tuple[list[str], list[list[Any]]]
+
+
+def merged(folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None) -> dict[str, Comparison]:
+    """One comparison a data set over the systems of all folders, by the metrics that all of them have.
+
+    A system that stands in several folders is told apart by the folder's name. Raises `DataError` where ground truth,
+    convention or policy differ: their figures mean different things.
+    """
+    _check(folders)
+    found: dict[str, Comparison] = {}
+    for dataset in dict.fromkeys(name for each in folders for name in each.systems):
+        own = [each for each in folders if dataset in each.systems]
+        common = _common(own, dataset)
+        systems = _systems(own, dataset, common)
+        names = [each.name for each in systems]
+        chosen = _baseline(own, names, baseline)
+        footer = [f"dataset {dataset}: {each.path} ({len(each.systems[dataset]):,} systems)" for each in own]
+        footer.append(f"ground truth {own[0].truths[dataset][:12]}, convention {own[0].convention}")
+        found[dataset] = Comparison(chosen, settings, systems, {}, [*footer, f"policy {own[0].policy}"])
+    return found
+
+
+def _check(folders: Sequence[ResultFolder]) -> None:
+    faults = Faults()
+    first = folders[0]
+    for each in folders[1:]:
+        for dataset, digest in each.truths.items():
+            other = next((one for one in folders if dataset in one.truths), first)
+            if other.truths[dataset] != digest:
+                faults.add(
+                    str(each.path),
+                    f"the ground truth of data set {dataset!r} is another one (digest {digest[:12]}, "
+                    f"{other.truths[dataset][:12]} in {other.path}); evaluate both on the same",
+                )
+        for what in ("convention", "policy"):
+            mine, theirs = getattr(each, what), getattr(first, what)
+            if mine != theirs:
+                faults.add(str(each.path), f"the {what} is {mine}, and {theirs} in {first.path}; evaluate both alike")
+    faults.stop()
+
+
+def _common(folders: Sequence[ResultFolder], dataset: str) -> dict[str, Metric]:
+    """The metrics that every folder has, by the text of the first."""
+    every = [next(iter(each.systems[dataset].values())).metrics for each in folders]
+    common = {text: metric for text, metric in every[0].items() if all(metric in one.values() for one in every)}
+    if not common:
+        raise DataError(f"{folders[-1].path}: has no metric in common with {folders[0].path}")
+    return common
+
+
+def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
+    counts: dict[str, int] = {}
+    for each in folders:
+        for name in each.systems[dataset]:
+            counts[name] = counts.get(name, 0) + 1
+    first = next(iter(folders[0].systems[dataset].values())).qids
+    found = []
+    for each in folders:
+        for name, own in each.systems[dataset].items():
+            texts = {metric: text for text, metric in own.metrics.items()}
+            order = _order(own.qids, first, each)
+            values: dict[str, Floats] = {text: own.values[texts[metric]][order] for text, metric in metrics.items()}
+            title = name if counts[name] == 1 else f"{name} ({each.stamp})"
+            found.append(replace(own, name=title, qids=first, metrics=metrics, values=values))
+    return found
+
+
+def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> Any:
+    """Where each wanted query stands."""
+    places = {qid: place for place, qid in enumerate(qids)}
+    if list(qids) != list(wanted) and set(places) != set(wanted):
+        raise DataError(f"{folder.path}: holds other queries than the first folder, on the same ground truth")
+    return np.array([places[qid] for qid in wanted], dtype=np.int64)
+
+
+def _baseline(folders: Sequence[ResultFolder], names: list[str], asked: str | None) -> str:
+    if asked is not None:
+        if asked not in names:
+            raise ConfigError(
+                f"baseline: expected one of {', '.join(names)}, found {asked!r}{near_names(asked, names)}"
+            )
+        return asked
+    given = folders[0].baseline
+    told = next((name for name in names if given is not None and name.split(" (")[0] == given), None)
+    return told or names[0]
+
+
+def is_history(folders: Sequence[ResultFolder]) -> bool:
+    """Whether these are several runs of one experiment."""
+    return len(folders) > 1 and len({each.name for each in folders}) == 1
+
+
+def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
+    """For each data set a row a run, oldest first: the best system by a metric, and its change to the run before.
+
+    The metric is the primary one where none is named. A change is told, and tested, where the ground truth is that of
+    the run before.
+    """
+    found: dict[str, Grid] = {}
+    for dataset in dict.fromkeys(name for each in folders for name in each.systems):
+        rows: list[list[Any]] = []
+        before: tuple[ResultFolder, Floats] | None = None
+        label = metric or folders[-1].primary or next(iter(next(iter(folders[-1].systems[dataset].values())).metrics))
+        for each in sorted(folders, key=lambda one: one.stamp):
+            if dataset not in each.systems:
+                continue
+            best, values, kind = _best(each, dataset, label)
+            change = ["", ""]
+            if before is not None and before[0].truths[dataset] != each.truths[dataset]:
+                change = ["other ground truth", ""]
+            elif before is not None and len(before[1]) == len(values) and kind is not None:
+                bounds = bounds_of(kind, [values, before[1]])
+                against = contrast([values], [before[1]], kind, bounds, settings)[0]
+                change = [signed(against.delta), small(against.raw_p_value)]
+            known = int((~np.isnan(values)).sum())
+            rows.append([each.stamp, each.version, len(each.systems[dataset]), known, best, mean_of(values), *change])
+            before = each, values
+        found[dataset] = (["run", "groupgt", "systems", "queries", "best", label, "change", "p"], rows)
+    return found
+
+
+def _best(folder: ResultFolder, dataset: str, label: str) -> tuple[str, Floats, Metric | None]:
+    own = folder.systems[dataset]
+    first = next(iter(own.values()))
+    text = label if label in first.metrics else None
+    if text is None:
+        return "–", np.full(len(first.qids), np.nan), None
+    kind = first.metrics[text]
+
+    def worth(scored: Scored) -> float:
+        mean = mean_of(scored.values[text])
+        return -math.inf if math.isnan(mean) else mean if kind.higher_is_better else -mean
+
+    best = max(own.values(), key=worth)
+    order = np.argsort(np.array(best.qids, dtype=object), kind="stable")
+    return best.name, best.values[text][order], kind
