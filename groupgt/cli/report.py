@@ -54,7 +54,7 @@ def command(
             raise ConfigError(f"--history: expected runs of one experiment, found {names}")
         _show([(f"dataset {dataset}", grid) for dataset, grid in history(found, settings, metric).items()], style)
         return
-    comparisons = merged(found, settings, baseline)
+    comparisons = merged(found, settings, baseline, metric)
     if style == "json":
         click.echo(tables.json_text({dataset: each.to_dict() for dataset, each in comparisons.items()}))
         return
@@ -67,10 +67,7 @@ def command(
     for dataset, each in comparisons.items():
         if len(comparisons) > 1:
             blocks.append(f"dataset {dataset}")
-        chosen = [text for text, own in each.metrics.items() if metric in (None, text, str(own))]
-        if not chosen:
-            raise ConfigError(f"--metric: expected one of {', '.join(each.metrics)}, found {metric!r}")
-        blocks += each.blocks(chosen)
+        blocks += each.blocks()
     click.echo(document(blocks, style))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.model.hits import Floats, Ints
 
-__all__ = ["halves", "on_grid", "permutations", "resampled_counts"]
+__all__ = ["halves", "on_grid", "permutations", "resampled_counts", "slack_of"]
 
 # Numbers held at a time.
 ROOM = 1 << 22
@@ -21,17 +21,27 @@ FINEST = 40
 def on_grid(values: Floats) -> Floats:
     """Columns rounded to multiples of a power of two (2^-40, coarser for many large values), shape (n, C).
 
-    Any sum of n of them is then exact in any order, and values that differ by rounding errors alone are equal.
+    Any sum of n of them is then exact in any order. Sums that are equal on paper (three times 1/3, and 1) may differ by
+    what `slack_of` says.
 
     >>> on_grid(np.array([[0.1 + 0.2], [0.3]])).ravel().tolist() == [0.30000000000018190] * 2
     True
     """
     if not values.size:
         return values
+    step = _step(values)
+    return np.asarray(np.rint(values / step) * step)
+
+
+def slack_of(values: Floats) -> Floats:
+    """How far sums of the n rounded values of each column may lie from the sums of those that were meant, shape (C,)."""
+    return len(values) * _step(values)
+
+
+def _step(values: Floats) -> Floats:
     highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
     exponent = np.frexp(highest * len(values))[1] - 52
-    step = np.ldexp(1.0, np.maximum(exponent, -FINEST))
-    return np.asarray(np.rint(values / step) * step)
+    return np.ldexp(1.0, np.maximum(exponent, -FINEST))
 
 
 def halves(n: int, count: int, seed: int) -> Iterator[Floats]:

@@ -65,13 +65,16 @@ def intervals(values: Floats, bounds: Bounds | None, level: float, resamples: in
         return np.full((width, 2), np.nan)
     exact = on_grid(values)
     mean = exact.sum(axis=0) / count
-    variance = _zeroed(((exact - mean) ** 2).sum(axis=0) / (count - 1))
+    variance = _zeroed(on_grid((exact - mean) ** 2).sum(axis=0) / (count - 1))
     quantile = _quantiles(exact, mean, bounds, level, resamples, seed)
     low, high = normal_quantile(level), WIDEST * student_quantile(level, count - 1)
     quantile = np.clip(quantile, low, high)
     # Where all values are equal there is nothing to resample.
     quantile[variance == 0] = student_quantile(level, count - 1)
-    return _roots(mean, variance, count, quantile, bounds)
+    # Around the mean as it is reported, not as the grid has it.
+    told = np.array([math.fsum(column) / count for column in values.T.tolist()])
+    ends = _roots(told, variance, count, quantile, bounds)
+    return np.stack([np.minimum(ends[:, 0], told), np.maximum(ends[:, 1], told)], axis=1)
 
 
 def _zeroed(variance: Floats) -> Floats:
@@ -124,4 +127,4 @@ def _roots(mean: Floats, variance: Floats, count: int, quantile: Floats, bounds:
     middle = (at + c / 2) / (1 + c)
     half = np.sqrt(np.maximum(c * at * (1 - at) + c * c / 4, 0.0)) / (1 + c)
     ends: Floats = low + width * np.clip(np.stack([middle - half, middle + half], axis=1), 0.0, 1.0)
-    return ends
+    return np.where((c == 0)[:, None], mean[:, None], ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -10,7 +11,7 @@ import numpy as np
 
 from groupgt.comparison.contrast import Contrast, contrast
 from groupgt.comparison.corrections import corrected
-from groupgt.comparison.draws import on_grid, permutations
+from groupgt.comparison.draws import on_grid, permutations, slack_of
 from groupgt.comparison.scored import Scored, bounds_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.significance import SLACK, scipy_stats
@@ -67,7 +68,8 @@ def tukey(values: Floats, settings: Settings) -> Floats:
         return _by_range(values)
     exact = on_grid(values)
     sums = exact.sum(axis=0)
-    away = np.abs(sums[:, None] - sums[None, :])
+    # Sums that are equal on paper are as far.
+    away = np.abs(sums[:, None] - sums[None, :]) - 2 * slack_of(exact).max()
     # Queries on which all systems agree stay what they are.
     moving = exact[np.ptp(exact, axis=1) > SLACK]
     as_far = np.zeros((width, width))
@@ -94,5 +96,8 @@ def _by_range(values: Floats) -> Floats:
         return np.where(away > 0, 0.0, 1.0)
     # The range's distribution is slow to compute: once for each difference.
     distinct, where = np.unique(away, return_inverse=True)
-    tails = np.array(stats.studentized_range.sf(distinct / np.sqrt(error / count), width, degrees))
+    with warnings.catch_warnings():
+        # SciPy integrates numerically, and warns of digits that no p-value shows.
+        warnings.simplefilter("ignore")
+        tails = np.array(stats.studentized_range.sf(distinct / np.sqrt(error / count), width, degrees))
     return tails[where].reshape(away.shape)

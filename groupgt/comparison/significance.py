@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 
-from groupgt.comparison.draws import halves, on_grid, resampled_counts
+from groupgt.comparison.draws import halves, on_grid, resampled_counts, slack_of
 from groupgt.errors import ConfigError
 from groupgt.model.hits import Floats
 
@@ -20,6 +20,8 @@ __all__ = ["SLACK", "TESTS", "p_values", "scipy_stats"]
 
 # Differences of figures that are equal on paper may differ by a few bits.
 SLACK = 1e-12
+# The same of t, whose variance is rounded too.
+SLACK_OF_T = 1e-9
 Test = Callable[[Floats, int, int], Floats]
 
 
@@ -46,22 +48,23 @@ def randomization(differences: Floats, resamples: int, seed: int) -> Floats:
     All 2^m sign patterns of the m queries that differ where that is no more than `resamples`, else that many random
     ones and p = (1 + as far) ÷ (1 + resamples). Source: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
     """
-    observed = np.abs(differences.sum(axis=0))
+    # Sums that are equal on paper are as far.
+    bound = np.abs(differences.sum(axis=0)) - slack_of(differences)
     moving = (differences != 0).sum(axis=0)
-    found = np.ones(len(observed))
+    found = np.ones(len(bound))
     few = np.flatnonzero(2.0**moving <= resamples)
     for column in few.tolist():
         sums = np.zeros(1)
         for each in differences[differences[:, column] != 0, column].tolist():
             sums = np.concatenate([sums + each, sums - each])
-        found[column] = float((np.abs(sums) >= observed[column]).mean())
+        found[column] = float((np.abs(sums) >= bound[column]).mean())
     many = np.flatnonzero(2.0**moving > resamples)
     if len(many):
         own = differences[:, many]
         whole, as_far = own.sum(axis=0), np.zeros(len(many))
         for coins in halves(len(own), resamples, seed):
             # Σ ±d = 2 Σ over heads − Σ d; all of it is exact.
-            as_far += (np.abs(2 * (coins @ own) - whole) >= observed[many]).sum(axis=0)
+            as_far += (np.abs(2 * (coins @ own) - whole) >= bound[many]).sum(axis=0)
         found[many] = (1 + as_far) / (1 + resamples)
     return found
 
@@ -74,10 +77,12 @@ def bootstrap(differences: Floats, resamples: int, seed: int) -> Floats:
     count, width = differences.shape
     if count < 2:
         return np.full(width, np.nan)
-    mean = differences.sum(axis=0) / count
+    whole = differences.sum(axis=0)
+    mean = np.where(np.abs(whole) <= slack_of(differences), 0.0, whole) / count
     centred = on_grid(differences - mean)
-    observed = _t(mean, (centred**2).sum(axis=0) / count, count)
-    both = np.concatenate([centred, on_grid(centred * centred)], axis=1)
+    squared = on_grid(centred * centred)
+    observed = _t(mean, squared.sum(axis=0) / count, count) * (1 - SLACK_OF_T)
+    both = np.concatenate([centred, squared], axis=1)
     as_far = np.zeros(width)
     for counts in resampled_counts(count, resamples, seed):
         means, squares = np.split(counts @ both / count, 2, axis=1)

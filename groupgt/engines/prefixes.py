@@ -116,8 +116,9 @@ def _with_results(run: Run, lengths: Lengths, unit: str) -> dict[str, list[int |
 
 
 def _unknown(run: Run, unit: str) -> str:
-    way = "a corpus with its texts" if unit == "chars" else f"a corpus with a column {unit}, or with a tokenizer"
-    return f"{_title(run)}: a budget in {unit} needs the length of every result, which these do not carry; give {way}"
+    way = "a corpus" if unit == "chars" else f"a corpus with a column {unit}, or a corpus and a tokenizer"
+    what = f"a budget in {unit} needs the length of every result, which these do not carry"
+    return f"{_title(run)}: {what}; name {way} (--corpus, --tokenizer; lengths= in Python)"
 
 
 def _title(run: Run) -> str:

@@ -130,14 +130,14 @@ def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
 def as_written(text: str) -> str:
     """The text that `csv_text` made harmless, as it was.
 
-    >>> as_written("'=1+1"), as_written("it's")
-    ('=1+1', "it's")
+    >>> as_written("'=1+1"), as_written("it's"), as_written("''-2")
+    ('=1+1', "it's", "'-2")
     """
-    return text[1:] if text[:1] == "'" and text[1:2] in FORMULAS and _harmless(text[1:]) == text else text
+    return text[1:] if text[:1] == "'" and _harmless(text[1:]) == text else text
 
 
 def _harmless(text: str) -> str:
-    if text[:1] == "'" and text[1:2] in FORMULAS:
+    if text[:1] == "'" and text.lstrip("'")[:1] in FORMULAS:
         return "'" + text  # else it could not be told from one that was made harmless
     return "'" + text if text[:1] in FORMULAS and not _is_plain(text) else text
 

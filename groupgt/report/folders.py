@@ -84,7 +84,7 @@ def read_folder(path: Path) -> ResultFolder:
     """Reads a result folder; raises `DataError` where a part of it is missing or damaged."""
     manifest = _manifest(path)
     config = manifest["config"]
-    metrics = {text: parse_metric(name) for text, name in manifest["metrics"].items()}
+    metrics = {name: parse_metric(name) for name in manifest["metrics"]}
     return ResultFolder(
         path,
         config["name"],

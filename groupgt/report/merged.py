@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from groupgt.comparison.scored import Scored, bounds_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError, Faults, near_names
 from groupgt.evaluation.result import mean_of
-from groupgt.metrics.language import Metric
+from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.render.numbers import signed, small
 from groupgt.report.folders import ResultFolder
@@ -25,17 +25,19 @@ __all__ = ["history", "is_history", "merged"]
 Grid = tuple[list[str], list[list[Any]]]
 
 
-def merged(folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None) -> dict[str, Comparison]:
-    """One comparison a data set over the systems of all folders, by the metrics that all of them have.
+def merged(
+    folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metric: str | None = None
+) -> dict[str, Comparison]:
+    """One comparison a data set over the systems of all folders, by one metric, or by all that all of them have.
 
-    A system that stands in several folders is told apart by the folder's name. Raises `DataError` where ground truth,
+    A system that stands in several folders is told apart by the folder's name, unless its values are the same in all. Raises `DataError` where ground truth,
     convention or policy differ: their figures mean different things.
     """
     _check(folders)
     found: dict[str, Comparison] = {}
     for dataset in dict.fromkeys(name for each in folders for name in each.systems):
         own = [each for each in folders if dataset in each.systems]
-        common = _common(own, dataset)
+        common = _common(own, dataset, metric)
         systems = _systems(own, dataset, common)
         names = [each.name for each in systems]
         chosen = _baseline(own, names, baseline)
@@ -64,30 +66,41 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     faults.stop()
 
 
-def _common(folders: Sequence[ResultFolder], dataset: str) -> dict[str, Metric]:
-    """The metrics that every folder has, by the text of the first."""
+def _common(folders: Sequence[ResultFolder], dataset: str, metric: str | None) -> dict[str, Metric]:
+    """The metrics that every folder has (of these the one asked), by the text of the first."""
     every = [next(iter(each.systems[dataset].values())).metrics for each in folders]
     common = {text: metric for text, metric in every[0].items() if all(metric in one.values() for one in every)}
     if not common:
         raise DataError(f"{folders[-1].path}: has no metric in common with {folders[0].path}")
-    return common
+    if metric is None:
+        return common
+    wanted = parse_metric(metric, folders[0].convention)
+    chosen = {text: each for text, each in common.items() if each == wanted}
+    if not chosen:
+        raise ConfigError(f"metric: expected one of {', '.join(common)}, found {metric!r}{near_names(metric, common)}")
+    return chosen
 
 
 def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
-    counts: dict[str, int] = {}
-    for each in folders:
-        for name in each.systems[dataset]:
-            counts[name] = counts.get(name, 0) + 1
     first = next(iter(folders[0].systems[dataset].values())).qids
-    found = []
+    versions: dict[str, list[Scored]] = {}
     for each in folders:
         for name, own in each.systems[dataset].items():
             texts = {metric: text for text, metric in own.metrics.items()}
             order = _order(own.qids, first, each)
             values: dict[str, Floats] = {text: own.values[texts[metric]][order] for text, metric in metrics.items()}
-            title = name if counts[name] == 1 else f"{name} ({each.stamp})"
-            found.append(replace(own, name=title, qids=first, metrics=metrics, values=values))
-    return found
+            known = versions.setdefault(name, [])
+            if not any(_same(one.values, values) for one in known):
+                known.append(replace(own, name=each.stamp, qids=first, metrics=metrics, values=values))
+    return [
+        replace(one, name=name if len(known) == 1 else f"{name} ({one.name})")
+        for name, known in versions.items()
+        for one in known
+    ]
+
+
+def _same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> bool:
+    return all(np.array_equal(column, others[text], equal_nan=True) for text, column in values.items())
 
 
 def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> Any:
@@ -125,37 +138,39 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     for dataset in dict.fromkeys(name for each in folders for name in each.systems):
         rows: list[list[Any]] = []
         before: tuple[ResultFolder, Floats] | None = None
-        label = metric or folders[-1].primary or next(iter(next(iter(folders[-1].systems[dataset].values())).metrics))
+        last = max((each for each in folders if dataset in each.systems), key=lambda each: each.stamp)
+        label = metric or last.primary or next(iter(next(iter(last.systems[dataset].values())).metrics))
+        kind = parse_metric(label, last.convention)
         for each in sorted(folders, key=lambda one: one.stamp):
             if dataset not in each.systems:
                 continue
-            best, values, kind = _best(each, dataset, label)
+            best, values = _best(each, dataset, kind)
             change = ["", ""]
             if before is not None and before[0].truths[dataset] != each.truths[dataset]:
                 change = ["other ground truth", ""]
-            elif before is not None and len(before[1]) == len(values) and kind is not None:
+            elif before is not None and len(before[1]) == len(values):
                 bounds = bounds_of(kind, [values, before[1]])
                 against = contrast([values], [before[1]], kind, bounds, settings)[0]
                 change = [signed(against.delta), small(against.raw_p_value)]
             known = int((~np.isnan(values)).sum())
             rows.append([each.stamp, each.version, len(each.systems[dataset]), known, best, mean_of(values), *change])
             before = each, values
-        found[dataset] = (["run", "groupgt", "systems", "queries", "best", label, "change", "p"], rows)
+        found[dataset] = (["run", "groupgt", "systems", "queries", "best", str(kind), "change", "p"], rows)
     return found
 
 
-def _best(folder: ResultFolder, dataset: str, label: str) -> tuple[str, Floats, Metric | None]:
+def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:
+    """The system with the best mean and its values, in the order of query ids; NaN where it was not evaluated."""
     own = folder.systems[dataset]
     first = next(iter(own.values()))
-    text = label if label in first.metrics else None
+    text = next((text for text, each in first.metrics.items() if each == metric), None)
     if text is None:
-        return "–", np.full(len(first.qids), np.nan), None
-    kind = first.metrics[text]
+        return "–", np.full(len(first.qids), np.nan)
 
     def worth(scored: Scored) -> float:
         mean = mean_of(scored.values[text])
-        return -math.inf if math.isnan(mean) else mean if kind.higher_is_better else -mean
+        return -math.inf if math.isnan(mean) else mean if metric.higher_is_better else -mean
 
     best = max(own.values(), key=worth)
     order = np.argsort(np.array(best.qids, dtype=object), kind="stable")
-    return best.name, best.values[text][order], kind
+    return best.name, best.values[text][order]

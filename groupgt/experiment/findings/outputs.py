@@ -110,7 +110,7 @@ def _manifest(outcome: Outcome) -> str:
         "ground_truth": {
             dataset: next(iter(found.values())).truth.digest for dataset, found in outcome.evaluations.items() if found
         },
-        "metrics": {text: str(metric) for text, metric in experiment.metrics.items()},
+        "metrics": [str(metric) for metric in experiment.metrics.values()],
         "policy": str(experiment.policy),
         "config": document.shown(config.model_dump(by_alias=True), ()),
         "systems": {name: _options(outcome, name) for name in experiment.chosen},

@@ -1,0 +1,137 @@
+"""Who meets which group, who solves what, and headroom: small cases by hand, large ones by a slow loop."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import groupgt
+from groupgt.comparison.failures import deepest, failures_of, headroom_of
+from groupgt.metrics.language import parse_metric
+from groupgt.model.lengths import Budget
+
+TRUTH = {"p": [["a", "b"], ["c"]], "q": [["d"]], "r": [["e"]], "s": [["f"]], "t": []}
+ONE = {"p": ["b", "x", "c"], "q": ["d"], "r": ["x"], "s": ["x", "x", "f"]}
+TWO = {"p": ["a", "b"], "q": ["x", "d"], "r": ["x", "e"], "s": ["x"]}
+
+
+def evaluations(**runs: dict[str, list[str]]) -> dict[str, groupgt.Evaluation]:
+    return {name: groupgt.evaluate(TRUTH, run, ["recall.coverage@2", "complete"]) for name, run in runs.items()}
+
+
+def test_who_solves_what() -> None:
+    every = evaluations(one=ONE, two=TWO)
+    whole = failures_of(every)
+    assert whole.only("one") == ["p", "s"]
+    assert whole.only("two") == ["r"]
+    assert whole.everybody == ["q"]
+    assert whole.nobody == []
+    assert whole.between("one", "two") == {"both": 1, "only_first": 2, "only_second": 1, "neither": 0}
+    cut = failures_of(every, 2)
+    assert (cut.only("one"), cut.only("two"), cut.everybody, cut.nobody) == ([], ["r"], ["q"], ["p", "s"])
+
+
+def test_one_query() -> None:
+    found = failures_of(evaluations(one=ONE, two=TWO)).query("p")
+    assert found["groups"][0] == {
+        "qid": "p",
+        "group": "group 1",
+        "alternatives": ["a", "b"],
+        "systems": 2,
+        "ranks": {"one": 1, "two": 1},
+    }
+    assert found["groups"][1]["ranks"] == {"one": 3, "two": None}
+    # `two` returns a and b: the second is relevant and meets nothing new.
+    assert found["systems"] == {
+        "one": {"met": 2, "missed": 0, "completion_rank": 3, "redundancy": 0.0},
+        "two": {"met": 1, "missed": 1, "completion_rank": None, "redundancy": 0.5},
+    }
+    with pytest.raises(groupgt.DataError, match="'z' is not in the ground truth"):
+        failures_of(evaluations(one=ONE)).query("z")
+
+
+def test_the_hardest_groups_come_first() -> None:
+    found = failures_of(evaluations(one=ONE, two=TWO), 2).hardest()
+    # Within 2: c and f are met by none (c at 3 of one system, f at 3 of one: by position), e by one.
+    assert [(group["qid"], group["group"], group["systems"]) for group in found] == [
+        ("p", "group 2", 0),
+        ("s", "group 1", 0),
+        ("r", "group 1", 1),
+    ]
+
+
+def test_headroom_by_hand() -> None:
+    every = evaluations(one=ONE, two=TWO)
+    found = {each.metric: each for each in headroom_of(every, failures_of(every, 2))}
+    # recall@2 of p q r s: one 1/2 1 0 0, two 1/2 1 1 0; the best of each 1/2 1 1 0.
+    recall = found["recall.coverage@2"]
+    assert (recall.best, recall.mean, recall.per_query, recall.queries) == ("two", 2.5 / 4, 2.5 / 4, 4)
+    # complete: one 1 1 0 1, two 0 1 1 0; the best of each 1 1 1 1.
+    assert (found["complete"].best, found["complete"].mean, found["complete"].per_query) == ("one", 0.75, 1.0)
+    # The union of both within 2 meets group 1 of p, q, r: (1/2 + 1 + 1 + 0) / 4; complete q and r.
+    assert (recall.union_recall, recall.union_complete) == (2.5 / 4, 0.5)
+    # one has 2 1 1 2 results within 2, two 2 2 2 1.
+    assert recall.union_size == (6 + 7) / 4
+
+
+def test_weights_count_in_the_union() -> None:
+    truth = {"q": [{"alternatives": ["a"], "weight": 3}, ["b"]]}
+    every = {name: groupgt.evaluate(truth, {"q": ids}, ["recall"]) for name, ids in (("one", ["a"]), ("two", ["x"]))}
+    assert headroom_of(every, failures_of(every))[0].union_recall == 0.75
+
+
+def test_a_slow_loop_agrees() -> None:
+    rng = random.Random(11)
+    ids = [f"d{n}" for n in range(12)]
+    truth = {f"q{n}": [rng.sample(ids, rng.randint(1, 3)) for _ in range(rng.randint(1, 4))] for n in range(60)}
+    runs = {name: {qid: rng.sample(ids, rng.randint(0, 8)) for qid in truth} for name in ("a", "b", "c")}
+    every = {name: groupgt.evaluate(truth, run, ["recall.coverage@4"]) for name, run in runs.items()}
+    found = failures_of(every, 4)
+    for query in found.queries():
+        for number, group in enumerate(truth[query["qid"]]):
+            for name, run in runs.items():
+                ranks = [rank for rank, each in enumerate(run[query["qid"]], 1) if each in group]
+                assert query["groups"][number]["ranks"][name] == (min(ranks) if ranks else None)
+        for name, run in runs.items():
+            top = run[query["qid"]][:4]
+            met = [any(each in group for each in top) for group in truth[query["qid"]]]
+            assert query["systems"][name]["met"] == sum(met)
+            assert (query["qid"] in found.only(name)) == (
+                all(met)
+                and not any(
+                    all(any(each in group for each in other[query["qid"]][:4]) for group in truth[query["qid"]])
+                    for label, other in runs.items()
+                    if label != name
+                )
+            )
+    union = {qid: set().union(*(run[qid][:4] for run in runs.values())) for qid in truth}
+    recalls = [sum(bool(union[qid] & set(group)) for group in groups) / len(groups) for qid, groups in truth.items()]
+    assert headroom_of(every, found)[0].union_recall == pytest.approx(sum(recalls) / len(recalls), abs=1e-12)
+
+
+def test_rows_hold_every_query_and_system() -> None:
+    headers, rows = failures_of(evaluations(one=ONE, two=TWO), 2).rows()
+    assert headers[0] == "run"
+    assert rows[0] == ["one", "p", 2, 1, 1, "1 -", None, 0, 0.0]
+    assert len(rows) == 8  # t has no ground truth
+
+
+def test_missing_queries_are_failures_or_left_out() -> None:
+    some = {"p": ["a", "c"]}
+    counted = {
+        missing: failures_of(
+            {"some": groupgt.evaluate(TRUTH, some, ["recall"], policy={"missing": missing})}
+        ).counted.tolist()
+        for missing in ("zero", "skip")
+    }
+    assert counted == {"zero": [True, True, True, True, False], "skip": [True, False, False, False, False]}
+
+
+def test_the_cutoff_looked_at() -> None:
+    def cutoffs(*texts: str) -> list[object]:
+        return [parse_metric(text).cutoff for text in texts]
+
+    assert deepest(cutoffs("recall@5", "ndcg@10", "mrr")) == 10
+    assert deepest(cutoffs("recall@2000tokens", "mrr")) == Budget(2000, "tokens")
+    assert deepest(cutoffs("mrr")) is None

@@ -1,0 +1,172 @@
+"""Result folders read back: merged into one comparison, told over time, and refused where they do not fit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.comparison.settings import Settings
+from groupgt.experiment.runner import run_experiment
+from groupgt.report.folders import folders_of, read_folder
+from groupgt.report.merged import history, merged
+
+FILE = """\
+version: 1
+name: small
+convention: coverage
+datasets:
+  own: {ground_truth: truth.jsonl}
+systems:
+  one: {use: results, with: {path: one.jsonl}}
+  two: {use: results, with: {path: two.jsonl}}
+evaluate:
+  k: [2]
+  metrics: [recall, mrr]
+  primary: recall@2
+compare: {baseline: one}
+output: {folder: out, formats: [csv, json]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An experiment on six questions, two of whose ids a spreadsheet would run."""
+    qids = ["=1+1", "'-2", "p", "q", "r", "s"]
+    (tmp_path / "small.yaml").write_text(FILE, encoding="utf-8")
+    truth = [{"qid": qid, "retrieval_gt": [["a"], ["b"]]} for qid in qids]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in truth))
+    write(tmp_path, "one", {qid: ["a", "x"] for qid in qids})
+    write(tmp_path, "two", {qid: ["a", "b"] if qid != "s" else ["x"] for qid in qids})
+    return tmp_path
+
+
+def write(folder: Path, name: str, run: dict[str, list[str]]) -> None:
+    rows = [{"qid": qid, "retrieved_ids": ids} for qid, ids in run.items()]
+    (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def run(folder: Path, *changes: str) -> Path:
+    found = run_experiment(folder / "small.yaml", changes=changes).folder
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("formats", ["[csv]", "[parquet]", "[csv, parquet]"])
+def test_what_is_read_back_is_what_was_compared(folder: Path, formats: str) -> None:
+    outcome = run_experiment(folder / "small.yaml", changes=[f"output.formats={formats}"])
+    assert outcome.folder is not None
+    read = read_folder(outcome.folder)
+    again = merged([read], Settings(seed=0))["own"]
+    given = outcome.comparison["own"]
+    assert again.baseline == "one"
+    assert again.rows == given.rows
+    assert again.systems[0].qids == ["=1+1", "'-2", "p", "q", "r", "s"]
+
+
+def test_several_folders_are_one_comparison(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(folder)
+    write(folder, "two", {"p": ["b", "a"]})
+    write(folder, "three", {"q": ["b", "a"]})
+    second = run(folder, "systems.three={use: results, with: {path: three.jsonl}}")
+    table = merged([read_folder(first), read_folder(second)], Settings())["own"]
+    # `one` is the same in both; `two` is not.
+    assert [each.name for each in table.systems] == [
+        "two (" + first.name + ")",
+        "two (" + second.name + ")",
+        "one",
+        "three",
+    ]
+    main(["report", str(first), str(second), "--baseline", "three", "-m", "recall@2"])
+    out = capsys.readouterr().out
+    assert "against three: paired randomization test" in out
+    assert "mrr" not in out
+    assert str(second) in out
+
+
+def test_history(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(folder)
+    write(folder, "two", {qid: ["a", "b"] for qid in ["=1+1", "'-2", "p", "q", "r", "s"]})
+    second = run(folder)
+    (folder / "truth.jsonl").write_text(json.dumps({"qid": "p", "retrieval_gt": [["a"]]}) + "\n")
+    third = run(folder)
+    headers, rows = history([read_folder(path) for path in (third, first, second)], Settings())["own"]
+    assert headers[5] == "recall.coverage@2"
+    # Five of six questions complete, then all: the change is (6 - 5)/6 by one question, whose p is 1.
+    assert [row[0] for row in rows] == [first.name, second.name, third.name]
+    assert [row[5:] for row in rows] == [
+        [5 / 6, "", ""],
+        [1.0, "+0.1667", "1.0000"],
+        [1.0, "other ground truth", ""],
+    ]
+    main(["report", "--history", str(folder / "out" / "small"), "--format", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert [row["run"] for row in told["own"]] == [first.name, second.name, third.name]
+
+
+def test_folders_are_found(folder: Path) -> None:
+    first = run(folder)
+    second = run(folder, "evaluate.k=[2, 3]")
+    above = folder / "out" / "small"
+    assert folders_of([above]) == [first, second]
+    assert folders_of([above / "latest"]) == [second]
+    assert folders_of([second, above]) == [second, first]
+
+
+def test_what_does_not_fit_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(folder)
+    rows = (folder / "truth.jsonl").read_text().replace('"b"', '"c"')
+    (folder / "truth.jsonl").write_text(rows)
+    second = run(folder, "convention=autorag", "evaluate.policy={missing: skip}")
+    with pytest.raises(SystemExit) as end:
+        main(["report", str(first), str(second)])
+    assert end.value.code == 2
+    err = capsys.readouterr().err
+    assert "3 faults" in err
+    assert "the ground truth of data set 'own' is another one" in err
+    assert "the convention is autorag, and coverage" in err
+    assert "the policy is" in err
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda path: (path / "manifest.json").write_text("{"), "cannot be read"),
+        (lambda path: (path / "manifest.json").write_text("{}"), "run the experiment again"),
+        (lambda path: (path / "per_query.csv").unlink(), "expected per_query.csv or per_query.parquet"),
+        (lambda path: (path / "per_query.csv").write_text("dataset,run,qid\n"), "expected the column 'recall"),
+        (
+            lambda path: (path / "per_query.csv").write_text(
+                (path / "per_query.csv").read_text().replace("0.5", "half", 1)
+            ),
+            r"per_query.csv:\d+: expected a number in the column 'recall.coverage@2', found 'half'",
+        ),
+    ],
+)
+def test_damaged_folders(folder: Path, damage, words: str) -> None:
+    path = run(folder)
+    damage(path)
+    with pytest.raises(groupgt.DataError, match=words):
+        read_folder(path)
+
+
+def test_paths_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["report", str(tmp_path / "nowhere"), str(tmp_path)])
+    assert end.value.code == 2
+    err = capsys.readouterr().err
+    assert "2 faults" in err
+    assert "no such folder" in err
+
+
+def test_another_experiment_has_no_history_with_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(folder)
+    second = run(folder, "name=other")
+    with pytest.raises(SystemExit):
+        main(["report", "--history", str(first), str(second)])
+    assert "expected runs of one experiment, found small, other" in capsys.readouterr().err
+    shutil.rmtree(second)
