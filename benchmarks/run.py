@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import environment
 
-PARTS = ("lists", "trec", "imports")
+PARTS = ("lists", "trec", "imports", "compare")
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -48,6 +48,10 @@ def main(argv: Sequence[str]) -> int:
         import imports
 
         imports.measure(options.rounds)
+    if "compare" in options.parts:
+        import compare
+
+        compare.measure(options.rounds, (options.size or 10_000) * 10)
     if not agreed:
         print("\nA value DIFFERS where the definitions are the same, or something failed: see above.")
     return 0 if agreed else 1

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from groupgt.cli import options
+from groupgt.comparison.failures import Failures, failures_of
+from groupgt.comparison.shown import failures_dict
 from groupgt.evaluation.core import evaluate
+from groupgt.evaluation.many import unique_names
 from groupgt.evaluation.missed import misses
+from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.corpus import read_corpus
+from groupgt.formats.detect import all_there
+from groupgt.model.policy import Policy
 from groupgt.render import tables
 from groupgt.render.tables import json_text
 
@@ -19,8 +27,14 @@ __all__ = ["command"]
 
 @click.command("misses")
 @options.truth_argument
-@options.run_argument
-@click.option("--worst", type=click.IntRange(min=1), default=20, show_default=True, help="How many queries to list.")
+@click.argument("runs", nargs=-1, required=True, type=options.FILE)
+@click.option(
+    "--worst",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many queries to list; groups, of several runs.",
+)
 @click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="A group is met within k.")
 @options.policy_option
 @options.corpus_option
@@ -28,7 +42,7 @@ __all__ = ["command"]
 @options.format_option
 def command(
     truth: Path,
-    run: Path,
+    runs: tuple[Path, ...],
     worst: int,
     k: int,
     policies: tuple[str, ...],
@@ -36,20 +50,48 @@ def command(
     truth_format: str | None,
     style: str,
 ) -> None:
-    """List the unmet groups of the worst queries, and how well groups are covered."""
+    """List the unmet groups of the worst queries, and how well groups are covered.
+
+    Of several RUNS: the groups that fewest of them meet, with the rank at which each run has them.
+    """
     tables.check_style(style, "json", "csv")
-    found = evaluate(
-        truth,
-        run,
-        [f"recall.coverage@{k}"],
-        convention="coverage",
-        policy=options.split_policy(policies),
-        truth_format=truth_format,
-    )
-    report = misses(found, k, worst)
+    policy = Policy.of(options.split_policy(policies))
+    paths = all_there(truth, runs)
+    grouped = as_ground_truth(truth, policy, truth_format)
+    metric = f"recall.coverage@{k}"
+    found = [evaluate(grouped, path, [metric], convention="coverage", policy=policy) for path in paths]
+    unique_names([each.name for each in found], paths)
+    if len(found) > 1:
+        failures = failures_of({each.name: each for each in found}, k)
+        _show(failures, worst, style, read_corpus(corpus) if corpus else {})
+        return
+    report = misses(found[0], k, worst)
     if style == "json":
         click.echo(json_text(asdict(report)))
     elif style == "csv":
         click.echo(tables.csv_text(*report.grid()).rstrip("\n"))
     else:
         click.echo(report.text(style, read_corpus(corpus) if corpus else None))
+
+
+def _show(failures: Failures, worst: int, style: str, corpus: Mapping[str, str]) -> None:
+    """The hardest groups of several runs."""
+    if style == "json":
+        click.echo(json_text(failures_dict(failures, worst)))
+        return
+    headers = ["query", "group", *failures.systems, "alternatives"]
+    rows: list[list[Any]] = []
+    for group in failures.hardest(worst):
+        wanted = " or ".join(group["alternatives"])
+        text = " ".join(corpus.get(group["alternatives"][0], "").split())
+        places = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
+        rows.append([group["qid"], group["group"], *places, f"{wanted}: {text[:59]}" if text else wanted])
+    if style == "csv":
+        click.echo(tables.csv_text(headers, rows).rstrip("\n"))
+        return
+    counted = failures.counted
+    solved = failures.solved[counted].sum(axis=0).tolist()
+    told = ", ".join(f"{name} {count:,}" for name, count in zip(failures.systems, solved))
+    whole = f"complete in the first {failures.cutoff}, of {int(counted.sum()):,} queries"
+    click.echo(f"{whole}: {told}; by none {len(failures.nobody):,}\n")
+    click.echo(tables.table(headers, rows, style) if rows else "every group is met by every run")

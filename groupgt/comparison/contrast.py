@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.corrections import corrected
-from groupgt.comparison.intervals import intervals
+from groupgt.comparison.intervals import intervals, unseen
 from groupgt.comparison.scored import Scored, bounds_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.significance import SLACK, p_values
@@ -76,17 +76,21 @@ class Row:
 def rows_of(systems: Sequence[Scored], baseline: str, settings: Settings, among: Bools | None = None) -> list[Row]:
     """A row for each system and metric, over all queries or some; p-values are corrected over all of these rows."""
     first = next(each for each in systems if each.name == baseline)
-    contrasts: dict[tuple[str, str], Contrast] = {}
-    means: dict[tuple[str, str], Interval] = {}
-    for text, metric in first.metrics.items():
-        columns = [_among(each.values[text], among) for each in systems]
-        bounds = bounds_of(metric, columns)
-        for each, interval in zip(systems, _intervals(columns, bounds, settings)):
-            means[each.name, text] = interval
-        others = [place for place, each in enumerate(systems) if each.name != baseline]
-        base = columns[[each.name for each in systems].index(baseline)]
-        found = contrast([columns[place] for place in others], [base] * len(others), metric, bounds, settings)
-        contrasts.update({(systems[place].name, text): each for place, each in zip(others, found)})
+    others = [each for each in systems if each.name != baseline]
+    keys = [(each.name, text) for text in first.metrics for each in systems]
+    pairs = [(each.name, text) for text in first.metrics for each in others]
+    columns = {(each.name, text): _among(each.values[text], among) for text in first.metrics for each in systems}
+    bounds = {
+        text: bounds_of(metric, [columns[each.name, text] for each in systems])
+        for text, metric in first.metrics.items()
+    }
+    own, base = [columns[key] for key in pairs], [columns[baseline, text] for _, text in pairs]
+    # Means and deltas of all metrics are resampled in one go.
+    sides = _Sides([columns[key] for key in keys], [bounds[text] for _, text in keys])
+    spans = _intervals(sides, _differences(own, base), [_wide(bounds[text]) for _, text in pairs], settings)
+    means = dict(zip(keys, spans))
+    metrics = [first.metrics[text] for _, text in pairs]
+    contrasts = dict(zip(pairs, _contrasts(own, base, metrics, spans[len(keys) :], settings)))
     rows = []
     for each in systems:
         for text in first.metrics:
@@ -111,32 +115,41 @@ def recorrected(rows: Sequence[Row], settings: Settings) -> list[Row]:
 
 
 def contrast(
-    systems: Sequence[Floats],
-    others: Sequence[Floats],
-    metric: Metric,
-    bounds: Interval | None,
-    settings: Settings,
-    *,
-    test: str | None = None,
+    systems: Sequence[Floats], others: Sequence[Floats], metric: Metric, bounds: Interval | None, settings: Settings
 ) -> list[Contrast]:
     """Each system against the other of the same place, all by one metric; p-values are not corrected yet."""
-    columns = [system - other for system, other in zip(systems, others)]
-    wide = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    spans = _intervals(columns, wide, settings)
+    differences = _differences(systems, others)
+    spans = _intervals(_Sides([], []), differences, [_wide(bounds)] * len(differences), settings)
+    return _contrasts(systems, others, [metric] * len(differences), spans, settings)
+
+
+def _differences(systems: Sequence[Floats], others: Sequence[Floats]) -> list[Floats]:
+    return [system - other for system, other in zip(systems, others)]
+
+
+def _contrasts(
+    systems: Sequence[Floats],
+    others: Sequence[Floats],
+    metrics: Sequence[Metric],
+    spans: Sequence[Interval],
+    settings: Settings,
+) -> list[Contrast]:
+    columns = _differences(systems, others)
     values = np.full(len(columns), np.nan)
     for places, differences in by_mask(columns):
-        values[places] = p_values(test or settings.test, differences, settings.resamples, settings.seed)
-    sign = 1 if metric.higher_is_better else -1
+        values[places] = p_values(settings.test, differences, settings.resamples, settings.seed)
     found = []
     for place, (system, other, difference) in enumerate(zip(systems, others, columns)):
         known = difference[~np.isnan(difference)]
+        sign = 1 if metrics[place].higher_is_better else -1
         better = sign * known > SLACK
         worse = sign * known < -SLACK
         lone = int((np.isnan(system) != np.isnan(other)).sum())
+        delta, (low, high) = _settled(mean_of(difference)), spans[place]
         found.append(
             Contrast(
-                delta=_settled(mean_of(difference)),
-                delta_interval=spans[place],
+                delta=delta,
+                delta_interval=(low, high) if math.isnan(low) else (min(low, delta), max(high, delta)),
                 pairs=len(known),
                 unpaired=lone,
                 wins=int(better.sum()),
@@ -174,11 +187,35 @@ def by_mask(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
     return found
 
 
-def _intervals(columns: Sequence[Floats], bounds: Interval | None, settings: Settings) -> list[Interval]:
+def _wide(bounds: Interval | None) -> Interval | None:
+    """Between what differences lie."""
+    return None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Columns of values, and between what each lies."""
+
+    columns: Sequence[Floats]
+    bounds: Sequence[Interval | None]
+
+
+def _intervals(
+    sides: _Sides, differences: Sequence[Floats], wide: Sequence[Interval | None], settings: Settings
+) -> list[Interval]:
+    """The interval of the mean of each column of values, then of each column of differences."""
+    columns = [*sides.columns, *differences]
+    bounds = [*sides.bounds, *wide]
     found: list[Interval] = [(math.nan, math.nan)] * len(columns)
     for places, values in by_mask(columns):
-        ends = intervals(values, bounds, settings.intervals, settings.resamples, settings.seed).tolist()
-        for place, (low, high) in zip(places, ends):
+        within = [bounds[place] for place in places]
+        added = np.zeros(len(places))
+        for at, place in enumerate(places):
+            if place >= len(sides.columns):
+                most = within[at]
+                added[at] = unseen(values[:, [at]], None if most is None else most[1])[0]
+        level, drawn = settings.intervals, (settings.resamples, settings.seed)
+        for place, (low, high) in zip(places, intervals(values, within, level, *drawn, added).tolist()):
             found[place] = (low, high)
     return found
 

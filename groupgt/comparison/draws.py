@@ -6,6 +6,7 @@ Sums of what is drawn are exact (see `on_grid`), so that neither threads nor pro
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from groupgt.model.hits import Floats, Ints
 __all__ = ["halves", "on_grid", "permutations", "resampled_counts", "slack_of"]
 
 # Numbers held at a time.
-ROOM = 1 << 22
+ROOM = 1 << 23
+KEPT = 1 << 22
+CACHED = 1 << 12
 FINEST = 40
 
 
 def on_grid(values: Floats) -> Floats:
-    """Columns rounded to multiples of a power of two (2^-40, coarser for many large values), shape (n, C).
+    """Columns rounded to multiples of a power of two (2^-40 of the largest, or more), shape (n, C).
 
     Any sum of n of them is then exact in any order. Sums that are equal on paper (three times 1/3, and 1) may differ by
     what `slack_of` says.
@@ -34,14 +37,19 @@ def on_grid(values: Floats) -> Floats:
 
 
 def slack_of(values: Floats) -> Floats:
-    """How far sums of the n rounded values of each column may lie from the sums of those that were meant, shape (C,)."""
-    return len(values) * _step(values)
+    """How far the sum of the rounded values of each column may lie from that of those meant, shape (C,)."""
+    slack: Floats = len(values) * _step(values)
+    return slack
 
 
 def _step(values: Floats) -> Floats:
+    """2^-40 of the largest value, rounded up to a power of two; more where so many would not fit 52 bits."""
     highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
+    exact = np.frexp(highest)
+    largest = exact[1] - (exact[0] == 0.5)
     exponent = np.frexp(highest * len(values))[1] - 52
-    return np.ldexp(1.0, np.maximum(exponent, -FINEST))
+    step: Floats = np.ldexp(1.0, np.maximum(exponent, largest - FINEST))
+    return step
 
 
 def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
@@ -55,9 +63,32 @@ def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
 
 def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
     """`count` rows that say how often each of n queries is drawn when n are drawn with replacement, in blocks."""
+    if n * count <= KEPT:
+        yield _kept_counts(n, count, seed)
+    else:
+        yield from _counts(n, count, seed)
+
+
+@lru_cache(maxsize=4)
+def _kept_counts(n: int, count: int, seed: int) -> Floats:
+    """The same of few queries at once: every metric of a table, and every slice of its size, takes them again."""
+    found = np.concatenate(list(_counts(n, count, seed)))
+    found.setflags(write=False)
+    return found
+
+
+def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
     source = _source(seed, 2, n)
     for rows in _blocks(count, n):
-        drawn = _below(source, rows, n, np.uint64(n)) + (np.arange(rows, dtype=np.int64) * n)[:, None]
+        if n > CACHED:
+            # Row by row: what is counted then stays in the processor's cache.
+            block = np.empty((rows, n))
+            for row in block:
+                row[:] = np.bincount(_below(source, 1, n, np.uint64(n))[0], minlength=n)
+            yield block
+            continue
+        drawn = _below(source, rows, n, np.uint64(n))
+        drawn += (np.arange(rows, dtype=np.int64) * n)[:, None]
         yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 

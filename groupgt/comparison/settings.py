@@ -8,10 +8,12 @@ from groupgt.comparison.corrections import CORRECTIONS
 from groupgt.comparison.significance import TESTS
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.model.ids import shown
+from groupgt.render.numbers import counted
 
 __all__ = ["Settings"]
 
-MOST_RESAMPLES = 10**8
+MOST_RESAMPLES = 10**6
+HIGHEST_LEVEL = 0.9999
 
 
 @dataclass(frozen=True)
@@ -34,22 +36,32 @@ class Settings:
     def __post_init__(self) -> None:
         faults = Faults()
         for name, value, known in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 near = near_names(str(value), known)
                 faults.add(name, f"expected {listed(known)}, found {shown(value)}{near}")
         for name, share in (("alpha", self.alpha), ("intervals", self.intervals)):
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
                 faults.add(name, f"expected a number above 0 and below 1, found {shown(share)}")
+            elif name == "intervals" and share > HIGHEST_LEVEL:
+                faults.add(name, f"expected a level of at most {HIGHEST_LEVEL}, found {shown(share)}")
         ranges = (("resamples", self.resamples, 1, MOST_RESAMPLES), ("seed", self.seed, 0, 2**32 - 1))
         for name, number, least, most in ranges:
             if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
                 faults.add(name, f"expected a whole number from {least:,} to {most:,}, found {shown(number)}")
+        if not isinstance(self.pairs, bool):
+            faults.add("pairs", f"expected true or false, found {shown(self.pairs)}")
         faults.stop(ConfigError)
 
     @property
     def described(self) -> str:
-        """The test and what goes with it, in words."""
-        return f"{NAMES[self.test]}, {self.resamples:,} resamples, seed {self.seed}"
+        """The test, in words; where it draws, how much."""
+        drawn = f", {counted(self.resamples, 'resample')}, seed {self.seed}"
+        return NAMES[self.test] + (drawn if self.draws else "")
+
+    @property
+    def draws(self) -> bool:
+        """Whether the test draws at random."""
+        return self.test in ("randomization", "bootstrap")
 
 
 NAMES = {

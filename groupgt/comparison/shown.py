@@ -37,10 +37,11 @@ def blocks(table: Comparison, metrics: Sequence[str] | None = None, *, populatio
 def main_blocks(table: Comparison, metrics: Sequence[str] | None = None) -> Iterator[Block]:
     """One table a metric: a row a system."""
     level = f"{100 * table.settings.intervals:g} % interval"
-    against = ["delta", f"{level} of delta", _p(table.settings), "effect", "wins/ties/losses", "differ"]
+    corrected = [] if table.settings.correction == "none" else [_p(table.settings)]
+    against = ["delta", f"{level} of delta", "p", *corrected, "effect", "wins/ties/losses", "differ"]
     for text in table.metrics if metrics is None else metrics:
         headers = [_label(table, text), "mean", level, "queries", *against]
-        yield headers, [_cells(row) for row in table.rows if row.metric == text]
+        yield headers, [_cells(row, len(corrected)) for row in table.rows if row.metric == text]
 
 
 def _label(table: Comparison, text: str) -> str:
@@ -51,15 +52,15 @@ def _p(settings: Settings) -> str:
     return "p" if settings.correction == "none" else f"p ({settings.correction})"
 
 
-def _cells(row: Row) -> list[Any]:
+def _cells(row: Row, corrected: int) -> list[Any]:
     first = [row.system, row.mean, span(row.interval), row.queries]
     each = row.against
     if each is None:
-        return [*first, "baseline", "", "", "", "", ""]
+        return [*first, "baseline", *[""] * (5 + corrected)]
+    delta = [signed(each.delta) + (MARK if row.significant else ""), span(each.delta_interval)]
+    values = [small(each.raw_p_value), small(each.p_value)][: 1 + corrected]
     counts = f"{each.wins:,}/{each.ties:,}/{each.losses:,}"
-    delta = signed(each.delta) + (MARK if row.significant else "")
-    effect = _effect(each.effect_size)
-    return [*first, delta, span(each.delta_interval), small(each.p_value), effect, counts, f"{each.differ:,}"]
+    return [*first, *delta, *values, _effect(each.effect_size), counts, f"{each.differ:,}"]
 
 
 def _effect(value: float) -> str:
@@ -213,7 +214,7 @@ def _csv_cells(table: Comparison, row: Row) -> list[Any]:
     return [*cells, table.baseline, *numbers, each.spread, effect, each.raw_p_value, each.p_value, int(row.significant)]
 
 
-def failures_dict(found: Failures | None) -> dict[str, Any] | None:
+def failures_dict(found: Failures | None, most: int = 20) -> dict[str, Any] | None:
     """Who solves what, as plain Python."""
     if found is None:
         return None
@@ -224,7 +225,7 @@ def failures_dict(found: Failures | None) -> dict[str, Any] | None:
         "only": {name: found.only(name) for name in found.systems},
         "everybody": len(found.everybody),
         "nobody": found.nobody,
-        "hardest": found.hardest(),
+        "hardest": found.hardest(most),
     }
 
 

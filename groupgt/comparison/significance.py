@@ -6,6 +6,7 @@ query differs p is 1, where there is none it is NaN. A new test is a function he
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from types import ModuleType
@@ -52,13 +53,13 @@ def randomization(differences: Floats, resamples: int, seed: int) -> Floats:
     bound = np.abs(differences.sum(axis=0)) - slack_of(differences)
     moving = (differences != 0).sum(axis=0)
     found = np.ones(len(bound))
-    few = np.flatnonzero(2.0**moving <= resamples)
+    few = np.flatnonzero(moving <= math.log2(resamples))
     for column in few.tolist():
         sums = np.zeros(1)
         for each in differences[differences[:, column] != 0, column].tolist():
             sums = np.concatenate([sums + each, sums - each])
         found[column] = float((np.abs(sums) >= bound[column]).mean())
-    many = np.flatnonzero(2.0**moving > resamples)
+    many = np.flatnonzero(moving > math.log2(resamples))
     if len(many):
         own = differences[:, many]
         whole, as_far = own.sum(axis=0), np.zeros(len(many))
@@ -81,21 +82,22 @@ def bootstrap(differences: Floats, resamples: int, seed: int) -> Floats:
     mean = np.where(np.abs(whole) <= slack_of(differences), 0.0, whole) / count
     centred = on_grid(differences - mean)
     squared = on_grid(centred * centred)
-    observed = _t(mean, squared.sum(axis=0) / count, count) * (1 - SLACK_OF_T)
+    noise = SLACK * np.abs(differences).max(axis=0) ** 2
+    observed = _t(mean, squared.sum(axis=0) / count, count, noise) * (1 - SLACK_OF_T)
     both = np.concatenate([centred, squared], axis=1)
     as_far = np.zeros(width)
     for counts in resampled_counts(count, resamples, seed):
         means, squares = np.split(counts @ both / count, 2, axis=1)
-        as_far += (_t(means, squares - means * means, count) >= observed).sum(axis=0)
+        as_far += (_t(means, squares - means * means, count, noise) >= observed).sum(axis=0)
     found: Floats = (1 + as_far) / (1 + resamples)
     return found
 
 
-def _t(mean: Floats, variance: Floats, count: int) -> Floats:
+def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
     """|mean| ÷ its standard error; infinite for a mean without variance."""
-    scale = np.sqrt(np.where(variance < SLACK, 0.0, variance) / (count - 1))
+    scale = np.sqrt(np.where(variance <= noise, 0.0, variance) / (count - 1))
     away = np.abs(mean)
-    infinite = np.where(away > SLACK, np.inf, 0.0)
+    infinite = np.where(away > np.sqrt(noise), np.inf, 0.0)
     t: Floats = np.divide(away, scale, out=infinite, where=scale > 0)
     return t
 

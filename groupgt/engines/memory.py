@@ -18,7 +18,7 @@ from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["in_order", "label", "ranking_of"]
+__all__ = ["in_order", "label", "places_in_order", "ranking_of"]
 
 
 def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
@@ -180,6 +180,15 @@ def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tup
     else:
         rows.sort(key=itemgetter(0), reverse=True)
     return [name for _, name in rows], [score for score, _ in rows]
+
+
+def places_in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
+    """Where the results of `in_order` stand among those given."""
+    places = range(len(ranking))
+    if all(map(gt, scores, islice(scores, 1, None))):
+        return places
+    by_id = policy.ties == "id"
+    return sorted(places, key=lambda at: (scores[at], ranking[at] if by_id else ""), reverse=True)
 
 
 def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tuple[list[str], Sequence[float] | None]:

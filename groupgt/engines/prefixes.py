@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from groupgt.engines.memory import in_order, ranking_of
+from groupgt.engines.memory import places_in_order, ranking_of
 from groupgt.errors import DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -80,32 +80,34 @@ def _of_lists(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, un
     found: list[int | None] = []
     for qid in truth.qids:
         key = keys.get(qid, qid)
-        ranking, _ = ranking_of(run.rankings.get(key), policy, faults, f"results of query {qid!r}")
-        given = ranking
+        given, _ = ranking_of(run.rankings.get(key), policy, faults, f"results of query {qid!r}")
+        places: Sequence[int] = range(len(given))
         if run.scores is not None and key in run.scores:
-            ranking, _ = in_order(ranking, run.scores[key], policy)
+            places = places_in_order(given, run.scores[key], policy)
         if policy.duplicates == "drop":
-            ranking = list(dict.fromkeys(ranking))
-        sizes.append(len(ranking))
+            first: dict[str, int] = {}
+            for place in places:
+                first.setdefault(given[place], place)
+            places = list(first.values())
+        sizes.append(len(places))
         if own is None:
-            ids += ranking
-        elif given:
-            beside = own.get(qid, [])
-            if len(beside) != len(given) or None in beside:
-                known = len(beside) - beside.count(None)
-                what = f"expected a length in {unit} (a whole number from 0) for each of {len(given):,} results"
-                faults.add(f"{_title(run)}: query {qid!r}", f"{what}, found {known:,}")
-                continue
-            # A repeated result has the length of the first.
-            table = dict(zip(reversed(given), reversed(beside)))
-            found += map(table.__getitem__, ranking)
+            ids += [given[place] for place in places]
+            continue
+        beside = own.get(qid, [])
+        if len(beside) != len(given) or None in beside:
+            known = len(beside) - beside.count(None)
+            what = f"expected a length in {unit} (a whole number from 0) for each of {len(given):,} results"
+            faults.add(f"{_title(run)}: query {qid!r}", f"{what}, found {known:,}")
+            continue
+        found += [beside[place] for place in places]
     faults.stop()
     return Walk.of(sizes, lengths.of(unit, ids) if own is None else np.array(found, dtype=np.int64))
 
 
 def _with_results(run: Run, lengths: Lengths, unit: str) -> dict[str, list[int | None]]:
     """The lengths that came with the results: as numbers, or counted from their texts."""
-    if unit in run.lengths:
+    named = unit == "tokens" and lengths.count is not None and run.texts is not None
+    if unit in run.lengths and not named:
         return {str(key): list(row) for key, row in run.lengths[unit].items()}
     if run.texts is not None and (unit == "chars" or lengths.count is not None):
         rows = run.texts()
@@ -146,8 +148,8 @@ def _of_columns(truth: GroundTruth, run: Run, columns: Columns, policy: Policy, 
         table = pl.DataFrame({"doc": pl.Series(ids, dtype=pl.String), "length": lengths.of(unit, ids)})
         found = found.join(table, on="doc", how="left", maintain_order="left")
         return Walk.of(sizes, found["length"].to_numpy().astype(np.int64))
-    own = found[unit]
-    wrong = found.filter(own.is_null() | ~own.is_between(0, LONGEST) | (own != own.round(0)))
+    own = found[unit].cast(pl.Float64, strict=False)
+    wrong = found.filter(~own.is_between(0, LONGEST).fill_null(False) | (own != own.round(0)).fill_null(False))
     if len(wrong):
         faults = Faults()
         for query, document, length in wrong.select("query", "doc", unit).head(100).iter_rows():

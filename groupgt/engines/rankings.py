@@ -42,7 +42,7 @@ def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
 
     columns = run.columns
     try:
-        frame = columns.guard(lambda: columns.frame.collect(engine="streaming"))
+        frame = columns.guard(lambda: columns.frame.select("qid", "doc", "score").collect(engine="streaming"))
         doubtful = bool(frame.null_count().sum_horizontal().item()) or not frame["score"].is_finite().all()
     except (pl.exceptions.PolarsError, OSError):
         doubtful = True

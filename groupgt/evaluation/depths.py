@@ -67,7 +67,7 @@ def depth(
     >>> [each.depth for each in depth(truth, run, [0.5, 1.0])]
     [2, 3]
     """
-    shares = [share] if isinstance(share, (int, float)) else list(share)
+    shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
     _check(shares, unit, level)
     rules = Policy.of(policy)
     grouped = as_ground_truth(truth, rules, truth_format)
@@ -94,14 +94,18 @@ def completion_ranks(hits: Hits) -> Ints:
     return np.where(met == hits.judgments.groups, last, 0)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
+
+
 def _check(shares: Sequence[float], unit: str, level: float) -> None:
     faults = Faults()
     for each in shares:
-        if isinstance(each, bool) or not 0 < each <= 1:
+        if not _is_number(each) or not 0 < each <= 1:
             faults.add("share", f"expected a number above 0, at most 1, found {shown(each)}")
     if unit not in ("results", *UNITS):
         faults.add("unit", f"expected results, tokens or chars, found {shown(unit)}")
-    if not 0 < level < 1:
+    if not _is_number(level) or not 0 < level < 1:
         faults.add("level", f"expected a number above 0 and below 1, found {shown(level)}")
     faults.stop(ConfigError)
 

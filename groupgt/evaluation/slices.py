@@ -51,9 +51,13 @@ class Slicer:
         """(column, value as text, which queries have it), values in their order, absent values last."""
         for name in self.by:
             values = self._values(name)
-            texts = np.array([_text(value) for value in values], dtype=object)
-            for value in sorted(dict.fromkeys(values), key=_order):
-                yield name, _text(value), texts == _text(value)
+            # What prints alike is one slice, so that each query is in exactly one.
+            order = {_text(value): _order(value) for value in reversed(values)}
+            texts = sorted(order, key=lambda text: (order[text], text))
+            place = {text: number for number, text in enumerate(texts)}
+            own = np.array([place[_text(value)] for value in values], dtype=np.int64)
+            for text, number in place.items():
+                yield name, text, own == number
 
     def _values(self, name: str) -> list[Any]:
         if name in COUNTS:

@@ -11,7 +11,7 @@ from groupgt.formats import csv, frames
 from groupgt.formats.jsonl import objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source, bad_id
-from groupgt.model.ids import id_text
+from groupgt.model.ids import id_text, shown
 from groupgt.model.lengths import UNITS, Lengths
 
 __all__ = ["read_corpus", "read_lengths"]
@@ -26,7 +26,7 @@ def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
     A `title` stands before the text, on a line of its own, unless the text begins with it already. A BEIR folder gives
     its `corpus.jsonl`.
     """
-    return _read(path, {})
+    return _read(path)
 
 
 def read_lengths(
@@ -36,15 +36,21 @@ def read_lengths(
 
     `count` makes token counts of texts, and goes before a column of tokens.
     """
-    known: dict[str, dict[str, int]] = {}
+    known: dict[str, dict[str, Any]] = {}
     texts = _read(path, known)
     if count is not None:
         known.pop("tokens", None)
-    return Lengths(known, texts, count, str(path))
+    faults: dict[str, tuple[str, ...]] = {}
+    for unit, cells in known.items():
+        wrong = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
+        expected = f"expected a whole number from 0 in the column {unit}"
+        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {shown(cell)}" for name, cell in wrong)
+    whole = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in known.items()}
+    return Lengths(whole, texts, count, str(path), {unit: own for unit, own in faults.items() if own})
 
 
-def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, int]]) -> dict[str, str]:
-    """The texts; what columns say of lengths goes into `lengths`."""
+def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
+    """The texts; what columns say of lengths goes into `lengths`, and then a document need not have a text."""
     source = Source.at(path)
     if source.is_folder:
         source = Source.at(source.path / "corpus.jsonl")
@@ -55,27 +61,29 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, int]]) -> d
         key = next((name for name in IDS if row.get(name) is not None), None)
         name = id_text(row[key]) if key else None
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
+        told = [] if lengths is None else [unit for unit in UNITS if row.get(unit) not in (None, "")]
         if name is None:
             faults.add(
                 where, f"expected a doc_id (text or an integer), found {row.get(key) if key else ', '.join(row)!r}"
             )
         elif fault := bad_id(name):
             faults.add(where, f"the doc_id {fault}")
-        elif text is None:
+        elif text is None and not told:
             faults.add(where, f"document {name!r}: expected text in the column contents, found {', '.join(row)}")
-        elif name in texts:
+        elif name in places:
             faults.add(where, f"document {name!r} stands twice (first at {places[name]}); remove one")
         else:
+            places[name] = where
+            for unit in told if lengths is not None else ():
+                lengths.setdefault(unit, {})[name] = row[unit]  # type: ignore[union-attr]  # told is empty without
+            if text is None:
+                continue
             title = row.get("title")
             texts[name] = (
                 f"{title}\n{text}" if isinstance(title, str) and title and not text.startswith(title) else text
             )
-            places[name] = where
-            for unit in UNITS:
-                if (length := length_of(row.get(unit))) is not None:
-                    lengths.setdefault(unit, {})[name] = length
     faults.stop()
-    if not texts:
+    if not places:
         raise DataError(f"{source.path}: the corpus holds no documents")
     return texts
 

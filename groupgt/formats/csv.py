@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
 from groupgt.formats.rows import Judgment, finite, gather, length_of, number_text, ordered_run, run_name
@@ -17,6 +18,9 @@ from groupgt.model.ids import shown
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["delimiter_of", "header_of", "read_ground_truth", "read_run", "table", "write_ground_truth", "write_run"]
 
@@ -140,6 +144,18 @@ def read_slowly(source: Source) -> Run:
     return ordered_run(source, {}, found, lengths)
 
 
+def _whole(cells: pl.Expr) -> pl.Expr:
+    """Lengths, as `length_of` reads them; null for anything else."""
+    import polars as pl
+
+    plain = cells.str.strip_chars()
+    return (
+        pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
+        .then(plain.cast(pl.Int64, strict=False))
+        .alias(cells.meta.output_name())
+    )
+
+
 def _columns(source: Source) -> Run:
     import polars as pl
 
@@ -156,7 +172,7 @@ def _columns(source: Source) -> Run:
         pl.col("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
-        *(pl.col(unit).cast(pl.Float64, strict=False) for unit in UNITS if unit in header),
+        *(_whole(pl.col(unit)) for unit in UNITS if unit in header),
     )
     return Run(
         columns=Columns(frame, lambda: read_slowly(source)),

@@ -309,15 +309,19 @@ def _find_fault(long: pl.LazyFrame, title: str, order: str, guard: Callable[[Cal
     """Says which rows are wrong."""
     import polars as pl
 
-    doubtful = long.with_row_index("row").filter(
-        pl.any_horizontal(pl.all().is_null())
-        | ~pl.col("score").is_finite()
-        | (pl.col("qid").str.strip_chars() == "")
-        | (pl.col("doc").str.strip_chars() == "")
-        | pl.col("qid").str.contains("\0", literal=True)
-        | pl.col("doc").str.contains("\0", literal=True)
-        | (pl.col("doc").str.len_bytes() > LONGEST_ID)
-        | (pl.col("qid").str.len_bytes() > LONGEST_ID)
+    doubtful = (
+        long.select("qid", "doc", "score")
+        .with_row_index("row")
+        .filter(
+            pl.any_horizontal(pl.all().is_null())
+            | ~pl.col("score").is_finite()
+            | (pl.col("qid").str.strip_chars() == "")
+            | (pl.col("doc").str.strip_chars() == "")
+            | pl.col("qid").str.contains("\0", literal=True)
+            | pl.col("doc").str.contains("\0", literal=True)
+            | (pl.col("doc").str.len_bytes() > LONGEST_ID)
+            | (pl.col("qid").str.len_bytes() > LONGEST_ID)
+        )
     )
     faults = Faults()
     for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():

@@ -79,11 +79,13 @@ def number_text(value: float) -> str:
 def length_of(cell: Any) -> int | None:
     """A length: a whole number from 0, as a number or as text; None for anything else.
 
-    >>> length_of(12), length_of("12"), length_of(1.5), length_of("-1")
-    (12, 12, None, None)
+    >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
+    (12, 12, 12, None, None)
     """
     if isinstance(cell, str):
         cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
+    elif isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)  # a column with gaps holds numbers with a point
     return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
 
 

@@ -33,8 +33,8 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
 
 def check_tokenizer(name: str, *, allow_code: bool = False) -> None:
     """Raises `ConfigError` for a name that is none, and for code that is not allowed."""
-    kind, _, rest = name.partition(":")
-    if kind not in TOKENIZERS or (kind == "whitespace") == bool(rest):
+    kind, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if kind not in TOKENIZERS or (":" in name if kind == "whitespace" else not rest):
         raise ConfigError(f"tokenizer: expected {listed(FORMS)}, found {name!r}")
     if kind == "python" and not allow_code:
         raise ConfigError(f"tokenizer: {name} is code of yours, which runs only with --allow-code")
@@ -49,12 +49,11 @@ def _tiktoken(rest: str, folder: Path) -> Count:
         import tiktoken
     except ImportError:
         raise ConfigError(f"tokenizer: tiktoken is not installed: {HINT}") from None
+    names = tiktoken.list_encoding_names()
+    if rest not in names:
+        raise ConfigError(f"tokenizer: tiktoken has no encoding {rest!r}; it has {listed(names)}")
     try:
         encoding = tiktoken.get_encoding(rest)
-    except ValueError:
-        raise ConfigError(
-            f"tokenizer: tiktoken has no encoding {rest!r}; it has {listed(tiktoken.list_encoding_names())}"
-        ) from None
     except Exception as error:  # its vocabulary comes over the network, by whatever library is there
         raise ConfigError(f"tokenizer: tiktoken cannot load {rest!r}: {error}") from None
     return lambda texts: [len(each) for each in encoding.encode_batch(list(texts), disallowed_special=())]
@@ -66,10 +65,15 @@ def _tokenizers(rest: str, folder: Path) -> Count:
     except ImportError:
         raise ConfigError(f"tokenizer: tokenizers is not installed: {HINT}") from None
     path = folder / rest
+    if rest.endswith(".json") and not path.is_file():
+        raise ConfigError(f"tokenizer: {path}: there is no such file")
     try:
         loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(rest)
     except Exception as error:  # the library raises plain exceptions, for files and for the network
         raise ConfigError(f"tokenizer: tokenizers cannot load {rest!r}: {error}") from None
+    # A file may ask to fill or cut every text to one length.
+    loaded.no_padding()
+    loaded.no_truncation()
     return lambda texts: [len(each.ids) for each in loaded.encode_batch(list(texts), add_special_tokens=False)]
 
 
@@ -78,10 +82,13 @@ def _python(rest: str, folder: Path) -> Count:
     sys.path.insert(0, str(folder.resolve()))
     try:
         count: Count = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}: {error}") from None
+    except (Exception, SystemExit) as error:  # a module of the user's may raise anything
+        what = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}: {what}") from None
     finally:
         sys.path.remove(str(folder.resolve()))
+    if not callable(count):
+        raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}, which is no function")
     return count
 
 

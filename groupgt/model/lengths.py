@@ -47,7 +47,27 @@ class Lengths:
     texts: Mapping[str, str] = field(default_factory=dict)
     count: Tokenizer | None = None
     source: str = ""
+    wrong: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _counted: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        for unit, table in self.known.items():
+            if unit not in UNITS or not isinstance(table, Mapping):
+                faults.add(
+                    "lengths", f"expected {listed(UNITS)} with {{id: length}}, found {shown(unit)}: {shown(table)}"
+                )
+                continue
+            for name, length in table.items():
+                if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 0 <= length <= LONGEST:
+                    where = f"lengths: {unit} of {shown(name)}"
+                    faults.add(where, f"expected a whole number from 0, found {shown(length)}")
+        for name, text in self.texts.items():
+            if not isinstance(text, str):
+                faults.add(f"lengths: text of {shown(name)}", f"expected text, found {shown(text)}")
+        if self.count is not None and not callable(self.count):
+            faults.add("lengths", f"expected a function as count, found {shown(self.count)}")
+        faults.stop(ConfigError)
 
     def has(self, unit: str) -> bool:
         """Whether it says anything of a unit."""
@@ -56,6 +76,8 @@ class Lengths:
     def of(self, unit: str, ids: Iterable[str]) -> Ints:
         """The lengths of documents; raises `DataError` with the ids that have none."""
         wanted = list(ids)
+        if self.wrong.get(unit):
+            raise DataError(*self.wrong[unit])
         table = self.table(unit, wanted)
         try:
             return np.fromiter(map(table.__getitem__, wanted), np.int64, len(wanted))
@@ -85,9 +107,15 @@ class Lengths:
             return list(map(len, texts))
         if self.count is None:
             raise ConfigError("lengths in tokens need a tokenizer; name one")
-        counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in self.count(texts)]
+        try:
+            given = list(self.count(texts))
+        except Exception as error:  # whatever the user's function raises
+            raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
+        counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in given]
         if len(counts) != len(texts) or any(not 0 <= each <= LONGEST for each in counts):
-            raise ConfigError("the tokenizer: expected one count, 0 or more, for each text")
+            raise ConfigError(
+                f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {shown(given)}"
+            )
         return counts
 
 
@@ -105,17 +133,8 @@ def as_lengths(value: Any) -> Lengths:
         raise ConfigError(f'lengths: expected {{"tokens": {{id: length}}}} or {{id: text}}, found {shown(value)}')
     if value and all(isinstance(each, str) for each in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
-    faults = Faults()
-    known: dict[str, dict[str, int]] = {}
-    for unit, table in value.items():
-        if unit not in UNITS or not isinstance(table, Mapping):
-            faults.add("lengths", f"expected {listed(UNITS)} with {{id: length}}, found {shown(unit)}: {shown(table)}")
-            continue
-        for name, length in table.items():
-            if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 0 <= length <= LONGEST:
-                faults.add(
-                    f"lengths: {unit} of {shown(name)}", f"expected a whole number from 0, found {shown(length)}"
-                )
-        known[unit] = {str(name): length for name, length in table.items()}
-    faults.stop(ConfigError)
+    known = {
+        unit: {str(name): n for name, n in own.items()} if isinstance(own, Mapping) else own
+        for unit, own in value.items()
+    }
     return Lengths(known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["fixed", "signed", "small", "span"]
+__all__ = ["counted", "fixed", "signed", "small", "span"]
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
@@ -49,3 +49,12 @@ def small(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     return fixed(value) if value >= 0.0001 else "<0.0001"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things.
+
+    >>> counted(1, "query", "queries"), counted(1200, "query", "queries"), counted(2, "system")
+    ('1 query', '1,200 queries', '2 systems')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -30,8 +30,8 @@ def merged(
 ) -> dict[str, Comparison]:
     """One comparison a data set over the systems of all folders, by one metric, or by all that all of them have.
 
-    A system that stands in several folders is told apart by the folder's name, unless its values are the same in all. Raises `DataError` where ground truth,
-    convention or policy differ: their figures mean different things.
+    A system that stands in several folders is told apart by the folder's name, unless its values are the same in all.
+    Raises `DataError` where ground truth, convention or policy differ: their figures mean different things.
     """
     _check(folders)
     found: dict[str, Comparison] = {}

@@ -70,7 +70,9 @@ def test_rows_are_found_by_any_spelling(table: groupgt.Comparison) -> None:
 def test_identical_runs_differ_nowhere(table: groupgt.Comparison) -> None:
     for row in table["same"].values():
         assert (row.delta, row.p_value, row.wins, row.losses) == (0.0, 1.0, 0, 0)
-        assert row.delta_interval == (0.0, 0.0)
+        # Not one of 24 queries differs, which does not prove that none would: see `unseen`.
+        low, high = row.delta_interval
+        assert -0.2 < low < 0 < high < 0.2
         assert not row.significant
 
 
@@ -290,3 +292,41 @@ def test_shapes_of_the_public_parts(table: groupgt.Comparison) -> None:
     assert "<table>" in table._repr_html_()
     assert repr(table) == "Comparison(plain, better, same; baseline plain; recall@2, mrr.trec, complete@2)"
     assert table.table("github").startswith("| recall@2")
+
+
+def test_many_queries_that_differ_raise_no_warning() -> None:
+    """The number of sign patterns, 2^1,500, is no double."""
+    truth = {f"q{n}": [["a"], ["b"]] for n in range(1500)}
+    runs = {"a": {qid: ["a"] for qid in truth}, "b": {qid: ["a", "b"] for qid in truth}}
+    row = groupgt.compare(truth, runs, ["recall"], resamples=99)["b"]["recall"]
+    assert (row.differ, row.p_value) == (1500, 0.01)
+
+
+def test_slices_are_a_partition_whatever_the_column_holds() -> None:
+    """Values that print alike are one slice; 1, 1.0 and True are three."""
+    values = [1, 1.0, True, "1", None, "(none)", "x", 2, 10]
+    truth = groupgt.GroundTruth.from_rows(
+        [f"q{n}" for n in range(9)], [[["a"]]] * 9, groupgt.Policy(), columns={"kind": values}
+    )
+    found = groupgt.evaluate(truth, {"q0": ["a"]}, ["recall"], by="kind").slices
+    assert [(part["value"], part["queries"]) for part in found] == [
+        ("1", 2),
+        ("1.0", 1),
+        ("True", 1),
+        ("2", 1),
+        ("10", 1),
+        ("x", 1),
+        ("(none)", 2),
+    ]
+
+
+def test_small_values_are_measured_by_their_own_scale() -> None:
+    """precision.trec@1000000 is at most 2e-6: its intervals and tests are those of precision.trec@2, scaled."""
+    rng = random.Random(6)
+    runs = {"a": run_of(rng, 0.0), "b": run_of(rng, 0.9)}
+    deep = {name: {qid: ids[:2] for qid, ids in run.items()} for name, run in runs.items()}
+    table = groupgt.compare(TRUTH, deep, ["precision.trec@2", "precision.trec@1000000"], test="bootstrap")
+    near, far = table["b"].values()
+    assert far.delta == pytest.approx(near.delta * 2e-6)
+    assert far.raw_p_value == pytest.approx(near.raw_p_value, abs=0.002)
+    assert far.delta_interval[0] < far.delta < far.delta_interval[1]

@@ -146,10 +146,10 @@ class Compare(_Strict):
     alpha: Annotated[float, Field(gt=0, lt=1)] = Field(
         default=0.05, description="A p-value of at most this is significant."
     )
-    intervals: Annotated[float, Field(gt=0, lt=1)] = Field(
+    intervals: Annotated[float, Field(gt=0, le=0.9999)] = Field(
         default=0.95, description="The level of bootstrap intervals of means and deltas."
     )
-    resamples: Annotated[int, Field(ge=1, le=10**8)] = Field(
+    resamples: Annotated[int, Field(ge=1, le=10**6)] = Field(
         default=10_000, description="How many are drawn for intervals and tests, from the file's seed."
     )
     pairs: bool = Field(default=False, description="Compare every two systems as well, with Tukey's HSD.")

@@ -64,11 +64,12 @@ def _grids(outcome: Outcome, dataset: str) -> Iterator[Block]:
 
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Block]:
-    """The whole comparison by the primary metric (by all, where there is none), and the deltas of all others."""
+    """The whole comparison by the primary metric (by all, where that is not compared), and the deltas of all others."""
     found, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
     first = next(iter(outcome.evaluations[dataset].values()))
-    chosen = list(first.metrics) if primary is None else [first.text_of(primary)]
-    if len(chosen) < len(first.metrics):
+    chosen = [text for text in found.metrics if primary is not None and text == first.text_of(primary)]
+    chosen = chosen or list(found.metrics)
+    if len(chosen) < len(found.metrics):
         yield from _deltas(found, first)
     yield from found.blocks(chosen, population=False)
 
@@ -76,8 +77,8 @@ def _against(outcome: Outcome, dataset: str) -> Iterator[Block]:
 def _deltas(found: Comparison, first: Evaluation) -> Iterator[Grid]:
     """What each system gains against the baseline; one table for each cutoff, where there are many metrics."""
     columns: dict[object, list[str]] = {}
-    for text, metric in first.metrics.items():
-        columns.setdefault(metric.cutoff if len(first.metrics) > tables.WIDEST else None, []).append(text)
+    for text, metric in found.metrics.items():
+        columns.setdefault(metric.cutoff if len(found.metrics) > tables.WIDEST else None, []).append(text)
     for texts in columns.values():
         headers = [f"against {found.baseline}", "queries", *(first.label_of(text) for text in texts)]
         rows: list[list[Any]] = []

@@ -1,0 +1,149 @@
+"""`compare`, `depth`, `power`, `misses` of several runs and budgets, as a user meets them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import groupgt
+from tests.cli.test_cli import call
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = call(capsys, "compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2", "--by", "type")
+    assert "against bm25: paired randomization test, 10,000 resamples, seed 0" in out
+    # recall@2 of q1 is 1/2 and 0, of q2 it is 1 in both.
+    assert "-0.2500" in out
+    assert "0/1/1" in out
+    assert "recall@2: delta by type" in out
+    assert err == ""
+
+
+def test_the_baseline_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2"]
+    out, _ = call(capsys, *given, "--baseline", "other", "--format", "json")
+    told = json.loads(out)
+    assert told["baseline"] == "other"
+    assert [row["against_baseline"] and row["against_baseline"]["delta"] for row in told["rows"]] == [0.25, None]
+    _, err = call(capsys, *given, "--baseline", "othr", status=2)
+    assert "did you mean 'other'" in err
+
+
+def test_compare_as_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = call(capsys, "compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "mrr", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["run"] for row in rows] == ["bm25", "other"]
+    assert (rows[0]["delta"], rows[1]["baseline"]) == ("", "bm25")
+
+
+def test_files_beside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2"]
+    call(capsys, *given, "--per-query", "values.parquet", "--failures", "failures.parquet")
+    values = pl.read_parquet(tmp_path / "values.parquet")
+    assert values.to_dict(as_series=False) == {
+        "run": ["bm25", "bm25", "other", "other"],
+        "qid": ["q1", "q2", "q1", "q2"],
+        "recall@2": [0.5, 1.0, 0.0, 1.0],
+    }
+    failures = pl.read_parquet(tmp_path / "failures.parquet")
+    assert failures["first_hits"].to_list() == ["1 -", "2", "- -", "2"]
+    _, err = call(capsys, *given, "--failures", "failures.txt", status=2)
+    assert "expected a file that ends in .csv, .jsonl or .parquet" in err
+
+
+def test_one_run_is_no_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("compare", "power"):
+        _, err = call(capsys, command, "qa.jsonl", "bm25.trec", status=2)
+        assert "expected at least two runs to compare, found 1: bm25.trec" in err
+
+
+def test_power(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    given = ["power", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2", "--difference", "0.5"]
+    out, _ = call(capsys, *given, "--format", "json")
+    (row,) = json.loads(out)["rows"]
+    assert (row["queries"], row["difference"]) == (2, 0.5)
+    # Differences -1/2 and 0: their standard deviation is .5 / √2.
+    assert row["spread"] == pytest.approx(0.5 / 2**0.5)
+    out, _ = call(capsys, *given)
+    assert "alpha 0.05 for each comparison" in out
+
+
+def test_scipy_is_asked_for_where_it_is_needed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "scipy", None)
+    given = ["qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2"]
+    for command in (["power", *given], ["compare", *given, "--test", "t"], ["compare", *given, "--test", "wilcoxon"]):
+        _, err = call(capsys, *command, status=2)
+        assert "pip install 'groupgt[stats]'" in err
+
+
+def test_depth(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--share", "0.5,1", "--format", "json")
+    told = [(row["run"], row["share"], row["depth"], row["reached"]) for row in json.loads(out)]
+    # bm25 completes q1 at 3 and q2 at 2, other q2 alone.
+    assert told == [("bm25", 0.5, 2, 1.0), ("bm25", 1.0, 3, 1.0), ("other", 0.5, 2, 0.5), ("other", 1.0, None, 0.5)]
+    _, err = call(capsys, "depth", "qa.jsonl", "bm25.trec", "--share", "0,x", status=2)
+    assert "2 faults" in err
+
+
+def test_depth_in_chars(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    texts = {"a": "aaaa", "x": "xx", "c": "c", "e": "", "d": "ddd", "y": "y"}
+    rows = [json.dumps({"doc_id": name, "contents": text}) for name, text in texts.items()]
+    (tmp_path / "all.jsonl").write_text("\n".join(rows))
+    given = ["depth", "qa.jsonl", "bm25.trec", "--unit", "chars", "--share", "1", "--format", "json"]
+    out, _ = call(capsys, *given, "--corpus", "all.jsonl")
+    # a x c are 4 + 2 + 1 long, e d 0 + 3.
+    assert json.loads(out)[0]["depth"] == 7
+    _, err = call(capsys, *given, status=2)
+    assert "bm25.trec: a budget in chars needs the length of every result" in err
+    assert "--corpus" in err
+
+
+def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    texts = {"a": "one two", "x": "three", "c": "four", "e": "five", "d": "six seven", "y": ""}
+    rows = [json.dumps({"doc_id": name, "contents": text}) for name, text in texts.items()]
+    (tmp_path / "all.jsonl").write_text("\n".join(rows))
+    given = ["-m", "recall@3tokens", "--corpus", "all.jsonl", "--tokenizer", "whitespace"]
+    out, _ = call(capsys, "evaluate", "qa.jsonl", "bm25.trec", *given, "--format", "json")
+    # q1: a x are 3 tokens and meet one of two groups; q2: e d are 3 and meet the only one.
+    assert json.loads(out)["runs"][0]["metrics"]["recall@3tokens"]["mean"] == 0.75
+    out, _ = call(capsys, "explain", "qa.jsonl", "bm25.trec", "--query", "q1", *given)
+    assert "recall.autorag@3tokens = 0.5000" in out
+    out, _ = call(capsys, "compare", "qa.jsonl", "bm25.trec", "other.trec", *given)
+    assert "recall@3tokens" in out
+    _, err = call(capsys, "evaluate", "qa.jsonl", "bm25.trec", *given[:-1], "python:os:getcwd", status=2)
+    assert "--allow-code" in err
+    _, err = call(
+        capsys, "evaluate", "qa.jsonl", "bm25.trec", *given[:4], "--corpus", "corpus.jsonl", *given[4:], status=2
+    )
+    assert "expected the length of result" in err
+
+
+def test_misses_of_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2")
+    assert "complete in the first 2, of 2 queries: bm25 1, other 1; by none 1" in out
+    out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2", "--format", "json")
+    hardest = json.loads(out)["hardest"]
+    assert [(group["group"], group["ranks"]) for group in hardest] == [
+        ("group 2", {"bm25": 3, "other": 3}),
+        ("group 1", {"bm25": 1, "other": None}),
+    ]
+
+
+def test_help_names_what_needs_scipy(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = call(capsys, "compare", "--help")
+    assert "SciPy" in out
+
+
+def test_public_names() -> None:
+    assert groupgt.depth({"q": [["a"]]}, {"q": ["x", "a"]})[0].depth == 2
+    assert groupgt.Lengths({"tokens": {"a": 1}}).of("tokens", ["a"]).tolist() == [1]
