@@ -86,6 +86,7 @@ def command(
         if path is not None:
             check_ending(path)
     paths = all_there(truth, runs)
+    options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query, failures])
     if len(paths) < 2:
         raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
     found = compare(

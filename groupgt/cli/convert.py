@@ -46,6 +46,7 @@ def command(
     if to == "experiment":
         _import(Path(source), target)
         return
+    options.check_outputs([Path(source), *([truth] if truth else [])], [target])
     policy = Policy.of(options.split_policy(policies))
     source = Source.at(source)
     if (kind or ("truth" if given in ("trec-subtopics", "beir") else kind_of(source))) == "truth":

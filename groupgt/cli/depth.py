@@ -76,15 +76,17 @@ def command(
     if style == "json":
         click.echo(tables.json_text([vars(each) for each in found]))
         return
-    headers = ["run", "complete", unit, "at least", "at most", "queries", "ever complete"]
+    headers = ["run", "complete", unit, "at least", "at most", "queries", "undefined", "missing", "ever complete"]
     rows: list[list[Any]] = [_row(each, style) for each in found]
     click.echo(tables.shown(headers, rows, style))
+    if style != "csv":
+        click.echo(f"\n{100 * intervals:g} % intervals of order statistics\npolicy {policy}")
 
 
 def _row(each: Depth, style: str) -> list[Any]:
     low, high = each.interval
     share: Any = each.share if style == "csv" else f"{100 * each.share:g} %"
-    return [each.run, share, each.depth, low, high, each.queries, each.reached]
+    return [each.run, share, each.depth, low, high, each.queries, each.undefined, each.missing, each.reached]
 
 
 def _shares(given: tuple[str, ...]) -> list[float]:

@@ -65,6 +65,7 @@ def command(
     asked = in_conventions(texts, conventions, cutoffs) if len(conventions) > 1 else texts
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs)
+    options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query])
     grouped = as_ground_truth(truth, policy, truth_format)
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     found = [

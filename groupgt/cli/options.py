@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ __all__ = [
     "DEFAULT_METRICS",
     "FILE",
     "allow_code_option",
+    "check_outputs",
     "convention_option",
     "conventions_option",
     "corpus_option",
@@ -102,6 +103,22 @@ allow_code_option: Decorator = click.option("--allow-code", is_flag=True, help="
 truth_format_option: Decorator = click.option(
     "--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say."
 )
+
+
+def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]) -> None:
+    """Raises `ConfigError` for files that cannot be written, are read as well, or are named twice."""
+    faults = Faults()
+    taken = {path.resolve(): f"{path}, which is read" for path in inputs}
+    for path in outputs:
+        if path is None:
+            continue
+        if not path.resolve().parent.is_dir() or path.is_dir():
+            what = "a folder" if path.is_dir() else "no folder to write it in"
+            faults.add(str(path), f"expected a file that can be written, found {what}")
+        if path.resolve() in taken:
+            faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
+        taken[path.resolve()] = f"{path}, which is written as well"
+    faults.stop(ConfigError)
 
 
 def split_metrics(given: tuple[str, ...]) -> list[str]:

@@ -12,8 +12,9 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.significance import TESTS
 from groupgt.errors import ConfigError
 from groupgt.render import tables
-from groupgt.render.documents import Block, document
-from groupgt.report.folders import folders_of, read_folder
+from groupgt.render.documents import Block, Grid, document
+from groupgt.render.numbers import signed, small
+from groupgt.report.folders import folders_of, read_folders
 from groupgt.report.merged import history, merged
 
 __all__ = ["command"]
@@ -47,12 +48,17 @@ def command(
     """
     tables.check_style(style, "json", "csv")
     settings = Settings(test=test, correction=correction, alpha=alpha, seed=seed)
-    found = [read_folder(path) for path in folders_of(folders)]
+    found = read_folders(folders_of(folders))
     if as_history:
         if len({each.name for each in found}) > 1:
             names = ", ".join(dict.fromkeys(each.name for each in found))
             raise ConfigError(f"--history: expected runs of one experiment, found {names}")
-        _show([(f"dataset {dataset}", grid) for dataset, grid in history(found, settings, metric).items()], style)
+        if baseline is not None:
+            raise ConfigError("--baseline: a history compares each run with the one before; leave it out")
+        footer = (
+            f"change and p ({settings.described}; not corrected) are against the run before; policy {found[-1].policy}"
+        )
+        _show(history(found, settings, metric), style, footer)
         return
     comparisons = merged(found, settings, baseline, metric)
     if style == "json":
@@ -71,19 +77,20 @@ def command(
     click.echo(document(blocks, style))
 
 
-def _show(grids: list[tuple[str, tuple[list[str], list[list[tables.Cell]]]]], style: str) -> None:
+def _show(grids: dict[str, Grid], style: str, footer: str) -> None:
+    """The history of each data set."""
     if style == "json":
-        out = {
-            title.removeprefix("dataset "): [dict(zip(headers, row)) for row in rows]
-            for title, (headers, rows) in grids
-        }
-        click.echo(tables.json_text(out))
+        click.echo(
+            tables.json_text({name: [dict(zip(grid[0], row)) for row in grid[1]] for name, grid in grids.items()})
+        )
         return
     if style == "csv":
-        rows = [[title.removeprefix("dataset "), *row] for title, (_, own) in grids for row in own]
-        click.echo(tables.csv_text(["dataset", *grids[0][1][0]], rows).rstrip("\n"))
+        headers = next(iter(grids.values()))[0]
+        rows = [[name, *row] for name, grid in grids.items() for row in grid[1]]
+        click.echo(tables.csv_text(["dataset", *headers], rows).rstrip("\n"))
         return
     blocks: list[Block] = []
-    for title, grid in grids:
-        blocks += [title, grid] if len(grids) > 1 else [grid]
-    click.echo(document(blocks, style))
+    for name, (headers, rows) in grids.items():
+        told = [[*row[:-3], signed(row[-3]), small(row[-2]), row[-1]] for row in rows]
+        blocks += [f"dataset {name}", (headers, told)] if len(grids) > 1 else [(headers, told)]
+    click.echo(document([*blocks, footer], style))

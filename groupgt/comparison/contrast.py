@@ -18,7 +18,7 @@ from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
-__all__ = ["Contrast", "Row", "by_mask", "contrast", "delta_of", "drop", "recorrected", "rows_of"]
+__all__ = ["Contrast", "Row", "by_mask", "comparisons", "contrast", "delta_of", "drop", "recorrected", "rows_of"]
 
 Interval = tuple[float, float]
 
@@ -99,6 +99,11 @@ def rows_of(systems: Sequence[Scored], baseline: str, settings: Settings, among:
             against = contrasts.get((each.name, text))
             rows.append(Row(each.name, text, mean_of(column), means[each.name, text], counted, against))
     return recorrected(rows, settings)
+
+
+def comparisons(rows: Sequence[Row]) -> int:
+    """How many comparisons a table makes: those that have a p-value."""
+    return sum(row.against is not None and not math.isnan(row.raw_p_value) for row in rows)
 
 
 def recorrected(rows: Sequence[Row], settings: Settings) -> list[Row]:

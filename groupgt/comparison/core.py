@@ -12,6 +12,7 @@ from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import unique_names
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.metrics.language import Metric
+from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 
 __all__ = ["compare"]
@@ -53,9 +54,13 @@ def compare(
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
     rules = Policy.of(policy)
     grouped = as_ground_truth(truth, rules, truth_format)
+    if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
+        raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {shown(runs)}")
     named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
-    if not named:
-        raise ConfigError("runs: expected at least one, found none")
+    if len(named) < 2:
+        raise ConfigError(f"runs: expected at least two to compare, found {len(named)}")
+    if baseline is not None and not isinstance(baseline, str):
+        raise ConfigError(f"baseline: expected the name of a run, found {shown(baseline)}")
     found = [
         evaluate(
             grouped,

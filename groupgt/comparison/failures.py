@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Failures:
         at = self.truth.index.get(qid)
         if at is None:
             raise DataError(f"query {qid!r} is not in the ground truth")
-        groups = np.flatnonzero(self.truth.judgments.group_query == at).tolist()
+        groups = self._groups_of(at)
         return {
             "qid": qid,
             "query": self.truth.texts[at] if self.truth.texts else None,
@@ -87,7 +88,7 @@ class Failures:
                     "met": int((self.first[groups, place] > 0).sum()),
                     "missed": int((self.first[groups, place] == 0).sum()),
                     "completion_rank": int(self.completion[at, place]) or None,
-                    "redundancy": float(self.redundancy[at, place]),
+                    "redundancy": _known(self.redundancy[at, place]),
                 }
                 for place, name in enumerate(self.systems)
             },
@@ -100,23 +101,33 @@ class Failures:
     def rows(self) -> tuple[list[str], list[list[Any]]]:
         """Headers and a row for each query and system: what `--failures` writes."""
         headers = ["run", "qid", "groups", "met", "missed", "first_hits", "completion_rank", "solved", "redundancy"]
-        groups = [np.flatnonzero(self.truth.judgments.group_query == at) for at in range(len(self.truth))]
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
-                ranks = self.first[groups[at], place]
+                ranks = self.first[self._groups_of(at), place]
                 met = int((ranks > 0).sum())
-                told = " ".join(str(rank) if rank else "-" for rank in ranks.tolist())
-                completion, share = int(self.completion[at, place]) or None, float(self.redundancy[at, place])
+                told = " ".join(map(str, ranks.tolist()))  # 0: not met
+                completion, share = int(self.completion[at, place]) or None, _known(self.redundancy[at, place])
                 solved = int(self.solved[at, place])
                 counts = [len(ranks), met, len(ranks) - met]
                 rows.append([name, self.truth.qids[at], *counts, told, completion, solved, share])
         return headers, rows
 
+    def _groups_of(self, query: int) -> list[int]:
+        first, last = np.searchsorted(self.truth.judgments.group_query, [query, query + 1]).tolist()
+        return list(range(first, last))
+
+    @cached_property
+    def _given(self) -> Ints:
+        """For each group that metrics see, its number among the groups as given."""
+        truth = self.truth
+        return np.unique(truth.group_of[truth.grade > 0])
+
     def _group(self, group: int) -> dict[str, Any]:
         judgments, truth = self.truth.judgments, self.truth
-        given = int(np.unique(truth.group_of[truth.grade > 0])[group])
-        members = np.flatnonzero((truth.group_of == given) & (truth.grade > 0)).tolist()
+        given = int(self._given[group])
+        first, last = np.searchsorted(truth.group_of, [given, given + 1]).tolist()
+        members = [each for each in range(first, last) if truth.grade[each] > 0]
         return {
             "qid": truth.qids[int(judgments.group_query[group])],
             "group": truth.group_label(given),
@@ -184,8 +195,8 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, solved, completion, redundancy)
 
 
-def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures) -> list[Headroom]:
-    """For each metric, what the best single system reaches, and what all of them together could."""
+def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
+    """For each metric (of these, where some are named), what the best single system reaches, and what all of them together could."""
     every = list(evaluations.values())
     judgments, counted = failures.truth.judgments, failures.counted
     met = (failures.first > 0).any(axis=1)
@@ -195,7 +206,8 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures) -> li
     depth = np.sum([Cut.at(each.labelled.hits, failures.cutoff).top for each in every], axis=0)
     union = (mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), mean_of(1.0 * depth[counted]))
     found = []
-    for text, metric in every[0].metrics.items():
+    for text in texts or every[0].metrics:
+        metric = every[0].metrics[text]
         values = np.stack([each.values[text] for each in every], axis=1)
         values = values[~np.isnan(values).any(axis=1)]
         if not len(values):
@@ -206,6 +218,10 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures) -> li
         oracle = values.max(axis=1) if metric.higher_is_better else values.min(axis=1)
         found.append(Headroom(text, failures.systems[best], means[best], mean_of(oracle), len(values), *union))
     return found
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def deepest(cutoffs: Sequence[int | Budget | None]) -> int | Budget | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from groupgt.comparison.contrast import Row
+from groupgt.comparison.contrast import Row, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.significance import SLACK, scipy_stats
 from groupgt.errors import ConfigError, Faults
@@ -17,6 +18,7 @@ from groupgt.render.numbers import fixed, signed
 __all__ = ["Power", "alpha_of", "detectable", "grid", "needed", "power", "power_of"]
 
 MOST = 10**9
+FAR = 35.0
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,12 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
         return 1.0 if abs(difference) > SLACK else 0.0
     degrees, shift = queries - 1, math.sqrt(queries) * abs(difference) / spread
     bound = float(stats.t.isf(alpha / 2, degrees))
-    found = float(stats.nct.sf(bound, degrees, shift)) + float(stats.nct.cdf(-bound, degrees, shift))
-    # Far out the noncentral distribution is not computed; the normal one is as good there.
-    return float(stats.norm.sf(bound - shift)) if math.isnan(found) else min(found, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = float(stats.nct.sf(bound, degrees, shift)) + float(stats.nct.cdf(-bound, degrees, shift))
+    # Far out the noncentral distribution cannot be computed; the normal one is as good there.
+    sound = math.isfinite(found) and bound < FAR and shift < FAR
+    return min(found, 1.0) if sound else float(stats.norm.sf(bound - shift))
 
 
 def detectable(spread: float, queries: int, alpha: float = 0.05, wanted: float = 0.8) -> float | None:
@@ -107,7 +112,8 @@ def power_of(
         if row.against is None:
             continue
         spread, asked = row.spread, row.delta if difference is None else difference
-        known = row.pairs > 1
+        # Where nothing differs there is nothing to go by.
+        known = row.pairs > 1 and row.differ > 0
         found.append(
             Power(
                 row.system,
@@ -126,8 +132,8 @@ def power_of(
 
 def alpha_of(rows: Sequence[Row], settings: Settings) -> float:
     """The alpha of one comparison: Bonferroni's share where the table corrects."""
-    count = sum(row.against is not None for row in rows)
-    return settings.alpha / (count if settings.correction != "none" else 1)
+    count = comparisons(rows) if settings.correction != "none" else 1
+    return settings.alpha / max(count, 1)
 
 
 def grid(found: Sequence[Power], labels: Mapping[str, str], wanted: float) -> tuple[list[str], list[list[Any]]]:

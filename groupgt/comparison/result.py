@@ -10,13 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison import shown
-from groupgt.comparison.contrast import Row, rows_of
+from groupgt.comparison.contrast import Row, comparisons, rows_of
 from groupgt.comparison.failures import Failures, Headroom, deepest, failures_of, headroom_of
 from groupgt.comparison.pairs import Pair, pairs_of
 from groupgt.comparison.power import Power, power_of
 from groupgt.comparison.scored import Scored
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.slices import Slice, reversals, slices_of
+from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.many import population
 from groupgt.evaluation.result import Evaluation
@@ -110,6 +110,12 @@ class Comparison:
         return slices_of(self.systems, self.baseline, self.settings, every[0].slicer) if every else []
 
     @cached_property
+    def left_out(self) -> dict[str, int]:
+        """Columns of `by` with too many values to compare in each, and how many they have."""
+        every = list(self.evaluations.values())
+        return too_many(every[0].slicer) if every else {}
+
+    @cached_property
     def pairs(self) -> list[Pair]:
         """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
         return pairs_of(self.systems, self.settings) if self.settings.pairs else []
@@ -123,7 +129,7 @@ class Comparison:
     @cached_property
     def headroom(self) -> list[Headroom]:
         """For each metric what a perfect choice among the systems, or all their results together, would reach."""
-        return headroom_of(self.evaluations, self.failures) if self.failures is not None else []
+        return headroom_of(self.evaluations, self.failures, list(self.metrics)) if self.failures is not None else []
 
     @cached_property
     def warnings(self) -> list[str]:
@@ -162,7 +168,7 @@ class Comparison:
                 "convention": self.convention,
                 "settings": asdict(self.settings),
                 "metrics": {text: str(metric) for text, metric in self.metrics.items()},
-                "comparisons": sum(row.against is not None for row in self.rows),
+                "comparisons": comparisons(self.rows),
                 "rows": [_row(row) for row in self.rows],
                 "pairs": [_pair(pair) for pair in self.pairs],
                 "slices": [

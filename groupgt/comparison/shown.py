@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from groupgt.comparison.contrast import Row
+from groupgt.comparison.contrast import Row, comparisons
 from groupgt.comparison.failures import Failures
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.slices import extremes
+from groupgt.comparison.significance import SLACK
+from groupgt.comparison.slices import MOST_SLICES, Slice, extremes
+from groupgt.render import tables
 from groupgt.render.documents import Block
-from groupgt.render.numbers import fixed, signed, small, span
+from groupgt.render.numbers import counted, fixed, signed, small, span
 
 if TYPE_CHECKING:
     from groupgt.comparison.result import Comparison
@@ -86,15 +88,17 @@ def _slices(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
     for by in dict.fromkeys(part.by for part in table.slices):
         own = [part for part in table.slices if part.by == by]
         for text in metrics:
-            rows: list[list[Any]] = [["queries", *(part.queries for part in own)]]
+            rows: list[list[Any]] = [["queries", *(_population(part, text) for part in own)]]
             for system in (each.name for each in table.systems):
                 found = [next(row for row in part.rows if (row.system, row.metric) == (system, text)) for part in own]
                 if system == table.baseline:
                     rows.append([f"{system} (mean)", *(fixed(row.mean) for row in found)])
                 else:
                     rows.append([system, *(signed(row.delta) + (MARK if row.significant else "") for row in found)])
-            label = _label(table, text)
-            yield [f"{label}: delta by {by}", *(part.value for part in own)], rows
+            headers = [f"{_label(table, text)}: delta by {by}", *(part.value for part in own)]
+            yield _turned(headers, rows) if len(own) > tables.WIDEST else (headers, rows)
+    for by, count in table.left_out.items():
+        yield f"slices by {by} are left out: it has {count:,} values, more than {MOST_SLICES:,}"
     if table.slices and metrics:
         told = list(extremes(table.rows, table.slices, table.metrics, metrics[0], _label(table, metrics[0])))
         if len(told) > TOLD:
@@ -104,6 +108,19 @@ def _slices(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
             turned = [*turned[:TOLD], f"… and {len(turned) - TOLD:,} more reversals"]
         if told or turned:
             yield "\n".join([*told, *turned])
+
+
+def _population(part: Slice, text: str) -> str:
+    """How many queries stand behind the deltas of a slice; from … to, where systems differ in that."""
+    pairs = [row.pairs for row in part.rows if row.metric == text and row.against is not None]
+    low, high = min(pairs, default=part.queries), max(pairs, default=part.queries)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _turned(headers: list[str], rows: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """A row a slice, where there are many."""
+    columns = zip(headers[1:], *(row[1:] for row in rows))
+    return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
 
 
 def _reversals(table: Comparison, metrics: Sequence[str]) -> Iterator[str]:
@@ -126,7 +143,7 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
     found = table.failures
     if found is None or len(found.systems) < 2:
         return
-    counted = int(found.counted.sum())
+    count = int(found.counted.sum())
     within = f"@{found.cutoff}" if found.cutoff is not None else "in the whole ranking"
     rows: list[list[Any]] = []
     for place, name in enumerate(found.systems):
@@ -136,15 +153,15 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
         rows.append([name, solved, len(found.only(name)), gained, lost])
     yield [f"complete {within}", "solved", "by it alone", "not by baseline", "by baseline alone"], rows
     nobody, everybody = found.nobody, found.everybody
-    line = f"of {counted:,} queries {len(everybody):,} are solved by every system, {len(nobody):,} by none"
+    line = f"of {counted(count, 'query', 'queries')} {len(everybody):,} solved by every system, {len(nobody):,} by none"
     yield line + (f": {', '.join(nobody[:TOLD])}{' …' if len(nobody) > TOLD else ''}" if nobody else "")
     headroom = [each for each in table.headroom if each.metric in metrics]
     if headroom:
         cells: list[list[Any]] = []
         for each in headroom:
             label, gain = _label(table, each.metric), signed(each.per_query - each.mean)
-            cells.append([label, each.best, each.mean, each.per_query, gain])
-        yield ["headroom", "best system", "its mean", "best of each query", "gain at most"], cells
+            cells.append([label, each.best, each.mean, each.per_query, gain, each.queries])
+        yield ["headroom", "best system", "its mean", "best of each query", "gain at most", "queries"], cells
         union = headroom[0]
         yield (
             f"the union of all results {within} (at most {fixed(union.union_size, 1)} a query) reaches recall.coverage "
@@ -154,17 +171,17 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
 
 def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str) -> list[str]:
     """Comparisons in which too few queries differ for the test to reach alpha, and queries that count for one alone."""
-    compared = [row for row in rows if row.against is not None and row.pairs]
+    compared = [row for row in rows if row.against is not None and not math.isnan(row.raw_p_value)]
     factor = len(compared) if settings.correction != "none" else 1
     # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
-    needed = next(m for m in range(1, 200) if 2.0 ** (1 - m) * factor <= settings.alpha)
+    needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
     out = []
     few = [f"{row.system} in {row.metric} ({row.differ:,})" for row in compared if row.differ < needed]
     if few:
         more = f" … and {len(few) - TOLD:,} more" if len(few) > TOLD else ""
         out.append(
-            f"warning: fewer than {needed} queries differ, so that a randomization test over {factor:,} "
-            f"{'comparison' if factor == 1 else 'comparisons'} cannot reach alpha {settings.alpha:g}: "
+            f"warning: fewer than {needed} queries differ, so that a randomization test over "
+            f"{counted(factor, 'comparison')} cannot reach alpha {settings.alpha:g}: "
             f"{', '.join(few[:TOLD])}{more}"
         )
     least = (1 / (1 + settings.resamples)) * factor
@@ -173,21 +190,23 @@ def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str) -> list[
             f"warning: {settings.resamples:,} resamples cannot show a p below {least:.2g} over {factor:,} comparisons; "
             "draw more"
         )
-    lone = {row.system: row.unpaired for row in compared if row.unpaired}
+    lone = [f"{row.system} in {row.metric} {row.unpaired:,}" for row in rows if row.against and row.unpaired]
     if lone:
-        told = ", ".join(f"{name} {count:,}" for name, count in lone.items())
+        more = f" … and {len(lone) - TOLD:,} more" if len(lone) > TOLD else ""
+        told = f"{', '.join(lone[:TOLD])}{more}"
         out.append(f"queries that count for one of the two alone are left out of deltas: {told} against {baseline}")
     return out
 
 
 def _footer(table: Comparison) -> str:
     settings = table.settings
-    count = sum(row.against is not None for row in table.rows)
-    over = f"over {count:,} {'comparison' if count == 1 else 'comparisons'}"
+    count = comparisons(table.rows)
+    over = f"over {counted(count, 'comparison')}"
     corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}) {over}"
     return (
         f"against {table.baseline}: {settings.described}, p {corrected}, {MARK} significant at alpha "
         f"{settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
+        + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
     )
 
 

@@ -13,7 +13,9 @@ from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric
 from groupgt.render.numbers import signed
 
-__all__ = ["Slice", "extremes", "reversals", "slices_of"]
+__all__ = ["MOST_SLICES", "Slice", "extremes", "reversals", "slices_of", "too_many"]
+
+MOST_SLICES = 200
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slic
     """The comparison within every slice."""
     found: list[Slice] = []
     defined = slicer.truth.judgments.defined
-    for column in slicer.by:
+    many = too_many(slicer)
+    for column in (by for by in slicer.by if by not in many):
         own = [
             Slice(name, value, int((mask & defined).sum()), tuple(rows_of(systems, baseline, settings, mask)))
             for name, value, mask in slicer
@@ -42,6 +45,14 @@ def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slic
         rows = iter(recorrected([row for each in own for row in each.rows], settings))
         found += [replace(each, rows=tuple(next(rows) for _ in each.rows)) for each in own]
     return found
+
+
+def too_many(slicer: Slicer) -> dict[str, int]:
+    """Columns that divide queries into more slices than a comparison in each makes sense of, and how many they have."""
+    counts: dict[str, int] = {}
+    for by, _, _ in slicer:
+        counts[by] = counts.get(by, 0) + 1
+    return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
 
 def extremes(

@@ -11,8 +11,7 @@ import numpy as np
 
 from groupgt.engines.prefixes import walk
 from groupgt.errors import ConfigError, Faults
-from groupgt.evaluation.core import label_run
-from groupgt.evaluation.sources import as_ground_truth, as_run
+from groupgt.evaluation.core import evaluate
 from groupgt.metrics import views
 from groupgt.model.hits import Hits, Ints
 from groupgt.model.ids import shown
@@ -30,7 +29,7 @@ class Depth:
 
     `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
     `interval` holds it with the level asked; None at an end says that these results do not bound it. `reached`
-    is the share that is complete in the whole ranking.
+    is the share that is complete in the whole ranking; `undefined` queries have no ground truth, `missing` no results.
     """
 
     run: str
@@ -40,6 +39,8 @@ class Depth:
     interval: tuple[int | None, int | None]
     queries: int
     reached: float
+    undefined: int = 0
+    missing: int = 0
 
 
 def depth(
@@ -70,19 +71,30 @@ def depth(
     shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
     _check(shares, unit, level)
     rules = Policy.of(policy)
-    grouped = as_ground_truth(truth, rules, truth_format)
-    system = as_run(run, grouped, run_format, name)
-    labelled = label_run(grouped, system, rules, labeller)
+    evaluation = evaluate(
+        truth,
+        run,
+        ["complete.coverage"],
+        policy=rules,
+        labeller=labeller,
+        name=name,
+        truth_format=truth_format,
+        run_format=run_format,
+    )
+    grouped, labelled, counts = evaluation.truth, evaluation.labelled, evaluation.counts
     ranks = completion_ranks(labelled.hits)
     reached = ranks > 0
     found = ranks
     if unit != "results":
-        found = walk(grouped, system, rules, as_lengths(lengths), unit).spent(ranks)
+        found = walk(grouped, evaluation.run, rules, as_lengths(lengths), unit).spent(ranks)
     counted = grouped.judgments.defined & (labelled.present if rules.missing == "skip" else True)
     ordered = np.sort(np.where(reached, found, NEVER)[counted])
     whole = float(reached[counted].mean()) if len(ordered) else math.nan
-    title = system.name or "results"
-    return [Depth(title, each, unit, *_quantile(ordered, each, level), len(ordered), whole) for each in shares]
+    missing = (counts["undefined"], counts["missing"])
+    return [
+        Depth(evaluation.name, each, unit, *_quantile(ordered, each, level), len(ordered), whole, *missing)
+        for each in shares
+    ]
 
 
 def completion_ranks(hits: Hits) -> Ints:

@@ -9,10 +9,11 @@ from typing import Any
 
 from groupgt.render import tables
 
-__all__ = ["Block", "document"]
+__all__ = ["Block", "Grid", "document"]
 
+Grid = tuple[list[str], list[list[Any]]]
 # A table (headers, rows), or a paragraph.
-Block = tuple[list[str], list[list[Any]]] | str
+Block = Grid | str
 
 PAGE = """<!doctype html>
 <html lang="en">

@@ -24,18 +24,25 @@ def rows_text(headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str
 
 def check_ending(path: Path) -> None:
     """Raises `ConfigError` for a file whose ending names no format."""
-    if path.suffix not in ENDINGS:
+    if path.suffix.lower() not in ENDINGS:
         raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {path.suffix or 'no ending'}")
 
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
-    """Writes rows as .csv, .jsonl or .parquet, where columns that hold text are text and all others numbers."""
+    """Writes rows as .csv, .jsonl or .parquet, whose columns are text, whole numbers or doubles by what they hold."""
     if ending != ".parquet":
         path.write_text(rows_text(headers, rows, ending), encoding="utf-8", newline="")
         return
     import polars as pl
 
     columns = list(zip(*rows)) or [()] * len(headers)
-    kinds = [pl.String if any(isinstance(cell, str) for cell in cells) else pl.Float64 for cells in columns]
-    series = [pl.Series(name, list(cells), dtype=kind) for name, cells, kind in zip(headers, columns, kinds)]
+    series = [pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)]
     pl.DataFrame(series).write_parquet(path)
+
+
+def _kind(cells: Sequence[Any]) -> Any:
+    """What a column of parquet holds."""
+    import polars as pl
+
+    kinds = {type(cell) for cell in cells if cell is not None}
+    return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64

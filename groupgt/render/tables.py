@@ -65,8 +65,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     check_style(style)
     numeric = [all(_is_figure(row[column]) for row in rows) for column in range(len(headers))]
     return tabulate.tabulate(
-        [[_text(cell) for cell in row] for row in rows],
-        headers=headers,
+        [[_cell(cell, style) for cell in row] for row in rows],
+        headers=[_cell(header, style) for header in headers],
         tablefmt=style,
         disable_numparse=True,
         colalign=["right" if right else "left" for right in numeric] if rows else None,
@@ -83,6 +83,14 @@ def shown(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str) ->
 def _is_figure(cell: Cell) -> bool:
     """Whether a cell is a number, or the text of one."""
     return not isinstance(cell, str) or re.fullmatch(r"[-+]?[0-9]+\.[0-9]+", cell) is not None
+
+
+def _cell(cell: Cell, style: str) -> str:
+    """The text of a cell on one line; a bar is no border."""
+    text = _text(cell)
+    if not text.isprintable():
+        text = " ".join(text.split())
+    return text.replace("|", "\\|") if style in ("github", "pipe") else text
 
 
 def _text(cell: Cell) -> str:

@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.scored import Scored
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, GroupgtError
 from groupgt.formats import csv, frames
 from groupgt.formats.rows import finite
 from groupgt.formats.source import Source
+from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.render.tables import as_written
 
-__all__ = ["ResultFolder", "folders_of", "read_folder"]
+__all__ = ["ResultFolder", "age_of", "folders_of", "read_folder", "read_folders"]
 
-NEEDED = ("config", "ground_truth", "metrics", "policy", "groupgt", "seed")
+# The columns of text, which come first.
+TEXTS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class ResultFolder:
 
 
 def folders_of(paths: Sequence[Path]) -> list[Path]:
-    """The result folders that paths name: themselves, or all of an experiment's folder, oldest first.
+    """The result folders that paths name: themselves, or all below an experiment's folder, oldest first.
 
     `latest`, the file beside them, names the newest. Raises `DataError` with every path that names none.
     """
@@ -67,24 +69,64 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.name == "latest" and path.is_file():
-            path = path.parent / path.read_text(encoding="utf-8").strip()
+            path = path.parent / _newest(path, faults)
         if (path / "manifest.json").is_file():
             found.append(path)
             continue
-        own = sorted(each.parent for each in path.glob("*/manifest.json") if not each.parent.name.startswith("."))
+        below = [*path.glob("*/manifest.json"), *path.glob("*/*/manifest.json")]
+        own = sorted((each.parent for each in below if not each.parent.name.startswith(".")), key=age_of)
         if not own:
             what = "no such folder" if not path.exists() else "no manifest.json in it, nor in a folder below it"
             faults.add(str(path), f"expected a result folder of `groupgt run`, found {what}")
         found += own
     faults.stop()
-    return list(dict.fromkeys(found))
+    distinct: dict[Path, Path] = {}
+    for path in found:
+        distinct.setdefault(path.resolve(), path)
+    return list(distinct.values())
+
+
+def age_of(path: Path) -> tuple[str, int]:
+    """What sorts result folders by their time: the second in their name, then when the last file was written."""
+    return path.name.split("-")[0], (path / "manifest.json").stat().st_mtime_ns
+
+
+def _newest(path: Path, faults: Faults) -> str:
+    """The name in `latest`."""
+    try:
+        name = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        name, what = "", str(error)
+    else:
+        what = repr(name)
+    if not name or Path(name).name != name or name.startswith("."):
+        faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
+        return "."
+    return name
+
+
+def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
+    """Reads result folders; raises `DataError` with the faults of all of them."""
+    faults = Faults()
+    found: list[ResultFolder] = []
+    for path in paths:
+        try:
+            found.append(read_folder(path))
+        except GroupgtError as error:
+            faults.merge(error)
+    faults.stop()
+    return found
 
 
 def read_folder(path: Path) -> ResultFolder:
     """Reads a result folder; raises `DataError` where a part of it is missing or damaged."""
     manifest = _manifest(path)
     config = manifest["config"]
-    metrics = {name: parse_metric(name) for name in manifest["metrics"]}
+    try:
+        metrics = {name: parse_metric(name) for name in manifest["metrics"]}
+    except GroupgtError as error:
+        raise DataError(f"{path / 'manifest.json'}: {error}") from None
+    counts = {name: {run: own["queries"] for run, own in each.items()} for name, each in manifest["counts"].items()}
     return ResultFolder(
         path,
         config["name"],
@@ -93,41 +135,79 @@ def read_folder(path: Path) -> ResultFolder:
         manifest["policy"],
         config,
         manifest["ground_truth"],
-        _systems(path, metrics, config["convention"]),
+        _systems(path, metrics, config["convention"], counts),
     )
 
 
 def _manifest(path: Path) -> dict[str, Any]:
+    """The manifest, whose parts that are used here are what they should be."""
     file = path / "manifest.json"
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read: {error}") from None
-    missing = [key for key in NEEDED if not isinstance(manifest, dict) or key not in manifest]
-    if missing:
-        what = f"expected {', '.join(missing)} in it, found none; run the experiment again with this version"
-        raise DataError(f"{file}: {what}")
+    config = manifest.get("config") if isinstance(manifest, dict) else None
+    compare = config.get("compare") if isinstance(config, dict) else None
+    sound = (
+        isinstance(config, dict)
+        and isinstance(config.get("name"), str)
+        and config.get("convention") in CONVENTIONS
+        and isinstance(config.get("evaluate"), dict)
+        and (compare is None or isinstance(compare, dict))
+        and isinstance(manifest.get("groupgt"), str)
+        and isinstance(manifest.get("policy"), str)
+        and _texts(manifest.get("metrics"))
+        and isinstance(manifest.get("ground_truth"), dict)
+        and _texts([*manifest["ground_truth"].values()])
+        and isinstance(manifest.get("counts"), dict)
+        and set(manifest["counts"]) == set(manifest["ground_truth"])
+        and all(isinstance(own, dict) for own in manifest["counts"].values())
+        and all(
+            isinstance(each, dict) and "queries" in each for own in manifest["counts"].values() for each in own.values()
+        )
+    )
+    if not sound:
+        what = "expected what this version writes of config, metrics, policy, ground truth and counts"
+        raise DataError(f"{file}: {what}, found something else; run the experiment again")
     found: dict[str, Any] = manifest
     return found
 
 
-def _systems(path: Path, metrics: dict[str, Metric], convention: str) -> dict[str, dict[str, Scored]]:
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+
+
+def _systems(
+    path: Path, metrics: dict[str, Metric], convention: str, expected: dict[str, dict[str, int]]
+) -> dict[str, dict[str, Scored]]:
     """The values of every data set and system, from per_query.parquet or per_query.csv."""
-    columns = _columns(path, [*("dataset", "run", "qid"), *metrics])
-    datasets, runs = (np.array(columns[name], dtype=object) for name in ("dataset", "run"))
+    title, columns = _columns(path, [*("dataset", "run", "qid"), *metrics])
+    rows: dict[tuple[str, str], list[int]] = {}
+    for at, key in enumerate(zip(columns["dataset"], columns["run"])):
+        rows.setdefault(key, []).append(at)
+    faults = Faults()
     found: dict[str, dict[str, Scored]] = {}
-    for dataset, run in dict.fromkeys(zip(columns["dataset"], columns["run"])):
-        own = np.flatnonzero((datasets == dataset) & (runs == run))
-        values: dict[str, Floats] = {text: columns[text][own] for text in metrics}
-        qids = [columns["qid"][at] for at in own.tolist()]
-        found.setdefault(dataset, {})[run] = Scored(run, qids, metrics, values, convention)
+    for dataset, names in expected.items():
+        for run, count in names.items():
+            own = rows.pop((dataset, run), [])
+            qids = [columns["qid"][at] for at in own]
+            if len(qids) != count or len(set(qids)) != count:
+                what = f"expected one row for each of {count:,} queries, found {len(qids):,}"
+                faults.add(title, f"data set {dataset!r}, system {run!r}: {what}")
+                continue
+            values: dict[str, Floats] = {text: columns[text][own] for text in metrics}
+            found.setdefault(dataset, {})[run] = Scored(run, qids, metrics, values, convention)
+    for dataset, run in rows:
+        faults.add(title, f"expected the systems of the manifest, found {run!r} on data set {dataset!r} as well")
+    faults.stop()
     return found
 
 
-def _columns(path: Path, names: list[str]) -> dict[str, Any]:
+def _columns(path: Path, names: list[str]) -> tuple[str, dict[str, Any]]:
+    """The file that holds the values, and its columns: three of text, then numbers."""
     parquet, table = path / "per_query.parquet", path / "per_query.csv"
     if parquet.is_file():
-        return _of_parquet(Source.at(parquet), names)
+        return str(parquet), _checked(str(parquet), _of_parquet(Source.at(parquet), names), names)
     if not table.is_file():
         raise DataError(
             f"{path}: expected per_query.csv or per_query.parquet, found neither; "
@@ -139,7 +219,7 @@ def _columns(path: Path, names: list[str]) -> dict[str, Any]:
     for where, row in csv.table(Source.at(table), tuple(written.get(name, name) for name in names), faults):
         for place, name in enumerate(names):
             cell = row[written[name]]
-            if place < 3:
+            if place < TEXTS:
                 cells[name].append(as_written(cell))
                 continue
             value = finite(cell) if cell else np.nan
@@ -147,7 +227,8 @@ def _columns(path: Path, names: list[str]) -> dict[str, Any]:
                 faults.add(where, f"expected a number in the column {name!r}, found {cell!r}")
             cells[name].append(np.nan if value is None else value)
     faults.stop()
-    return {name: own if place < 3 else np.array(own) for place, (name, own) in enumerate(cells.items())}
+    found = {name: own if place < TEXTS else np.array(own) for place, (name, own) in enumerate(cells.items())}
+    return str(table), _checked(str(table), found, names)
 
 
 def _of_parquet(source: Source, names: list[str]) -> dict[str, Any]:
@@ -155,5 +236,28 @@ def _of_parquet(source: Source, names: list[str]) -> dict[str, Any]:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")
-    texts = {name: frame[name].to_list() for name in names[:3]}
-    return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in names[3:]}}
+    for place, name in enumerate(names):
+        kind = frame.schema[name]
+        if not (kind.is_float() if place >= TEXTS else str(kind) == "String"):
+            expected = "numbers" if place >= TEXTS else "text"
+            raise DataError(f"{source.path}: expected {expected} in the column {name!r}, found {kind}")
+    texts = {name: frame[name].to_list() for name in names[:TEXTS]}
+    return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in names[TEXTS:]}}
+
+
+def _checked(title: str, columns: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """The columns; raises `DataError` where one holds what no evaluation writes."""
+    faults = Faults()
+    for place, name in enumerate(names):
+        if place < TEXTS:
+            if None in columns[name]:
+                faults.add(title, f"expected text in every row of the column {name!r}, found null")
+            continue
+        values = columns[name][~np.isnan(columns[name])]
+        bounded = parse_metric(name).definition.bounded
+        # Three metrics of the literature may pass 1 a little, so that only far more is taken for damage.
+        wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if bounded else np.inf))]
+        if len(wrong):
+            faults.add(title, f"expected values of {name}, found {wrong[0]:g}")
+    faults.stop()
+    return columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from groupgt.errors import ConfigError, DataError, Faults, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
-from groupgt.render.numbers import signed, small
-from groupgt.report.folders import ResultFolder
+from groupgt.render.numbers import counted
+from groupgt.report.folders import ResultFolder, age_of
 
-__all__ = ["history", "is_history", "merged"]
+__all__ = ["history", "merged"]
 
-Grid = tuple[list[str], list[list[Any]]]
+Table = tuple[list[str], list[list[Any]]]
 
 
 def merged(
@@ -41,7 +42,7 @@ def merged(
         systems = _systems(own, dataset, common)
         names = [each.name for each in systems]
         chosen = _baseline(own, names, baseline)
-        footer = [f"dataset {dataset}: {each.path} ({len(each.systems[dataset]):,} systems)" for each in own]
+        footer = [f"dataset {dataset}: {each.path} ({counted(len(each.systems[dataset]), 'system')})" for each in own]
         footer.append(f"ground truth {own[0].truths[dataset][:12]}, convention {own[0].convention}")
         found[dataset] = Comparison(chosen, settings, systems, {}, [*footer, f"policy {own[0].policy}"])
     return found
@@ -84,6 +85,7 @@ def _common(folders: Sequence[ResultFolder], dataset: str, metric: str | None) -
 def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
     first = next(iter(folders[0].systems[dataset].values())).qids
     versions: dict[str, list[Scored]] = {}
+    titles = _titles(folders)
     for each in folders:
         for name, own in each.systems[dataset].items():
             texts = {metric: text for text, metric in own.metrics.items()}
@@ -91,12 +93,18 @@ def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, M
             values: dict[str, Floats] = {text: own.values[texts[metric]][order] for text, metric in metrics.items()}
             known = versions.setdefault(name, [])
             if not any(_same(one.values, values) for one in known):
-                known.append(replace(own, name=each.stamp, qids=first, metrics=metrics, values=values))
+                known.append(replace(own, name=titles[each.path], qids=first, metrics=metrics, values=values))
     return [
         replace(one, name=name if len(known) == 1 else f"{name} ({one.name})")
         for name, known in versions.items()
         for one in known
     ]
+
+
+def _titles(folders: Sequence[ResultFolder]) -> dict[Path, str]:
+    """How each folder is called: by its name, by its whole path where others have that name."""
+    names = [each.stamp for each in folders]
+    return {each.path: each.stamp if names.count(each.stamp) == 1 else str(each.path) for each in folders}
 
 
 def _same(values: Mapping[str, Floats], others: Mapping[str, Floats]) -> bool:
@@ -112,51 +120,62 @@ def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> 
 
 
 def _baseline(folders: Sequence[ResultFolder], names: list[str], asked: str | None) -> str:
-    if asked is not None:
-        if asked not in names:
-            raise ConfigError(
-                f"baseline: expected one of {', '.join(names)}, found {asked!r}{near_names(asked, names)}"
-            )
-        return asked
-    given = folders[0].baseline
-    told = next((name for name in names if given is not None and name.split(" (")[0] == given), None)
-    return told or names[0]
+    """The system asked, else that of the first folder that has one, else the first; of several versions the first."""
+    wanted = asked if asked is not None else folders[0].baseline
+    found = [name for name in names if wanted is not None and (name == wanted or name.startswith(f"{wanted} ("))]
+    if asked is not None and not found:
+        raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {asked!r}{near_names(asked, names)}")
+    return found[0] if found else names[0]
 
 
-def is_history(folders: Sequence[ResultFolder]) -> bool:
-    """Whether these are several runs of one experiment."""
-    return len(folders) > 1 and len({each.name for each in folders}) == 1
-
-
-def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
+def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Table]:
     """For each data set a row a run, oldest first: the best system by a metric, and its change to the run before.
 
-    The metric is the primary one where none is named. A change is told, and tested, where the ground truth is that of
-    the run before.
+    The metric is the primary one where none is named. A change is told, and tested (p is not corrected), where ground
+    truth and policy are those of the run before; else it is told what is another. Raises `ConfigError` for a metric
+    that no run has.
     """
-    found: dict[str, Grid] = {}
+    found: dict[str, Table] = {}
     for dataset in dict.fromkeys(name for each in folders for name in each.systems):
         rows: list[list[Any]] = []
         before: tuple[ResultFolder, Floats] | None = None
-        last = max((each for each in folders if dataset in each.systems), key=lambda each: each.stamp)
+        last = max((each for each in folders if dataset in each.systems), key=lambda each: age_of(each.path))
         label = metric or last.primary or next(iter(next(iter(last.systems[dataset].values())).metrics))
         kind = parse_metric(label, last.convention)
-        for each in sorted(folders, key=lambda one: one.stamp):
+        known_metrics = [one for each in folders if dataset in each.systems for one in _metrics(each, dataset)]
+        if kind not in known_metrics:
+            told = ", ".join(dict.fromkeys(map(str, known_metrics)))
+            raise ConfigError(f"metric: expected one of {told}, found {label!r}")
+        for each in sorted(folders, key=lambda one: age_of(one.path)):
             if dataset not in each.systems:
                 continue
             best, values = _best(each, dataset, kind)
-            change = ["", ""]
-            if before is not None and before[0].truths[dataset] != each.truths[dataset]:
-                change = ["other ground truth", ""]
-            elif before is not None and len(before[1]) == len(values):
-                bounds = bounds_of(kind, [values, before[1]])
-                against = contrast([values], [before[1]], kind, bounds, settings)[0]
-                change = [signed(against.delta), small(against.raw_p_value)]
+            change: list[Any] = [None, None, ""]
+            if before is not None:
+                other = _other(before[0], each, dataset)
+                if other or len(before[1]) != len(values):
+                    change = [None, None, f"other {other or 'queries'}"]
+                else:
+                    bounds = bounds_of(kind, [values, before[1]])
+                    against = contrast([values], [before[1]], kind, bounds, settings)[0]
+                    change = [against.delta, against.raw_p_value, ""]
             known = int((~np.isnan(values)).sum())
             rows.append([each.stamp, each.version, len(each.systems[dataset]), known, best, mean_of(values), *change])
-            before = each, values
-        found[dataset] = (["run", "groupgt", "systems", "queries", "best", str(kind), "change", "p"], rows)
+            if known:
+                before = each, values
+        found[dataset] = (["run", "groupgt", "systems", "queries", "best", str(kind), "change", "p", "note"], rows)
     return found
+
+
+def _metrics(folder: ResultFolder, dataset: str) -> list[Metric]:
+    return list(next(iter(folder.systems[dataset].values())).metrics.values())
+
+
+def _other(before: ResultFolder, after: ResultFolder, dataset: str) -> str:
+    """What keeps two runs from being compared: ground truth or policy."""
+    if before.truths[dataset] != after.truths[dataset]:
+        return "ground truth"
+    return "policy" if before.policy != after.policy else ""
 
 
 def _best(folder: ResultFolder, dataset: str, metric: Metric) -> tuple[str, Floats]:

@@ -53,7 +53,8 @@ def test_files_beside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
         "recall@2": [0.5, 1.0, 0.0, 1.0],
     }
     failures = pl.read_parquet(tmp_path / "failures.parquet")
-    assert failures["first_hits"].to_list() == ["1 -", "2", "- -", "2"]
+    assert failures["first_hits"].to_list() == ["1 0", "2", "0 0", "2"]  # 0: not met
+    assert failures.schema["met"] == pl.Int64
     _, err = call(capsys, *given, "--failures", "failures.txt", status=2)
     assert "expected a file that ends in .csv, .jsonl or .parquet" in err
 
@@ -147,3 +148,43 @@ def test_help_names_what_needs_scipy(capsys: pytest.CaptureFixture[str]) -> None
 def test_public_names() -> None:
     assert groupgt.depth({"q": [["a"]]}, {"q": ["x", "a"]})[0].depth == 2
     assert groupgt.Lengths({"tokens": {"a": 1}}).of("tokens", ["a"]).tolist() == [1]
+
+
+def test_what_is_read_is_not_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before = (tmp_path / "qa.jsonl").read_bytes()
+    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec"]
+    _, err = call(capsys, *given, "--per-query", "./qa.jsonl", status=2)
+    assert "would overwrite qa.jsonl, which is read" in err
+    _, err = call(capsys, *given, "--per-query", "a.csv", "--failures", "a.csv", status=2)
+    assert "which is written as well" in err
+    call(capsys, "evaluate", "qa.jsonl", "bm25.trec", "--per-query", "qa.jsonl", status=2)
+    call(capsys, "convert", "qa.jsonl", "qa.jsonl", "--to", "csv", status=2)
+    assert (tmp_path / "qa.jsonl").read_bytes() == before
+
+
+def test_what_cannot_be_written_is_said_before_the_work(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for target in ("no/a.csv", "folder.csv"):
+        (tmp_path / "folder.csv").mkdir(exist_ok=True)
+        given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "-m", "nonsense", "--per-query", target]
+        _, err = call(capsys, *given, status=2)
+        assert f"{target}: expected a file that can be written" in err
+
+
+@pytest.mark.parametrize("option", [("--alpha", "1e-70"), ("--alpha", "1e-300")])
+def test_no_alpha_is_too_small(capsys: pytest.CaptureFixture[str], option: tuple[str, str]) -> None:
+    out, _ = call(capsys, "compare", "qa.jsonl", "bm25.trec", "other.trec", *option)
+    assert "queries differ, so that" in out
+
+
+def test_no_level_is_too_high(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "--intervals"]
+    _, err = call(capsys, *given, "0.9999999999999999", status=2)
+    assert "expected a level of at most 0.9999" in err
+
+
+def test_names_that_would_break_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "a|b.trec").write_bytes((tmp_path / "other.trec").read_bytes())
+    out, _ = call(capsys, "compare", "qa.jsonl", "bm25.trec", "a|b.trec", "-m", "mrr", "--format", "github")
+    lines = [line for line in out.splitlines() if "b " in line and line.startswith("| a")]
+    assert lines
+    assert all(line.startswith("| a\\|b") for line in lines)

@@ -162,7 +162,7 @@ def test_missing_queries_count_as_the_policy_says() -> None:
     skip = table["part"]["recall"]
     # Of the two queries that count for both the differences are 0 and 1; q counts for the baseline alone.
     assert (skip.pairs, skip.unpaired, skip.delta, skip.mean, skip.queries) == (2, 1, 0.5, 1.0, 2)
-    assert any("count for one of the two alone" in line and "part 1" in line for line in table.warnings)
+    assert any("count for one of the two alone" in line and "part in recall 1" in line for line in table.warnings)
 
 
 def test_nothing_that_counts_is_no_number() -> None:
@@ -262,6 +262,9 @@ def test_every_two_systems() -> None:
         ({"resamples": 0}, "resamples: expected a whole number from 1"),
         ({"resamples": 10.5}, "resamples: expected a whole number"),
         ({"seed": -1}, "seed: expected a whole number from 0"),
+        ({"correction": []}, "correction: expected holm"),
+        ({"pairs": "x"}, "pairs: expected true or false"),
+        ({"baseline": 5}, "baseline: expected the name of a run"),
         ({"baseline": "bse"}, r"baseline: expected one of base, other, found 'bse' \(did you mean 'base'"),
     ],
 )
@@ -282,8 +285,12 @@ def test_runs_that_cannot_be_told_apart(tmp_path) -> None:
         (tmp_path / folder / "bm25.trec").write_text("q Q0 a 1 1 t\n")
     with pytest.raises(DataError, match="the run 'bm25' stands twice"):
         groupgt.compare({"q": [["a"]]}, [tmp_path / "one" / "bm25.trec", tmp_path / "two" / "bm25.trec"], ["recall"])
-    with pytest.raises(ConfigError, match="at least one"):
-        groupgt.compare({"q": [["a"]]}, {}, ["recall"])
+    for runs in ({}, {"one": {"q": ["a"]}}):
+        with pytest.raises(ConfigError, match="at least two to compare"):
+            groupgt.compare({"q": [["a"]]}, runs, ["recall"])
+    for runs in (None, "bm25.trec", 5):
+        with pytest.raises(ConfigError, match="runs: expected"):
+            groupgt.compare({"q": [["a"]]}, runs, ["recall"])  # type: ignore[arg-type]
 
 
 def test_shapes_of_the_public_parts(table: groupgt.Comparison) -> None:
@@ -330,3 +337,20 @@ def test_small_values_are_measured_by_their_own_scale() -> None:
     assert far.delta == pytest.approx(near.delta * 2e-6)
     assert far.raw_p_value == pytest.approx(near.raw_p_value, abs=0.002)
     assert far.delta_interval[0] < far.delta < far.delta_interval[1]
+
+
+def test_columns_with_too_many_values_are_left_out_and_named() -> None:
+    truth = groupgt.GroundTruth.from_rows(
+        [f"q{n}" for n in range(300)],
+        [[["a"]]] * 300,
+        groupgt.Policy(),
+        columns={"number": list(range(300)), "kind": [n % 12 for n in range(300)]},
+    )
+    runs = {name: {f"q{n}": [first, "a"] for n in range(300)} for name, first in (("one", "x"), ("two", "a"))}
+    table = groupgt.compare(truth, runs, ["mrr"], by=["number", "kind"], resamples=99)
+    assert {part.by for part in table.slices} == {"kind"}
+    text = str(table)
+    assert "slices by number are left out: it has 300 values, more than 200" in text
+    # Twelve slices do not fit a line: each has a row of its own.
+    (header,) = [line for line in text.splitlines() if line.startswith("mrr: delta by kind")]
+    assert header.split()[4:] == ["queries", "one", "(mean)", "two"]

@@ -113,7 +113,7 @@ def test_a_slow_loop_agrees() -> None:
 def test_rows_hold_every_query_and_system() -> None:
     headers, rows = failures_of(evaluations(one=ONE, two=TWO), 2).rows()
     assert headers[0] == "run"
-    assert rows[0] == ["one", "p", 2, 1, 1, "1 -", None, 0, 0.0]
+    assert rows[0] == ["one", "p", 2, 1, 1, "1 0", None, 0, 0.0]
     assert len(rows) == 8  # t has no ground truth
 
 

@@ -84,7 +84,8 @@ def test_of_a_comparison() -> None:
     # Two comparisons: each has half of alpha.
     assert other.reached == power(0.1, row.spread, 40, 0.025)
     assert other.detectable == detectable(row.spread, 40, 0.025)
-    assert (same.spread, same.detectable, same.reached) == (0, 0, 1)
+    # Nothing differs: there is nothing to go by.
+    assert (same.spread, same.detectable, same.reached, same.needed) == (0, None, None, None)
     assert table.power()[0].difference == row.delta
     assert table.power()[1].needed is None
     with pytest.raises(groupgt.ConfigError, match="power: expected a number above 0"):

@@ -167,3 +167,47 @@ def test_the_starter_is_what_init_writes(tmp_path: Path, monkeypatch: pytest.Mon
     main(["init", "here"])
     main(["run", "here/experiment.yaml"])
     assert shutil.rmtree(tmp_path / "here") is None
+
+
+def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path) -> None:
+    """The table row by row, and every figure of the sentences behind it."""
+    pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
+    pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
+    table = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).comparison["handbook"]
+    shown = re.search(
+        r"<!-- sweep comparison -->\n```text\n(.*?)\n```\n\n(.*?)\n\n(?=The same command)", README, re.DOTALL
+    )
+    assert shown is not None
+    cells = [re.split(r"  +", line) for line in shown[1].splitlines()[2:]]
+    assert {each[0] for each in cells} == {each.name for each in table.systems}
+    for name, mean, interval, queries, delta, *rest in cells:
+        row = table[name]["ndcg@10"]
+        # An SVD has other last digits on another processor.
+        slack = 6e-5 if name.startswith("bm25") else 5e-3
+        low, high = map(float, interval.split(" to "))
+        assert (float(mean), low, high) == pytest.approx((row.mean, *row.interval), abs=slack)
+        assert int(queries) == row.queries
+        if name != table.baseline:
+            assert float(delta) == pytest.approx(row.delta, abs=slack)
+            assert float(rest[1]) == pytest.approx(row.raw_p_value, abs=0.05)
+    text = shown[2].replace("\n", " ")
+    best = table["rrf[k=10]"]["ndcg@10"]
+    assert not any(row.significant for row in table.rows)
+    assert max(row.delta for row in table.rows if row.against) == best.delta == pytest.approx(0.0374, abs=5e-3)
+    assert "gains .0374" in text
+    assert best.delta_interval == pytest.approx((-0.014, 0.088), abs=5e-3)
+    assert "-.014 to .088" in text
+    assert (best.raw_p_value, best.p_value) == (pytest.approx(0.14, abs=0.05), 1)
+    assert "p .14 before and 1 after correction for ten comparisons" in text
+    assert sum(row.differ < 41 for row in table.rows if row.against) > 5  # of 82, for most of ten systems
+    assert table.headroom[0].per_query == pytest.approx(0.7892, abs=5e-3)
+    assert "reach .7892" in text
+    assert table.failures is not None
+    assert len(table.failures.nobody) == 11
+    assert "11 questions are complete in the first ten results of no system" in text
+    pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    power = next(each for each in table.power() if each.system == "rrf[k=10]")
+    assert power.detectable == pytest.approx(0.095, abs=5e-3)
+    assert "difference of about .095 with a power of 80 %" in text
+    assert power.needed == pytest.approx(510, abs=60)
+    assert "about 510 questions" in text

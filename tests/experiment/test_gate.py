@@ -123,3 +123,33 @@ def test_a_gate_on_what_is_not_run_says_so(sweep: Path, capsys: pytest.CaptureFi
     assert gates(sweep, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"]) == []
     main(["run", str(sweep), "--only", "bm25*"])
     assert "not held against any system of this run: gate 1" in capsys.readouterr().out
+
+
+def test_a_drop_that_no_test_shows_passes(sweep: Path, tmp_path: Path) -> None:
+    """Forty questions: `worse` loses three of them (p = 2/2^3), `much` loses twelve (p = 2/2^12)."""
+    qids = [f"q{number}" for number in range(40)]
+    lines = "".join(f'{{"qid": "{qid}", "retrieval_gt": [["a"]]}}\n' for qid in qids)
+    (tmp_path / "truth.jsonl").write_text(lines)
+    for name, lost in (("base", 0), ("worse", 3), ("much", 12)):
+        rows = "".join(
+            f'{{"qid": "{qid}", "retrieved_ids": ["{"x" if at < lost else "a"}"]}}\n' for at, qid in enumerate(qids)
+        )
+        (tmp_path / f"{name}.jsonl").write_text(rows)
+    file = tmp_path / "gate.yaml"
+    systems = ", ".join(f"{name}: {{use: results, with: {{path: {name}.jsonl}}}}" for name in ("base", "worse", "much"))
+    file.write_text(
+        "version: 1\nname: gate\ndatasets: {own: {ground_truth: truth.jsonl}}\n"
+        f"systems: {{{systems}}}\n"
+        "evaluate: {metrics: [recall]}\ncompare: {baseline: base}\noutput: {folder: out}\n"
+    )
+    worse, plain, much, small = gates(
+        file,
+        "{system: worse, metric: recall, max_drop: 0.02, unless: not_significant}",
+        "{system: worse, metric: recall, max_drop: 0.02}",
+        "{system: much, metric: recall, max_drop: 0.02, unless: not_significant}",
+        "{system: much, metric: recall, max_drop: 0.5, unless: not_significant}",
+    )
+    assert [gate.passed for gate in (worse, plain, much, small)] == [True, False, False, True]
+    assert "the drop is not significant (randomization, p = 0.2500, alpha 0.05)" in worse.reason
+    assert "the drop is significant (randomization, p = 0.0005, alpha 0.05)" in much.reason
+    assert "significant" not in small.reason
