@@ -196,7 +196,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
-    """For each metric (of these, where some are named), what the best single system reaches, and what all of them together could."""
+    """For each metric (of some, where they are named), what the best system reaches, and all together could."""
     every = list(evaluations.values())
     judgments, counted = failures.truth.judgments, failures.counted
     met = (failures.first > 0).any(axis=1)
