@@ -43,9 +43,7 @@ __all__ = ["command"]
     help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.",
 )
 @options.policy_option
-@options.lengths_option
-@options.tokenizer_option
-@options.allow_code_option
+@options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")

@@ -40,9 +40,7 @@ __all__ = ["command"]
 )
 @click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
 @options.policy_option
-@options.lengths_option
-@options.tokenizer_option
-@options.allow_code_option
+@options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @options.format_option

@@ -28,9 +28,7 @@ __all__ = ["command"]
 @click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
 @options.policy_option
 @click.option("--per-query", type=options.FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
-@options.lengths_option
-@options.tokenizer_option
-@options.allow_code_option
+@options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")

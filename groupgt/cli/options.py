@@ -28,7 +28,7 @@ __all__ = [
     "format_option",
     "k_option",
     "lengths_of",
-    "lengths_option",
+    "lengths_options",
     "metrics_option",
     "policy_option",
     "run_argument",
@@ -100,6 +100,14 @@ tokenizer_option: Decorator = click.option(
     "--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(FORMS)}."
 )
 allow_code_option: Decorator = click.option("--allow-code", is_flag=True, help="Let a tokenizer of yours run.")
+
+
+def lengths_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how long results are."""
+    decorated: Callable[..., Any] = lengths_option(tokenizer_option(allow_code_option(command)))
+    return decorated
+
+
 truth_format_option: Decorator = click.option(
     "--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say."
 )

@@ -36,9 +36,7 @@ __all__ = ["command"]
     help="Unless none, alpha is divided by the number of comparisons.",
 )
 @options.policy_option
-@options.lengths_option
-@options.tokenizer_option
-@options.allow_code_option
+@options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @options.format_option

@@ -18,7 +18,7 @@ from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
-__all__ = ["Contrast", "Row", "by_mask", "comparisons", "contrast", "delta_of", "drop", "recorrected", "rows_of"]
+__all__ = ["Contrast", "Row", "by_mask", "comparisons", "contrast", "drop", "recorrected", "rows_of"]
 
 Interval = tuple[float, float]
 
@@ -167,12 +167,6 @@ def _contrasts(
             )
         )
     return found
-
-
-def delta_of(system: Floats, baseline: Floats, among: Bools | None = None) -> tuple[float, int]:
-    """The mean of the differences of two columns, and over how many queries."""
-    difference = _among(system, among) - _among(baseline, among)
-    return _settled(mean_of(difference)), int((~np.isnan(difference)).sum())
 
 
 def drop(delta: float, *, higher_is_better: bool) -> float:

@@ -39,8 +39,7 @@ def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slic
     for column in (by for by in slicer.by if by not in many):
         own = [
             Slice(name, value, int((mask & defined).sum()), tuple(rows_of(systems, baseline, settings, mask)))
-            for name, value, mask in slicer
-            if name == column
+            for name, value, mask in Slicer(slicer.truth, [column])
         ]
         rows = iter(recorrected([row for each in own for row in each.rows], settings))
         found += [replace(each, rows=tuple(next(rows) for _ in each.rows)) for each in own]
@@ -49,9 +48,7 @@ def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slic
 
 def too_many(slicer: Slicer) -> dict[str, int]:
     """Columns that divide queries into more slices than a comparison in each makes sense of, and how many they have."""
-    counts: dict[str, int] = {}
-    for by, _, _ in slicer:
-        counts[by] = counts.get(by, 0) + 1
+    counts = {by: slicer.count(by) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
 

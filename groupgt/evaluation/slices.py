@@ -47,6 +47,10 @@ class Slicer:
                 )
         faults.stop(ConfigError)
 
+    def count(self, name: str) -> int:
+        """How many slices a column makes."""
+        return len(set(map(_text, self._values(name))))
+
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
         """(column, value as text, which queries have it), values in their order, absent values last."""
         for name in self.by:
