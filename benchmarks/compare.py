@@ -104,6 +104,10 @@ def whole(queries: int, count: int) -> None:
     ]
 
     def megabytes() -> int:
+        status = Path("/proc/self/status")
+        if status.exists():  # what getrusage says there began in the parent
+            line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+            return round(int(line.split()[1]) / 1024)
         return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
     before = megabytes()
