@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.result import Evaluation
     from groupgt.experiment.findings.outcome import Outcome
     from groupgt.experiment.runner import run_experiment
+    from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.model.ground_truth import GroundTruth
@@ -58,6 +59,7 @@ _HOME = {
     "list_metrics": "metrics.language",
     "parse_metric": "metrics.language",
     "read_ground_truth": "formats.detect",
+    "read_lengths": "formats.corpus",
     "read_run": "formats.detect",
     "run_experiment": "experiment.runner",
 }
@@ -85,6 +87,7 @@ __all__ = [
     "list_metrics",
     "parse_metric",
     "read_ground_truth",
+    "read_lengths",
     "read_run",
     "run_experiment",
 ]

@@ -11,7 +11,10 @@ from groupgt.comparison.core import compare
 from groupgt.comparison.corrections import CORRECTIONS
 from groupgt.comparison.significance import TESTS
 from groupgt.errors import ConfigError
+from groupgt.evaluation.slices import where
+from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
+from groupgt.model.policy import Policy
 from groupgt.render import tables
 from groupgt.render.export import check_ending, write_rows
 from groupgt.store.files import written_whole
@@ -42,6 +45,7 @@ __all__ = ["command"]
     type=options.FILE,
     help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.",
 )
+@options.where_option
 @options.policy_option
 @options.lengths_options
 @options.truth_format_option
@@ -65,6 +69,7 @@ def command(
     pairs: bool,
     per_query: Path | None,
     failures: Path | None,
+    conditions: tuple[str, ...],
     policies: tuple[str, ...],
     corpus: Path | None,
     tokenizer: str | None,
@@ -80,15 +85,19 @@ def command(
     wins and losses; with --by in every slice. Then who solves what, and what a perfect choice among runs would reach.
     """
     tables.check_style(style, "json", "csv")
+    if pairs and style == "csv":
+        raise ConfigError("--pairs: there is no room for pairs in the CSV table; use --format json")
     for path in (per_query, failures):
         if path is not None:
             check_ending(path)
     paths = all_there(truth, runs)
     options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query, failures])
+    policy = Policy.of(options.split_policy(policies))
     if len(paths) < 2:
         raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
+    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     found = compare(
-        truth,
+        grouped,
         paths,
         options.split_metrics(metrics),
         baseline=baseline,
@@ -99,9 +108,8 @@ def command(
         resamples=resamples,
         seed=seed,
         pairs=pairs,
-        truth_format=truth_format,
         run_format=run_format,
-        policy=options.split_policy(policies),
+        policy=policy,
         convention=convention,
         k=options.split_ks(ks),
         by=options.split_columns(by),

@@ -11,6 +11,7 @@ from groupgt.cli import options
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.depths import Depth, depth
 from groupgt.evaluation.many import unique_names
+from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
 from groupgt.formats.rows import finite
@@ -39,6 +40,7 @@ __all__ = ["command"]
     help="What depth is counted in.",
 )
 @click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
+@options.where_option
 @options.policy_option
 @options.lengths_options
 @options.truth_format_option
@@ -50,6 +52,7 @@ def command(
     shares: tuple[str, ...],
     unit: str,
     intervals: float,
+    conditions: tuple[str, ...],
     policies: tuple[str, ...],
     corpus: Path | None,
     tokenizer: str | None,
@@ -63,7 +66,7 @@ def command(
     policy = Policy.of(options.split_policy(policies))
     wanted = _shares(shares)
     paths = all_there(truth, runs)
-    grouped = as_ground_truth(truth, policy, truth_format)
+    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     every = [
         depth(grouped, path, wanted, unit=unit, level=intervals, lengths=lengths, policy=policy, run_format=run_format)
@@ -74,7 +77,11 @@ def command(
     if style == "json":
         click.echo(tables.json_text([vars(each) for each in found]))
         return
-    headers = ["run", "complete", unit, "at least", "at most", "queries", "undefined", "missing", "ever complete"]
+    if style == "csv":
+        headers = ["run", "share", unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+    else:
+        interval = f"{100 * intervals:g} % interval"
+        headers = ["run", "share complete", unit, interval, "queries", "undefined", "missing", "ever complete"]
     rows: list[list[Any]] = [_row(each, style) for each in found]
     click.echo(tables.shown(headers, rows, style))
     if style != "csv":
@@ -83,17 +90,31 @@ def command(
 
 def _row(each: Depth, style: str) -> list[Any]:
     low, high = each.interval
-    share: Any = each.share if style == "csv" else f"{100 * each.share:g} %"
-    return [each.run, share, each.depth, low, high, each.queries, each.undefined, each.missing, each.reached]
+    last = [each.queries, each.undefined, each.missing, each.reached]
+    if style == "csv":
+        return [each.run, each.share, each.depth, low, high, *last]
+    return [each.run, f"{100 * each.share:g} %", _told(each.depth), _ends(low, high), *last]
+
+
+def _told(depth: int | None) -> str:
+    return "not reached" if depth is None else f"{depth:,}"
+
+
+def _ends(low: int | None, high: int | None) -> str:
+    """An interval of which an end may be unknown."""
+    if low is None:
+        return "–" if high is None else f"at most {high:,}"
+    return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
 
 
 def _shares(given: tuple[str, ...]) -> list[float]:
     faults = Faults()
     found = []
     for text in (part.strip() for each in given for part in each.split(",")):
-        number = finite(text)
+        number = finite(text.removesuffix("%"))
+        number = number / 100 if number is not None and text.endswith("%") else number
         if number is None or not 0 < number <= 1:
-            faults.add("--share", f"expected numbers above 0, at most 1, such as 0.5,0.9, found {text!r}")
+            faults.add("--share", f"expected numbers above 0, at most 1, such as 0.5,0.9 or 90%, found {text!r}")
         else:
             found.append(number)
     faults.stop(ConfigError)

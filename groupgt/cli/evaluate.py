@@ -9,6 +9,7 @@ import click
 from groupgt.cli import options
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import in_conventions, per_query_rows, summary, unique_names
+from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
@@ -26,6 +27,7 @@ __all__ = ["command"]
 @options.k_option
 @options.conventions_option
 @click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
+@options.where_option
 @options.policy_option
 @click.option("--per-query", type=options.FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @options.lengths_options
@@ -40,6 +42,7 @@ def command(
     ks: tuple[str, ...],
     convention: str,
     by: tuple[str, ...],
+    conditions: tuple[str, ...],
     policies: tuple[str, ...],
     per_query: Path | None,
     corpus: Path | None,
@@ -64,7 +67,7 @@ def command(
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs)
     options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query])
-    grouped = as_ground_truth(truth, policy, truth_format)
+    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     found = [
         evaluate(

@@ -15,6 +15,7 @@ from groupgt.comparison.shown import failures_dict
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import unique_names
 from groupgt.evaluation.missed import misses
+from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
@@ -36,6 +37,7 @@ __all__ = ["command"]
     help="How many queries to list; groups, of several runs.",
 )
 @click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="A group is met within k.")
+@options.where_option
 @options.policy_option
 @options.corpus_option
 @options.truth_format_option
@@ -45,6 +47,7 @@ def command(
     runs: tuple[Path, ...],
     worst: int,
     k: int,
+    conditions: tuple[str, ...],
     policies: tuple[str, ...],
     corpus: Path | None,
     truth_format: str | None,
@@ -57,7 +60,7 @@ def command(
     tables.check_style(style, "json", "csv")
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs)
-    grouped = as_ground_truth(truth, policy, truth_format)
+    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     metric = f"recall.coverage@{k}"
     found = [evaluate(grouped, path, [metric], convention="coverage", policy=policy) for path in paths]
     unique_names([each.name for each in found], paths)
@@ -95,3 +98,10 @@ def _show(failures: Failures, worst: int, style: str, corpus: Mapping[str, str])
     whole = f"complete in the first {failures.cutoff}, of {int(counted.sum()):,} queries"
     click.echo(f"{whole}: {told}; by none {len(failures.nobody):,}\n")
     click.echo(tables.table(headers, rows, style) if rows else "every group is met by every run")
+    groups = failures.hardest(len(failures.first))
+    if len(groups) > len(rows):
+        click.echo(f"\nthe hardest {len(rows):,} of {len(groups):,} groups that some run does not meet")
+    texts = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in failures.hardest(worst))
+    questions = [f"{qid}: {text}" for qid, text in texts if text]
+    if questions:
+        click.echo("\n" + "\n".join(questions))

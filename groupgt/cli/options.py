@@ -37,9 +37,11 @@ __all__ = [
     "split_ks",
     "split_metrics",
     "split_policy",
+    "split_where",
     "tokenizer_option",
     "truth_argument",
     "truth_format_option",
+    "where_option",
 ]
 
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
@@ -80,6 +82,13 @@ convention_option: Decorator = click.option(
     "--convention", type=click.Choice(CONVENTIONS), default="autorag", show_default=True
 )
 BY_HELP = "Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable."
+where_option: Decorator = click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COLUMN=VALUE",
+    help="Only queries whose column of TRUTH has this value, such as split=test; repeatable.",
+)
 policy_option: Decorator = click.option(
     "--policy",
     "policies",
@@ -150,6 +159,17 @@ def split_ks(given: tuple[str, ...]) -> list[int]:
             faults.add("-k", f"expected whole numbers above 0 and up to 10^15, such as 1,5,10, found {shown(text)}")
     faults.stop(ConfigError)
     return list(dict.fromkeys(ks))
+
+
+def split_where(given: tuple[str, ...]) -> dict[str, list[str]]:
+    """The conditions of all --where options: of one column any value, of several columns all."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        column, equals, value = text.partition("=")
+        if not equals or not column.strip():
+            raise ConfigError(f"--where: expected COLUMN=VALUE, such as split=test, found {text!r}")
+        found.setdefault(column.strip(), []).append(value.strip())
+    return found
 
 
 def split_columns(given: tuple[str, ...]) -> list[str]:

@@ -12,7 +12,10 @@ from groupgt.comparison.core import compare
 from groupgt.comparison.corrections import CORRECTIONS
 from groupgt.comparison.power import alpha_of, grid
 from groupgt.errors import ConfigError
+from groupgt.evaluation.slices import where
+from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
+from groupgt.model.policy import Policy
 from groupgt.render import tables
 
 __all__ = ["command"]
@@ -35,6 +38,7 @@ __all__ = ["command"]
     show_default=True,
     help="Unless none, alpha is divided by the number of comparisons.",
 )
+@options.where_option
 @options.policy_option
 @options.lengths_options
 @options.truth_format_option
@@ -51,6 +55,7 @@ def command(
     wanted: float,
     alpha: float,
     correction: str,
+    conditions: tuple[str, ...],
     policies: tuple[str, ...],
     corpus: Path | None,
     tokenizer: str | None,
@@ -65,19 +70,20 @@ def command(
     """
     tables.check_style(style, "json", "csv")
     paths = all_there(truth, runs)
+    policy = Policy.of(options.split_policy(policies))
     if len(paths) < 2:
         raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
+    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     table = compare(
-        truth,
+        grouped,
         paths,
         options.split_metrics(metrics),
         baseline=baseline,
         correction=correction,
         alpha=alpha,
         resamples=1,
-        truth_format=truth_format,
         run_format=run_format,
-        policy=options.split_policy(policies),
+        policy=policy,
         convention=convention,
         k=options.split_ks(ks),
         lengths=options.lengths_of(corpus, tokenizer, allow_code=allow_code),

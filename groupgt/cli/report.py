@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from groupgt.cli import options
 from groupgt.comparison.corrections import CORRECTIONS
-from groupgt.comparison.settings import Settings
 from groupgt.comparison.significance import TESTS
 from groupgt.errors import ConfigError
 from groupgt.render import tables
 from groupgt.render.documents import Block, Grid, document
 from groupgt.render.numbers import signed, small
 from groupgt.report.folders import folders_of, read_folders
-from groupgt.report.merged import history, merged
+from groupgt.report.merged import history, merged, settings_of
 
 __all__ = ["command"]
 
@@ -25,20 +26,20 @@ __all__ = ["command"]
 @click.option("--history", "as_history", is_flag=True, help="One row a run: how the best changed over time.")
 @click.option("--metric", "-m", metavar="METRIC", help="The metric to show; the primary one in a history, all else.")
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@click.option("--test", type=click.Choice(list(TESTS)), default="randomization", show_default=True)
-@click.option("--correction", type=click.Choice(list(CORRECTIONS)), default="holm", show_default=True)
-@click.option("--alpha", type=float, default=0.05, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--test", type=click.Choice(list(TESTS)), help="As in the folders, where none is named; so are these:")
+@click.option("--correction", type=click.Choice(list(CORRECTIONS)))
+@click.option("--alpha", type=float)
+@click.option("--seed", type=int)
 @options.format_option
 def command(
     folders: tuple[Path, ...],
     as_history: bool,
     metric: str | None,
     baseline: str | None,
-    test: str,
-    correction: str,
-    alpha: float,
-    seed: int,
+    test: str | None,
+    correction: str | None,
+    alpha: float | None,
+    seed: int | None,
     style: str,
 ) -> None:
     """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
@@ -47,8 +48,9 @@ def command(
     Folders are compared on the same ground truth alone.
     """
     tables.check_style(style, "json", "csv")
-    settings = Settings(test=test, correction=correction, alpha=alpha, seed=seed)
     found = read_folders(folders_of(folders))
+    asked: dict[str, Any] = {"test": test, "correction": correction, "alpha": alpha, "seed": seed}
+    settings = replace(settings_of(found), **{name: value for name, value in asked.items() if value is not None})
     if as_history:
         if len({each.name for each in found}) > 1:
             names = ", ".join(dict.fromkeys(each.name for each in found))

@@ -67,6 +67,9 @@ class Row:
     against: Contrast | None
     significant: bool = False
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *Contrast.__dataclass_fields__, "differ"]
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or (name not in Contrast.__dataclass_fields__ and name != "differ"):
             raise AttributeError(f"a row has no {name!r}")

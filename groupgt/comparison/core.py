@@ -7,7 +7,7 @@ from typing import Any
 
 from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import unique_names
 from groupgt.evaluation.sources import as_ground_truth
@@ -16,6 +16,10 @@ from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 
 __all__ = ["compare"]
+
+# What goes to `evaluate`, and what this takes itself.
+OPTIONS = ("convention", "k", "by", "labeller", "lengths")
+SETTINGS = ("baseline", "test", "correction", "alpha", "intervals", "resamples", "seed", "pairs", "policy")
 
 
 def compare(
@@ -51,6 +55,10 @@ def compare(
     >>> row.delta, row.wins, row.p_value  # 2 of the 2^12 sign patterns are as far
     (0.5, 12, 0.00048828125)
     """
+    unknown = [name for name in options if name not in OPTIONS]
+    if unknown:
+        near = near_names(unknown[0], [*OPTIONS, *SETTINGS])
+        raise TypeError(f"compare() got an unexpected keyword argument {unknown[0]!r}{near}")
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
     rules = Policy.of(policy)
     grouped = as_ground_truth(truth, rules, truth_format)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
@@ -94,13 +96,19 @@ class Failures:
             },
         }
 
+    def text_of(self, qid: str) -> str | None:
+        """The text of a query, where it is known."""
+        return self.truth.texts[self.truth.index[qid]] if self.truth.texts else None
+
     def queries(self) -> list[dict[str, Any]]:
         """Every query that counts, as `query` has it."""
         return [self.query(self.truth.qids[at]) for at in np.flatnonzero(self.counted).tolist()]
 
     def rows(self) -> tuple[list[str], list[list[Any]]]:
         """Headers and a row for each query and system: what `--failures` writes."""
-        headers = ["run", "qid", "groups", "met", "missed", "first_hits", "completion_rank", "solved", "redundancy"]
+        first = ["run", "qid", "cutoff", "groups", "met", "missed"]
+        headers = [*first, "first_hits", "completion_rank", "solved", "redundancy"]
+        cutoff = "all" if self.cutoff is None else str(self.cutoff)
         rows: list[list[Any]] = []
         for place, name in enumerate(self.systems):
             for at in np.flatnonzero(self.counted).tolist():
@@ -110,7 +118,7 @@ class Failures:
                 completion, share = int(self.completion[at, place]) or None, _known(self.redundancy[at, place])
                 solved = int(self.solved[at, place])
                 counts = [len(ranks), met, len(ranks) - met]
-                rows.append([name, self.truth.qids[at], *counts, told, completion, solved, share])
+                rows.append([name, self.truth.qids[at], cutoff, *counts, told, completion, solved, share])
         return headers, rows
 
     def _groups_of(self, query: int) -> list[int]:
@@ -146,7 +154,9 @@ class Headroom:
 
     `best` is the system with the best mean of `metric`, `per_query` the mean of the best value of each query, over
     `queries` that count for all. `union_recall` and `union_complete` are recall.coverage and complete of the union of
-    all results within the cutoff, which is `union_size` results long on average.
+    all results within the cutoff, which holds `union_size` different results on average; `single_recall` is the best
+    recall.coverage of one system that is given as many (rounded up). All are upper bounds, which grow with the number
+    of systems, by chance too.
     """
 
     metric: str
@@ -157,6 +167,7 @@ class Headroom:
     union_recall: float
     union_complete: float
     union_size: float
+    single_recall: float
 
 
 def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | None = None) -> Failures:
@@ -203,8 +214,10 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
     covered = total(judgments.group_query, met * judgments.weight, len(counted))
     recall = np.divide(covered, judgments.total_weight, out=np.zeros(len(counted)), where=judgments.total_weight > 0)
     complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
-    depth = np.sum([Cut.at(each.labelled.hits, failures.cutoff).top for each in every], axis=0)
-    union = (mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), mean_of(1.0 * depth[counted]))
+    size = mean_of(_union_sizes(every, failures.cutoff)[counted].astype(np.float64))
+    singles = [_recall_at(each, size)[counted] for each in every] if not math.isnan(size) else []
+    single = max((mean_of(values) for values in singles), default=np.nan)
+    union = (mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), size, float(single))
     found = []
     for text in texts or every[0].metrics:
         metric = every[0].metrics[text]
@@ -218,6 +231,23 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
         oracle = values.max(axis=1) if metric.higher_is_better else values.min(axis=1)
         found.append(Headroom(text, failures.systems[best], means[best], mean_of(oracle), len(values), *union))
     return found
+
+
+def _union_sizes(every: Sequence[Evaluation], cutoff: int | Budget | None) -> Ints:
+    """How many different results each query has within the cutoff over all systems, shape (Q,)."""
+    truth = every[0].truth
+    found: list[set[str]] = [set() for _ in truth.qids]
+    for each in every:
+        top = Cut.at(each.labelled.hits, cutoff).top.tolist()
+        for qid, (ids, _) in all_rankings(each.run, each.policy):
+            if (at := truth.index.get(qid)) is not None:
+                found[at].update(ids[: top[at]])
+    return np.array(list(map(len, found)), dtype=np.int64)
+
+
+def _recall_at(evaluation: Evaluation, size: float) -> Floats:
+    hits = evaluation.labelled.hits
+    return sets.recall_coverage(hits, Cut.at(hits, max(math.ceil(size), 1)))
 
 
 def _known(value: float) -> float | None:

@@ -102,6 +102,7 @@ DEFINITIONS: dict[str, Any] = {
             "union_recall": MAYBE,
             "union_complete": MAYBE,
             "union_size": MAYBE,
+            "single_recall": MAYBE,
         }
     ),
     "settings": _object(

@@ -19,6 +19,7 @@ __all__ = ["Power", "alpha_of", "detectable", "grid", "needed", "power", "power_
 
 MOST = 10**9
 FAR = 35.0
+MILLION = 10**6
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,16 @@ def alpha_of(rows: Sequence[Row], settings: Settings) -> float:
 def grid(found: Sequence[Power], labels: Mapping[str, str], wanted: float) -> tuple[list[str], list[list[Any]]]:
     """Headers and a row for each system and metric."""
     share = f"{100 * wanted:g} %"
-    first = ["run", "metric", "queries", "delta", "spread", f"shown with {share}"]
+    first = ["run", "metric", "queries", "delta", "spread", f"smallest shown ({share})"]
     rows: list[list[Any]] = []
     for each in found:
-        count = "–" if each.needed is None else f"{each.needed:,}"
-        asked = [signed(each.difference), fixed(each.reached, 2), count]
+        asked = [signed(each.difference), fixed(each.reached, 2), _many(each)]
         own = [each.system, labels[each.metric], each.queries]
         rows.append([*own, signed(each.delta), each.spread, each.detectable, *asked])
-    return [*first, "difference", "power", f"needed for {share}"], rows
+    return [*first, "wanted", "power", f"queries needed ({share})"], rows
+
+
+def _many(found: Power) -> str:
+    if found.needed is None:
+        return "–" if found.reached is None else f">{MOST:,}"
+    return f"{found.needed:,}" if found.needed <= MILLION else f">{MILLION:,}"

@@ -134,7 +134,9 @@ class Comparison:
     @cached_property
     def warnings(self) -> list[str]:
         """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
-        return shown.warnings_of(self.rows, self.settings, self.baseline)
+        labels = {text: metric.short(self.convention) for text, metric in self.metrics.items()}
+        told = shown.warnings_of(self.rows, self.settings, self.baseline, labels)
+        return [*shown.missing_of(self.evaluations), *told]
 
     def power(self, *, difference: float | None = None, wanted: float = 0.8) -> list[Power]:
         """How large a difference these questions show, and how many show a wanted one, for each row; needs SciPy."""

@@ -17,8 +17,9 @@ from groupgt.render.numbers import counted, fixed, signed, small, span
 
 if TYPE_CHECKING:
     from groupgt.comparison.result import Comparison
+    from groupgt.evaluation.result import Evaluation
 
-__all__ = ["blocks", "csv_rows", "failures_dict", "main_blocks", "plain", "warnings_of"]
+__all__ = ["blocks", "csv_rows", "failures_dict", "main_blocks", "missing_of", "plain", "warnings_of"]
 
 # More than this are counted and not told.
 TOLD = 5
@@ -72,21 +73,25 @@ def _effect(value: float) -> str:
 
 
 def _pairs(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
-    last = ["against", "delta", _p(table.settings), "p (Tukey's HSD)", "queries"]
+    corrected = [] if table.settings.correction == "none" else [_p(table.settings)]
     for text in metrics:
         rows: list[list[Any]] = []
         for pair in (each for each in table.pairs if each.metric == text):
             each = pair.against
-            figures = [signed(each.delta), small(each.p_value), small(pair.tukey), each.pairs]
-            rows.append([pair.first, pair.second, *figures])
+            mark = MARK if each.p_value <= table.settings.alpha else ""
+            values = [small(each.raw_p_value), small(each.p_value)][: 1 + len(corrected)]
+            rows.append([pair.first, pair.second, signed(each.delta) + mark, *values, small(pair.tukey), each.pairs])
         if rows:
-            yield [_label(table, text), *last], rows
+            yield [_label(table, text), "against", "delta", "p", *corrected, "p (Tukey's HSD)", "queries"], rows
 
 
 def _slices(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
     """For each column one table a metric, of deltas; and in words what stands out."""
     for by in dict.fromkeys(part.by for part in table.slices):
         own = [part for part in table.slices if part.by == by]
+        if len(own) == 1:
+            yield f"every query has {by} = {own[0].value}"
+            continue
         for text in metrics:
             rows: list[list[Any]] = [["queries", *(_population(part, text) for part in own)]]
             for system in (each.name for each in table.systems):
@@ -102,12 +107,34 @@ def _slices(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
     if table.slices and metrics:
         told = list(extremes(table.rows, table.slices, table.metrics, metrics[0], _label(table, metrics[0])))
         if len(told) > TOLD:
-            told = [*told[:TOLD], f"… and {len(told) - TOLD:,} more systems"]
+            told = [*told[:TOLD], f"… and {len(told) - TOLD:,} more such lines"]
         turned = list(_reversals(table, metrics))
-        if len(turned) > TOLD:
-            turned = [*turned[:TOLD], f"… and {len(turned) - TOLD:,} more reversals"]
         if told or turned:
             yield "\n".join([*told, *turned])
+
+
+def _reversals(table: Comparison, metrics: Sequence[str]) -> Iterator[str]:
+    """Slices that go the other way than the whole: those that are significant, and how many others there are."""
+    found = [each for each in table.reversals() if each[0].metric in metrics]
+    # What is significant first, then what rests on most queries.
+    found.sort(key=lambda each: (not each[2].significant, -each[2].pairs, -abs(each[2].delta)))
+    real = [each for each in found if each[2].significant]
+    for row, part, each in real[:TOLD]:
+        yield f"reversal: {_reversal(table, row, part, each)}"
+    if len(real) > TOLD:
+        yield f"… and {len(real) - TOLD:,} more reversals"
+    if rest := found[len(real) :]:
+        slices = counted(len(rest), "slice goes", "slices go")
+        yield f"{slices} the other way than the whole, not significantly; such as {_reversal(table, *rest[0])}"
+
+
+def _reversal(table: Comparison, row: Row, part: Slice, each: Row) -> str:
+    whole, within = (_verb(table.metrics, one) for one in (row, each))
+    return (
+        f"{row.system} {whole} {signed(row.delta)} in {_label(table, row.metric)} over all, and {within} "
+        f"{signed(each.delta)} where {part.by} = {part.value} "
+        f"({counted(each.pairs, 'query', 'queries')}, {_p(table.settings)} {small(each.p_value)})"
+    )
 
 
 def _population(part: Slice, text: str) -> str:
@@ -121,18 +148,6 @@ def _turned(headers: list[str], rows: list[list[Any]]) -> tuple[list[str], list[
     """A row a slice, where there are many."""
     columns = zip(headers[1:], *(row[1:] for row in rows))
     return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
-
-
-def _reversals(table: Comparison, metrics: Sequence[str]) -> Iterator[str]:
-    # Those with the largest difference first.
-    for row, part, each in sorted(table.reversals(), key=lambda found: -abs(found[2].delta)):
-        if row.metric in metrics:
-            whole, within = (_verb(table.metrics, one) for one in (row, each))
-            yield (
-                f"reversal: {row.system} {whole} {signed(row.delta)} in {_label(table, row.metric)} over all, and "
-                f"{within} {signed(each.delta)} where {part.by} = {part.value} "
-                f"({each.pairs:,} queries, p {small(each.p_value)})"
-            )
 
 
 def _verb(metrics: Mapping[str, Any], row: Row) -> str:
@@ -151,7 +166,7 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
         against = found.between(name, table.baseline)
         gained, lost = ("", "") if name == table.baseline else (str(against["only_first"]), str(against["only_second"]))
         rows.append([name, solved, len(found.only(name)), gained, lost])
-    yield [f"complete {within}", "solved", "by it alone", "not by baseline", "by baseline alone"], rows
+    yield [f"complete {within}", "solved", "only by it", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = found.nobody, found.everybody
     line = f"of {counted(count, 'query', 'queries')} {len(everybody):,} solved by every system, {len(nobody):,} by none"
     yield line + (f": {', '.join(nobody[:TOLD])}{' …' if len(nobody) > TOLD else ''}" if nobody else "")
@@ -163,20 +178,23 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
             cells.append([label, each.best, each.mean, each.per_query, gain, each.queries])
         yield ["headroom", "best system", "its mean", "best of each query", "gain at most", "queries"], cells
         union = headroom[0]
+        depth = max(math.ceil(union.union_size), 1) if not math.isnan(union.union_size) else 0
         yield (
-            f"the union of all results {within} (at most {fixed(union.union_size, 1)} a query) reaches recall.coverage "
-            f"{fixed(union.union_recall)}, complete {fixed(union.union_complete)}"
+            f"the union of all results {within} ({fixed(union.union_size, 1)} different ones a query) reaches "
+            f"recall.coverage {fixed(union.union_recall)}, complete.coverage {fixed(union.union_complete)}; "
+            f"the best run alone has recall.coverage@{depth} {fixed(union.single_recall)}\n"
+            "headroom is an upper bound, which grows with the number of runs by chance too"
         )
 
 
-def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str) -> list[str]:
+def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str, labels: Mapping[str, str]) -> list[str]:
     """Comparisons in which too few queries differ for the test to reach alpha, and queries that count for one alone."""
     compared = [row for row in rows if row.against is not None and not math.isnan(row.raw_p_value)]
     factor = len(compared) if settings.correction != "none" else 1
     # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
     needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
     out = []
-    few = [f"{row.system} in {row.metric} ({row.differ:,})" for row in compared if row.differ < needed]
+    few = [f"{row.system} in {labels[row.metric]} ({row.differ:,})" for row in compared if row.differ < needed]
     if few:
         more = f" … and {len(few) - TOLD:,} more" if len(few) > TOLD else ""
         out.append(
@@ -190,7 +208,7 @@ def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str) -> list[
             f"warning: {settings.resamples:,} resamples cannot show a p below {least:.2g} over {factor:,} comparisons; "
             "draw more"
         )
-    lone = [f"{row.system} in {row.metric} {row.unpaired:,}" for row in rows if row.against and row.unpaired]
+    lone = [f"{row.system} in {labels[row.metric]} {row.unpaired:,}" for row in rows if row.against and row.unpaired]
     if lone:
         more = f" … and {len(lone) - TOLD:,} more" if len(lone) > TOLD else ""
         told = f"{', '.join(lone[:TOLD])}{more}"
@@ -198,16 +216,41 @@ def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str) -> list[
     return out
 
 
+def missing_of(evaluations: Mapping[str, Evaluation]) -> list[str]:
+    """Runs that lack results of queries, which then count as failures."""
+    out = []
+    for name, each in evaluations.items():
+        missing, total = each.counts["missing"], int(each.truth.judgments.defined.sum())
+        if missing and each.policy.missing == "zero":
+            out.append(
+                f"warning: {name} has no results for {missing:,} of {counted(total, 'query', 'queries')}, "
+                "which count as zero (policy missing=zero; missing=skip leaves them out)"
+            )
+    return out
+
+
 def _footer(table: Comparison) -> str:
     settings = table.settings
-    count = comparisons(table.rows)
-    over = f"over {counted(count, 'comparison')}"
-    corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}) {over}"
-    return (
-        f"against {table.baseline}: {settings.described}, p {corrected}, {MARK} significant at alpha "
-        f"{settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
+    lines = [
+        f"against {table.baseline}: {settings.described}, p {_corrected(settings, comparisons(table.rows))}, "
+        f"{MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
         + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
-    )
+    ]
+    if settings.correction != "none":
+        for by in dict.fromkeys(part.by for part in table.slices):
+            count = sum(comparisons(part.rows) for part in table.slices if part.by == by)
+            lines.append(f"slices by {by}: p {_corrected(settings, count)}")
+        if table.pairs:
+            lines.append(
+                f"pairs: p {_corrected(settings, len(table.pairs))}; Tukey's HSD over {len(table.systems):,} runs"
+            )
+    return "\n".join(lines)
+
+
+def _corrected(settings: Settings, count: int) -> str:
+    if settings.correction == "none":
+        return "not corrected"
+    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}"
 
 
 def csv_rows(table: Comparison) -> tuple[list[str], list[list[Any]]]:

@@ -27,13 +27,14 @@ def warn_of_near_ids(truth: GroundTruth, run: Run, questions: int) -> None:
     Without such a pair it warns only where `questions` with results are so many that not all can just have failed.
     """
     qids, documents = _names(run)
+    title = f"{run.name}: " if run.name else ""
     shared = set(qids) & set(truth.qids)
     if truth.qids and qids and not shared:
-        finding = "no query of the results has ground truth"
+        finding = f"{title}no query of the results has ground truth"
         if not _warn("query ids", truth.qids, qids, finding):
             warnings.warn(f"{finding}: are these results of the same questions?", GroupgtWarning, stacklevel=3)
     elif truth.ids and documents:
-        finding = "no result is in the ground truth"
+        finding = f"{title}no result is in the ground truth"
         if not _warn("document ids", truth.ids, documents, finding) and questions >= SEVERAL:
             warnings.warn(f"{finding}: are these results of the same corpus?", GroupgtWarning, stacklevel=3)
 

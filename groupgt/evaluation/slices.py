@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from groupgt.errors import ConfigError, Faults, near_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints, Judgments
 
-__all__ = ["Slicer"]
+__all__ = ["Slicer", "where"]
 
 
 def _alternatives(judgments: Judgments) -> Ints:
@@ -23,6 +23,28 @@ COUNTS: dict[str, Callable[[Judgments], Ints]] = {
     "n_groups": lambda judgments: judgments.groups,
     "n_alternatives": _alternatives,
 }
+
+
+def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTruth:
+    """The queries whose columns have one of these values, as they print; raises `ConfigError` where none is left.
+
+    >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
+    >>> where(truth, {"n_groups": ["2"]}).qids
+    ['q1']
+    """
+    keep = np.ones(len(truth), dtype=np.bool_)
+    for column, values in wanted.items():
+        slices = list(Slicer(truth, [column]))
+        known = [value for _, value, _ in slices]
+        for value in values:
+            if value not in known:
+                near = near_names(value, known)
+                told = ", ".join(known[:20])
+                raise ConfigError(f"where: no query has {column} = {value!r}{near}; there are {told}")
+        keep &= np.any([mask for _, value, mask in slices if value in values], axis=0)
+    if not keep.any():
+        raise ConfigError("where: no query is left")
+    return truth if keep.all() else truth.select(np.flatnonzero(keep).tolist())
 
 
 class Slicer:

@@ -11,6 +11,7 @@ from groupgt.formats import csv, frames
 from groupgt.formats.jsonl import objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source, bad_id
+from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.ids import id_text, shown
 from groupgt.model.lengths import UNITS, Lengths
 
@@ -30,12 +31,18 @@ def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_lengths(
-    path: str | os.PathLike[str], count: Callable[[Sequence[str]], Sequence[int]] | None = None
+    path: str | os.PathLike[str],
+    tokenizer: str | Callable[[Sequence[str]], Sequence[int]] | None = None,
+    *,
+    allow_code: bool = False,
 ) -> Lengths:
     """How long the documents of a corpus are: by its columns `tokens` and `chars`, else by its texts.
 
-    `count` makes token counts of texts, and goes before a column of tokens.
+    `tokenizer` is a name (`whitespace`, `tiktoken:cl100k_base`, `tokenizers:FILE_OR_NAME`; `python:module:function`
+    with `allow_code`) or a function from texts to counts, and goes before a column of tokens. Raises `DataError` or
+    `ConfigError`.
     """
+    count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
     known: dict[str, dict[str, Any]] = {}
     texts = _read(path, known)
     if count is not None:

@@ -52,6 +52,12 @@ class Lengths:
 
     def __post_init__(self) -> None:
         faults = Faults()
+        for name, given in (("known", self.known), ("texts", self.texts)):
+            if not isinstance(given, Mapping):
+                faults.add(
+                    "lengths", f"expected a mapping as {name}, found {shown(given)}; read_lengths reads a corpus"
+                )
+        faults.stop(ConfigError)
         for unit, table in self.known.items():
             if unit not in UNITS or not isinstance(table, Mapping):
                 faults.add(
@@ -130,7 +136,8 @@ def as_lengths(value: Any) -> Lengths:
     if isinstance(value, Lengths):
         return value
     if not isinstance(value, Mapping):
-        raise ConfigError(f'lengths: expected {{"tokens": {{id: length}}}} or {{id: text}}, found {shown(value)}')
+        expected = '{"tokens": {id: length}}, {id: text}, or what read_lengths(corpus) gives'
+        raise ConfigError(f"lengths: expected {expected}, found {shown(value)}")
     if value and all(isinstance(each, str) for each in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
     known = {

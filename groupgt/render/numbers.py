@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["counted", "fixed", "signed", "small", "span"]
+__all__ = ["counted", "fixed", "p_text", "signed", "small", "span"]
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
@@ -58,3 +58,13 @@ def counted(count: int, one: str, many: str = "") -> str:
     ('1 query', '1,200 queries', '2 systems')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def p_text(value: float) -> str:
+    """A p-value in a sentence.
+
+    >>> p_text(0.0312), p_text(0.00001)
+    ('p = 0.0312', 'p < 0.0001')
+    """
+    text = small(value)
+    return f"p {text[0]} {text[1:]}" if text.startswith("<") else f"p = {text}"

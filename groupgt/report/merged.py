@@ -21,7 +21,10 @@ from groupgt.model.hits import Floats
 from groupgt.render.numbers import counted
 from groupgt.report.folders import ResultFolder, age_of
 
-__all__ = ["history", "merged"]
+__all__ = ["history", "merged", "settings_of"]
+
+# What a result folder says of how it compared.
+FIELDS = ("test", "correction", "alpha", "intervals", "resamples", "pairs")
 
 Table = tuple[list[str], list[list[Any]]]
 
@@ -94,11 +97,39 @@ def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, M
             known = versions.setdefault(name, [])
             if not any(_same(one.values, values) for one in known):
                 known.append(replace(own, name=titles[each.path], qids=first, metrics=metrics, values=values))
-    return [
+    found = [
         replace(one, name=name if len(known) == 1 else f"{name} ({one.name})")
         for name, known in versions.items()
         for one in known
     ]
+    return _ranked(found, folders[0].primary)
+
+
+def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
+    """Best first by the primary metric, where it is compared."""
+    wanted = None if primary is None else parse_metric(primary, systems[0].convention)
+    text = next((text for text, metric in systems[0].metrics.items() if metric == wanted), None)
+    if text is None:
+        return systems
+    sign = -1 if systems[0].metrics[text].higher_is_better else 1
+
+    def worse(system: Scored) -> tuple[bool, float]:
+        mean = mean_of(system.values[text])
+        return math.isnan(mean), sign * mean
+
+    return sorted(systems, key=worse)
+
+
+def settings_of(folders: Sequence[ResultFolder]) -> Settings:
+    """How the experiments compared, where all of them did alike; else the defaults."""
+    every = []
+    for each in folders:
+        given = {name: value for name, value in (each.config.get("compare") or {}).items() if name in FIELDS}
+        try:
+            every.append(Settings(**given, seed=each.config.get("seed", 0)))
+        except (ConfigError, TypeError):
+            every.append(Settings())
+    return every[0] if all(each == every[0] for each in every) else Settings()
 
 
 def _titles(folders: Sequence[ResultFolder]) -> dict[Path, str]:

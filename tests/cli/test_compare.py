@@ -188,3 +188,50 @@ def test_names_that_would_break_a_table(capsys: pytest.CaptureFixture[str], tmp_
     lines = [line for line in out.splitlines() if "b " in line and line.startswith("| a")]
     assert lines
     assert all(line.startswith("| a\\|b") for line in lines)
+
+
+def test_only_some_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["qa.jsonl", "bm25.trec", "other.trec", "--where", "type=y"]
+    for command in ("compare", "evaluate", "depth", "misses"):
+        extra = ["--format", "json"]
+        out, _ = call(capsys, command, *given, *extra)
+        assert '"q1"' not in out
+        assert json.loads(out)
+    out, _ = call(capsys, "compare", *given, "-m", "recall@2", "--format", "json")
+    assert [row["queries"] for row in json.loads(out)["rows"]] == [1, 1]
+    both, _ = call(capsys, "compare", *given, "--where", "type=x", "-m", "recall@2", "--format", "json")
+    assert [row["queries"] for row in json.loads(both)["rows"]] == [2, 2]
+    _, err = call(capsys, "compare", *given[:3], "--where", "type=z", status=2)
+    assert "no query has type = 'z'; there are x, y" in err
+    _, err = call(capsys, "compare", *given[:3], "--where", "type", status=2)
+    assert "expected COLUMN=VALUE" in err
+    _, err = call(capsys, "compare", *given[:3], "--where", "tpe=x", status=2)
+    assert "did you mean 'type'" in err
+
+
+def test_pairs_have_no_room_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "--pairs"]
+    _, err = call(capsys, *given, "--format", "csv", status=2)
+    assert "use --format json" in err
+    out, _ = call(capsys, *given, "-m", "mrr")
+    assert "pairs: p corrected (holm) over 1 comparison; Tukey's HSD over 2 runs" in out
+
+
+def test_shares_in_per_cent_and_what_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--share", "50%,100%")
+    assert "not reached" in out
+    assert "policy empty_groups=error" in out
+
+
+def test_lengths_from_python(tmp_path: Path) -> None:
+    (tmp_path / "all.jsonl").write_text(
+        '{"doc_id": "a", "contents": "one two"}\n{"doc_id": "b", "contents": "three"}\n'
+    )
+    lengths = groupgt.read_lengths(tmp_path / "all.jsonl", tokenizer="whitespace")
+    assert lengths.of("tokens", ["a", "b"]).tolist() == [2, 1]
+    result = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "b"]}, ["recall@2tokens"], lengths=lengths)
+    assert result["recall@2tokens"] == 0.5
+    with pytest.raises(groupgt.ConfigError, match="read_lengths reads a corpus"):
+        groupgt.Lengths("all.jsonl", "whitespace")  # type: ignore[arg-type]
+    with pytest.raises(groupgt.ConfigError, match=r"read_lengths\(corpus\)"):
+        groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall@2tokens"], lengths="all.jsonl")

@@ -226,7 +226,8 @@ def test_reversals_and_extremes_are_told() -> None:
     assert (whole.delta, part.value, row.delta) == (pytest.approx(0.6), "seldom", -1.0)
     text = str(table)
     assert "other gains most where kind = often (+1.0000, 8 queries) and loses most where kind = seldom" in text
-    assert "reversal: other gains +0.6000 in recall over all, and loses -1.0000 where kind = seldom" in text
+    assert "1 slice goes the other way than the whole, not significantly; such as other gains +0.6000 in recall" in text
+    assert "and loses -1.0000 where kind = seldom (2 queries, p (holm) 0.5000)" in text
 
 
 def test_lower_is_better_where_it_is() -> None:
@@ -354,3 +355,42 @@ def test_columns_with_too_many_values_are_left_out_and_named() -> None:
     # Twelve slices do not fit a line: each has a row of its own.
     (header,) = [line for line in text.splitlines() if line.startswith("mrr: delta by kind")]
     assert header.split()[4:] == ["queries", "one", "(mean)", "two"]
+
+
+def test_a_reversal_that_is_real_is_told_as_one() -> None:
+    """Forty queries gain, twelve lose: both significantly (p 2/2^12 in the slice)."""
+    truth = groupgt.GroundTruth.from_rows(
+        [f"q{n}" for n in range(52)],
+        [[["a"]]] * 52,
+        groupgt.Policy(),
+        columns={"kind": ["often"] * 40 + ["seldom"] * 12},
+    )
+    base = {f"q{n}": ["a"] if n >= 40 else ["x", "a"] for n in range(52)}
+    other = {f"q{n}": ["x", "a"] if n >= 40 else ["a"] for n in range(52)}
+    text = str(groupgt.compare(truth, {"base": base, "other": other}, ["recall@1"], by="kind"))
+    assert "reversal: other gains +0.5385 in recall@1 over all, and loses -1.0000* where" not in text
+    assert "reversal: other gains +0.5385 in recall@1 over all, and loses -1.0000 where kind = seldom" in text
+    assert "slices by kind: p corrected (holm) over 2 comparisons" in text
+
+
+def test_missing_results_are_warned_of() -> None:
+    truth = {f"q{n}": [["a"]] for n in range(8)}
+    whole = {qid: ["a"] for qid in truth}
+    part = {qid: ["a"] for qid in list(truth)[:6]}
+    zero = groupgt.compare(truth, {"whole": whole, "part": part}, ["recall"])
+    assert "warning: part has no results for 2 of 8 queries, which count as zero" in zero.warnings[0]
+    skip = groupgt.compare(truth, {"whole": whole, "part": part}, ["recall"], policy={"missing": "skip"})
+    assert not any("no results" in line for line in skip.warnings)
+
+
+def test_a_column_of_one_value_makes_no_table(table: groupgt.Comparison) -> None:
+    assert "every query has n_groups = 2" in str(table)
+    assert "delta by n_groups" not in str(table)
+
+
+def test_what_a_row_offers() -> None:
+    runs = {"a": {"q": ["x"]}, "b": {"q": ["a"]}}
+    row = groupgt.compare({"q": [["a"]]}, runs, ["recall"])["b"]["recall"]
+    assert {"delta", "p_value", "raw_p_value", "wins", "differ"} <= set(dir(row))
+    with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'bsaeline' \(did you mean"):
+        groupgt.compare({"q": [["a"]]}, runs, ["recall"], bsaeline="a")

@@ -71,8 +71,10 @@ def test_headroom_by_hand() -> None:
     assert (found["complete"].best, found["complete"].mean, found["complete"].per_query) == ("one", 0.75, 1.0)
     # The union of both within 2 meets group 1 of p, q, r: (1/2 + 1 + 1 + 0) / 4; complete q and r.
     assert (recall.union_recall, recall.union_complete) == (2.5 / 4, 0.5)
-    # one has 2 1 1 2 results within 2, two 2 2 2 1.
-    assert recall.union_size == (6 + 7) / 4
+    # Different ones within 2: b x a of p, d x of q, x e of r, x of s.
+    assert recall.union_size == (3 + 2 + 2 + 1) / 4
+    # Given 2 results each, one meets 1/2 1 0 0, two 1/2 1 1 0.
+    assert recall.single_recall == 2.5 / 4
 
 
 def test_weights_count_in_the_union() -> None:
@@ -112,8 +114,8 @@ def test_a_slow_loop_agrees() -> None:
 
 def test_rows_hold_every_query_and_system() -> None:
     headers, rows = failures_of(evaluations(one=ONE, two=TWO), 2).rows()
-    assert headers[0] == "run"
-    assert rows[0] == ["one", "p", 2, 1, 1, "1 0", None, 0, 0.0]
+    assert headers[:3] == ["run", "qid", "cutoff"]
+    assert rows[0] == ["one", "p", "2", 2, 1, 1, "1 0", None, 0, 0.0]
     assert len(rows) == 8  # t has no ground truth
 
 

@@ -150,6 +150,6 @@ def test_a_drop_that_no_test_shows_passes(sweep: Path, tmp_path: Path) -> None:
         "{system: much, metric: recall, max_drop: 0.5, unless: not_significant}",
     )
     assert [gate.passed for gate in (worse, plain, much, small)] == [True, False, False, True]
-    assert "the drop is not significant (randomization, p = 0.2500, alpha 0.05)" in worse.reason
-    assert "the drop is significant (randomization, p = 0.0005, alpha 0.05)" in much.reason
+    assert "the drop is not significant (randomization, p = 0.2500, not corrected, alpha 0.05)" in worse.reason
+    assert "the drop is significant (randomization, p = 0.0005, not corrected, alpha 0.05)" in much.reason
     assert "significant" not in small.reason

@@ -74,13 +74,9 @@ def test_several_folders_are_one_comparison(folder: Path, capsys: pytest.Capture
     write(folder, "three", {"q": ["b", "a"]})
     second = run(folder, "systems.three={use: results, with: {path: three.jsonl}}")
     table = merged([read_folder(first), read_folder(second)], Settings())["own"]
-    # `one` is the same in both; `two` is not.
-    assert [each.name for each in table.systems] == [
-        "two (" + first.name + ")",
-        "two (" + second.name + ")",
-        "one",
-        "three",
-    ]
+    # `one` is the same in both; `two` is not. Best first: recall@2 of 5/6, 1/2, 1/6 and 1/6.
+    first_two, second_two = (f"two ({path.name})" for path in (first, second))
+    assert [each.name for each in table.systems] == [first_two, "one", second_two, "three"]
     main(["report", str(first), str(second), "--baseline", "three", "-m", "recall@2"])
     out = capsys.readouterr().out
     assert "against three: paired randomization test" in out

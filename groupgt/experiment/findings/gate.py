@@ -21,7 +21,7 @@ from groupgt.experiment.description.schema import Config, Gate
 from groupgt.experiment.description.systems import System
 from groupgt.experiment.retrieval.timing import Timing, machine
 from groupgt.model.hits import Bools
-from groupgt.render.numbers import fixed, small
+from groupgt.render.numbers import fixed, p_text
 
 __all__ = ["GateResult", "judged"]
 
@@ -107,7 +107,7 @@ def _measured(
     if gate.unless is not None and not passed:
         # One gate is one question: its p-value does not depend on what else the table compares.
         passed = not found.raw_p_value <= settings.alpha
-        shown = f"{settings.test}, p = {small(found.raw_p_value)}, alpha {settings.alpha:g}"
+        shown = f"{settings.test}, {p_text(found.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
         reason += f"; the drop is {'not ' if passed else ''}significant ({shown})"
     return _result(number, gate, name, dataset, found.delta, reason, passed=passed)
 

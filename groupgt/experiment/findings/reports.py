@@ -45,7 +45,7 @@ def _blocks(outcome: Outcome) -> Iterator[Block]:
         for name, why in outcome.failed.get(dataset, {}).items():
             yield f"failed: {name}: {why}"
         if _is_timeless(outcome) and dataset in outcome.best and len(found) > 1:
-            yield _best(outcome, outcome.best[dataset], _tied(outcome, dataset))
+            yield _best(outcome, outcome.best[dataset], _tied(outcome, dataset)) + _worth(outcome, dataset)
     if _is_timeless(outcome) and outcome.overall is not None:
         yield _overall(outcome)
     yield from _gates(outcome, timed=False)
@@ -103,6 +103,18 @@ def _rule(outcome: Outcome) -> str:
 def _best(outcome: Outcome, name: str | None, tied: int = 0) -> str:
     others = f" (and {tied:,} more with the same figures)" if tied else ""
     return f"best by {_rule(outcome)}: {name or 'none'}{others}"
+
+
+def _worth(outcome: Outcome, dataset: str) -> str:
+    """What the best gains against the baseline, and whether that is real."""
+    section, table, best = outcome.experiment.config.evaluate, outcome.comparison.get(dataset), outcome.best[dataset]
+    if table is None or best is None or best == table.baseline or section.best.strategy != "primary":
+        return ""
+    first = outcome.evaluations[dataset][best]
+    if section.primary is None or (text := first.text_of(section.primary)) not in table.metrics:
+        return ""
+    row = table[best][text]
+    return f" ({signed(row.delta)} against {table.baseline}, {'' if row.significant else 'not '}significant)"
 
 
 def _tied(outcome: Outcome, dataset: str) -> int:
