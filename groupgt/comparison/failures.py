@@ -21,6 +21,8 @@ from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.lengths import Budget
 from groupgt.model.sums import total
 
+MANY_RESULTS = 5_000_000
+
 __all__ = ["Failures", "Headroom", "failures_of", "headroom_of"]
 
 
@@ -214,7 +216,7 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
     covered = total(judgments.group_query, met * judgments.weight, len(counted))
     recall = np.divide(covered, judgments.total_weight, out=np.zeros(len(counted)), where=judgments.total_weight > 0)
     complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
-    size = mean_of(_union_sizes(every, failures.cutoff)[counted].astype(np.float64))
+    size = mean_of(_union_sizes(every, failures.cutoff)[counted])
     singles = [_recall_at(each, size)[counted] for each in every] if not math.isnan(size) else []
     single = max((mean_of(values) for values in singles), default=np.nan)
     union = (mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), size, float(single))
@@ -233,16 +235,21 @@ def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts
     return found
 
 
-def _union_sizes(every: Sequence[Evaluation], cutoff: int | Budget | None) -> Ints:
-    """How many different results each query has within the cutoff over all systems, shape (Q,)."""
+def _union_sizes(every: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
+    """How many different results each query has within the cutoff over all systems, shape (Q,).
+
+    NaN where there are so many results that reading all ids again would take long.
+    """
     truth = every[0].truth
+    if sum(int(each.labelled.hits.length.sum()) for each in every) > MANY_RESULTS:
+        return np.full(len(truth), np.nan)
     found: list[set[str]] = [set() for _ in truth.qids]
     for each in every:
         top = Cut.at(each.labelled.hits, cutoff).top.tolist()
         for qid, (ids, _) in all_rankings(each.run, each.policy):
             if (at := truth.index.get(qid)) is not None:
                 found[at].update(ids[: top[at]])
-    return np.array(list(map(len, found)), dtype=np.int64)
+    return np.array(list(map(len, found)), dtype=np.float64)
 
 
 def _recall_at(evaluation: Evaluation, size: float) -> Floats:

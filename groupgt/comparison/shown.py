@@ -178,11 +178,14 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
             cells.append([label, each.best, each.mean, each.per_query, gain, each.queries])
         yield ["headroom", "best system", "its mean", "best of each query", "gain at most", "queries"], cells
         union = headroom[0]
-        depth = max(math.ceil(union.union_size), 1) if not math.isnan(union.union_size) else 0
+        size = alone = ""
+        if not math.isnan(union.union_size):
+            size = f" ({fixed(union.union_size, 1)} different ones a query)"
+            depth = max(math.ceil(union.union_size), 1)
+            alone = f"; the best run alone has recall.coverage@{depth} {fixed(union.single_recall)}"
         yield (
-            f"the union of all results {within} ({fixed(union.union_size, 1)} different ones a query) reaches "
-            f"recall.coverage {fixed(union.union_recall)}, complete.coverage {fixed(union.union_complete)}; "
-            f"the best run alone has recall.coverage@{depth} {fixed(union.single_recall)}\n"
+            f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
+            f"complete.coverage {fixed(union.union_complete)}{alone}\n"
             "headroom is an upper bound, which grows with the number of runs by chance too"
         )
 

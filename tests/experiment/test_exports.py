@@ -208,7 +208,7 @@ def test_pytrec_eval_reads_runs_and_truth(written: tuple[dict[str, groupgt.Evalu
 
 
 @pytest.mark.peers
-@pytest.mark.filterwarnings("ignore:unsafe cast")  # numba's, of ranx's own
+@pytest.mark.filterwarnings("ignore:.*unsafe cast")  # numba's, of ranx's own
 def test_ranx_reads_runs_and_truth(written: tuple[dict[str, groupgt.Evaluation], Path]) -> None:
     ranx = pytest.importorskip("ranx", reason="the extra groupgt[peers] is not installed")
     evaluations, folder = written
