@@ -93,11 +93,13 @@ def _row(each: Depth, style: str) -> list[Any]:
     last = [each.queries, each.undefined, each.missing, each.reached]
     if style == "csv":
         return [each.run, each.share, each.depth, low, high, *last]
-    return [each.run, f"{100 * each.share:g} %", _told(each.depth), _ends(low, high), *last]
+    return [each.run, f"{100 * each.share:g} %", _told(each), _ends(low, high), *last]
 
 
-def _told(depth: int | None) -> str:
-    return "not reached" if depth is None else f"{depth:,}"
+def _told(found: Depth) -> str:
+    if not found.queries:
+        return "–"
+    return "not reached" if found.depth is None else f"{found.depth:,}"
 
 
 def _ends(low: int | None, high: int | None) -> str:

@@ -84,7 +84,8 @@ def _show(failures: Failures, worst: int, style: str, corpus: Mapping[str, str])
         return
     headers = ["query", "group", *failures.systems, "alternatives"]
     rows: list[list[Any]] = []
-    for group in failures.hardest(worst):
+    hardest = failures.hardest(worst)
+    for group in hardest:
         wanted = " or ".join(group["alternatives"])
         text = " ".join(corpus.get(group["alternatives"][0], "").split())
         places = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
@@ -98,10 +99,10 @@ def _show(failures: Failures, worst: int, style: str, corpus: Mapping[str, str])
     whole = f"complete in the first {failures.cutoff}, of {int(counted.sum()):,} queries"
     click.echo(f"{whole}: {told}; by none {len(failures.nobody):,}\n")
     click.echo(tables.table(headers, rows, style) if rows else "every group is met by every run")
-    groups = failures.hardest(len(failures.first))
-    if len(groups) > len(rows):
-        click.echo(f"\nthe hardest {len(rows):,} of {len(groups):,} groups that some run does not meet")
-    texts = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in failures.hardest(worst))
+    unmet = int(failures.unmet.sum())
+    if unmet > len(rows):
+        click.echo(f"\nthe hardest {len(rows):,} of {unmet:,} groups that some run does not meet")
+    texts = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in hardest)
     questions = [f"{qid}: {text}" for qid, text in texts if text]
     if questions:
         click.echo("\n" + "\n".join(questions))

@@ -16,7 +16,7 @@ from groupgt.render import tables
 from groupgt.render.documents import Block, Grid, document
 from groupgt.render.numbers import signed, small
 from groupgt.report.folders import folders_of, read_folders
-from groupgt.report.merged import history, merged, settings_of
+from groupgt.report.merged import compared, history, merged, settings_of
 
 __all__ = ["command"]
 
@@ -62,7 +62,7 @@ def command(
         )
         _show(history(found, settings, metric), style, footer)
         return
-    comparisons = merged(found, settings, baseline, metric)
+    comparisons = merged(found, settings, baseline, [metric] if metric else compared(found))
     if style == "json":
         click.echo(tables.json_text({dataset: each.to_dict() for dataset, each in comparisons.items()}))
         return

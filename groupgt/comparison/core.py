@@ -7,19 +7,16 @@ from typing import Any
 
 from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import unique_names
 from groupgt.evaluation.sources import as_ground_truth
+from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 
 __all__ = ["compare"]
-
-# What goes to `evaluate`, and what this takes itself.
-OPTIONS = ("convention", "k", "by", "labeller", "lengths")
-SETTINGS = ("baseline", "test", "correction", "alpha", "intervals", "resamples", "seed", "pairs", "policy")
 
 
 def compare(
@@ -35,10 +32,14 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     pairs: bool = False,
+    convention: str = "autorag",
+    k: int | Sequence[int] = (),
+    by: Sequence[str] | str = (),
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: str | Labeller = "id",
+    lengths: Any = None,
     truth_format: str | None = None,
     run_format: str | None = None,
-    policy: Policy | str | dict[str, str] | None = None,
-    **options: Any,
 ) -> Comparison:
     """Measures several runs and says which differences are real.
 
@@ -55,10 +56,6 @@ def compare(
     >>> row.delta, row.wins, row.p_value  # 2 of the 2^12 sign patterns are as far
     (0.5, 12, 0.00048828125)
     """
-    unknown = [name for name in options if name not in OPTIONS]
-    if unknown:
-        near = near_names(unknown[0], [*OPTIONS, *SETTINGS])
-        raise TypeError(f"compare() got an unexpected keyword argument {unknown[0]!r}{near}")
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
     rules = Policy.of(policy)
     grouped = as_ground_truth(truth, rules, truth_format)
@@ -74,10 +71,14 @@ def compare(
             grouped,
             run,
             metrics,
+            convention=convention,
+            k=k,
+            by=by,
             policy=rules,
+            labeller=labeller,
+            lengths=lengths,
             name=str(name) if isinstance(runs, Mapping) else "",
             run_format=run_format,
-            **options,
         )
         for name, run in named.items()
     ]

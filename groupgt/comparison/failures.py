@@ -70,12 +70,17 @@ class Failures:
 
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
         """The groups that fewest systems meet, those met latest first: `qid`, `group`, `systems`, `ranks`."""
-        judgments = self.truth.judgments
         met = (self.first > 0).sum(axis=1)
         late = np.where(self.anywhere > 0, 1 / np.maximum(self.anywhere, 1), 0).sum(axis=1)
-        candidates = np.flatnonzero(self.counted[judgments.group_query] & (met < len(self.systems)))
+        candidates = np.flatnonzero(self.unmet)
         order = candidates[np.lexsort((candidates, late[candidates], met[candidates]))][:most]
         return [self._group(group) for group in order.tolist()]
+
+    @cached_property
+    def unmet(self) -> Bools:
+        """The groups of queries that count which some system does not meet, shape (G,)."""
+        unmet: Bools = self.counted[self.truth.judgments.group_query] & ~(self.first > 0).all(axis=1)
+        return unmet
 
     def query(self, qid: str) -> dict[str, Any]:
         """One query: its groups with the rank each system meets them at, and each system's completion rank."""
@@ -261,8 +266,11 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def deepest(cutoffs: Sequence[int | Budget | None]) -> int | Budget | None:
-    """Where failures are looked at: the largest number of results asked, else the first budget, else all."""
+def cutoff_of(cutoffs: Sequence[int | Budget | None]) -> int | Budget | None:
+    """Where failures are looked at: the largest number of results asked, else the largest budget, else everything."""
     numbers = [each for each in cutoffs if isinstance(each, int)]
     budgets = [each for each in cutoffs if isinstance(each, Budget)]
-    return max(numbers) if numbers else budgets[0] if budgets else None
+    largest = max(
+        (each for each in budgets if each.unit == budgets[0].unit), key=lambda each: each.amount, default=None
+    )
+    return max(numbers) if numbers else largest

@@ -59,9 +59,10 @@ def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = float(stats.nct.sf(bound, degrees, shift)) + float(stats.nct.cdf(-bound, degrees, shift))
-    # Far out the noncentral distribution cannot be computed; the normal one is as good there.
-    sound = math.isfinite(found) and bound < FAR and shift < FAR
-    return min(found, 1.0) if sound else float(stats.norm.sf(bound - shift))
+    if math.isfinite(found) and shift < FAR:
+        return min(found, 1.0)
+    # Far out the noncentral distribution is not computed: the shift alone, divided by the spread's own estimate.
+    return float(stats.chi2.cdf(degrees * (shift / bound) ** 2, degrees)) if bound > 0 else 1.0
 
 
 def detectable(spread: float, queries: int, alpha: float = 0.05, wanted: float = 0.8) -> float | None:
@@ -151,5 +152,5 @@ def grid(found: Sequence[Power], labels: Mapping[str, str], wanted: float) -> tu
 
 def _many(found: Power) -> str:
     if found.needed is None:
-        return "–" if found.reached is None else f">{MOST:,}"
+        return "–" if found.reached is None else "never" if abs(found.difference) < SLACK else f">{MILLION:,}"
     return f"{found.needed:,}" if found.needed <= MILLION else f">{MILLION:,}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison import shown
 from groupgt.comparison.contrast import Row, comparisons, rows_of
-from groupgt.comparison.failures import Failures, Headroom, deepest, failures_of, headroom_of
+from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
 from groupgt.comparison.pairs import Pair, pairs_of
 from groupgt.comparison.power import Power, power_of
 from groupgt.comparison.scored import Scored
@@ -78,13 +78,19 @@ class Comparison:
 
     def __getitem__(self, system: str) -> OfSystem:
         """The rows of one system by metric."""
-        own = {row.metric: row for row in self.rows if row.system == system}
-        if not own:
+        if system not in self._by_system:
             names = [each.name for each in self.systems]
             raise ConfigError(
                 f"system {system!r} was not compared{near_names(system, names)}; there are {', '.join(names)}"
             )
-        return OfSystem(own, self.metrics, self.convention)
+        return self._by_system[system]
+
+    @cached_property
+    def _by_system(self) -> dict[str, OfSystem]:
+        own: dict[str, dict[str, Row]] = {}
+        for row in self.rows:
+            own.setdefault(row.system, {})[row.metric] = row
+        return {name: OfSystem(rows, self.metrics, self.convention) for name, rows in own.items()}
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
@@ -123,7 +129,7 @@ class Comparison:
     @cached_property
     def failures(self) -> Failures | None:
         """Who meets which group within the largest cutoff asked; None where only values are known."""
-        cutoff = deepest([metric.cutoff for metric in self.metrics.values()])
+        cutoff = cutoff_of([metric.cutoff for metric in self.metrics.values()])
         return failures_of(self.evaluations, cutoff) if self.evaluations else None
 
     @cached_property
@@ -144,6 +150,10 @@ class Comparison:
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Slices in which a system gains where it loses over all, or the other way round."""
+        return list(self._reversals)
+
+    @cached_property
+    def _reversals(self) -> list[tuple[Row, Slice, Row]]:
         return list(reversals(self.rows, self.slices, self.metrics))
 
     def table(self, style: str = tables.DEFAULT) -> str:

@@ -95,7 +95,7 @@ def _slices(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
         for text in metrics:
             rows: list[list[Any]] = [["queries", *(_population(part, text) for part in own)]]
             for system in (each.name for each in table.systems):
-                found = [next(row for row in part.rows if (row.system, row.metric) == (system, text)) for part in own]
+                found = [part.index[system, text] for part in own]
                 if system == table.baseline:
                     rows.append([f"{system} (mean)", *(fixed(row.mean) for row in found)])
                 else:
@@ -159,6 +159,9 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
     if found is None or len(found.systems) < 2:
         return
     count = int(found.counted.sum())
+    if not count:
+        yield "no query counts"
+        return
     within = f"@{found.cutoff}" if found.cutoff is not None else "in the whole ranking"
     rows: list[list[Any]] = []
     for place, name in enumerate(found.systems):
@@ -174,7 +177,7 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
     if headroom:
         cells: list[list[Any]] = []
         for each in headroom:
-            label, gain = _label(table, each.metric), signed(each.per_query - each.mean)
+            label, gain = _label(table, each.metric), fixed(abs(each.per_query - each.mean))
             cells.append([label, each.best, each.mean, each.per_query, gain, each.queries])
         yield ["headroom", "best system", "its mean", "best of each query", "gain at most", "queries"], cells
         union = headroom[0]
@@ -193,7 +196,8 @@ def _failures(table: Comparison, metrics: Sequence[str]) -> Iterator[Block]:
 def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str, labels: Mapping[str, str]) -> list[str]:
     """Comparisons in which too few queries differ for the test to reach alpha, and queries that count for one alone."""
     compared = [row for row in rows if row.against is not None and not math.isnan(row.raw_p_value)]
-    factor = len(compared) if settings.correction != "none" else 1
+    # The smallest p of a comparison is multiplied by their number, but Holm's last by 1 alone.
+    factor = len(compared) if settings.correction == "bonferroni" else 1
     # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
     needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
     out = []
@@ -201,9 +205,8 @@ def warnings_of(rows: Sequence[Row], settings: Settings, baseline: str, labels: 
     if few:
         more = f" … and {len(few) - TOLD:,} more" if len(few) > TOLD else ""
         out.append(
-            f"warning: fewer than {needed} queries differ, so that a randomization test over "
-            f"{counted(factor, 'comparison')} cannot reach alpha {settings.alpha:g}: "
-            f"{', '.join(few[:TOLD])}{more}"
+            f"warning: fewer than {needed} queries differ, so that no randomization test can reach alpha "
+            f"{settings.alpha:g}: {', '.join(few[:TOLD])}{more}"
         )
     least = (1 / (1 + settings.resamples)) * factor
     if least > settings.alpha and settings.test in ("randomization", "bootstrap"):

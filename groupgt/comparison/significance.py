@@ -35,9 +35,9 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
     count, width = differences.shape
     if not count:
         return np.full(width, np.nan)
-    exact = on_grid(differences)
+    exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
     found = np.ones(width)
-    differing = np.flatnonzero((np.abs(exact) > SLACK).any(axis=0))
+    differing = np.flatnonzero(exact.any(axis=0))
     if len(differing):
         found[differing] = TESTS[test](exact[:, differing], resamples, seed)
     return found

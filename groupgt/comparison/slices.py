@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from groupgt.comparison.contrast import Row, drop, recorrected, rows_of
 from groupgt.comparison.scored import Scored
@@ -30,6 +31,11 @@ class Slice:
     queries: int
     rows: tuple[Row, ...]
 
+    @cached_property
+    def index(self) -> dict[tuple[str, str], Row]:
+        """The row of each system and metric."""
+        return {(row.system, row.metric): row for row in self.rows}
+
 
 def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slicer: Slicer) -> list[Slice]:
     """The comparison within every slice."""
@@ -48,7 +54,7 @@ def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slic
 
 def too_many(slicer: Slicer) -> dict[str, int]:
     """Columns that divide queries into more slices than a comparison in each makes sense of, and how many they have."""
-    counts = {by: slicer.count(by) for by in slicer.by}
+    counts = {by: len(set(slicer.texts(by))) for by in slicer.by}
     return {by: count for by, count in counts.items() if count > MOST_SLICES}
 
 
@@ -88,7 +94,7 @@ def reversals(
 
 
 def _row(part: Slice, like: Row) -> Row:
-    return next(row for row in part.rows if (row.system, row.metric) == (like.system, like.metric))
+    return part.index[like.system, like.metric]
 
 
 def _gain(row: Row, metrics: Mapping[str, Metric]) -> float:

@@ -32,16 +32,18 @@ def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTrut
     >>> where(truth, {"n_groups": ["2"]}).qids
     ['q1']
     """
+    if not wanted:
+        return truth
     keep = np.ones(len(truth), dtype=np.bool_)
     for column, values in wanted.items():
-        slices = list(Slicer(truth, [column]))
-        known = [value for _, value, _ in slices]
+        texts = Slicer(truth, [column]).texts(column)
+        known = list(dict.fromkeys(texts))
         for value in values:
             if value not in known:
                 near = near_names(value, known)
-                told = ", ".join(known[:20])
+                told = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
                 raise ConfigError(f"where: no query has {column} = {value!r}{near}; there are {told}")
-        keep &= np.any([mask for _, value, mask in slices if value in values], axis=0)
+        keep &= np.array([text in values for text in texts], dtype=np.bool_)
     if not keep.any():
         raise ConfigError("where: no query is left")
     return truth if keep.all() else truth.select(np.flatnonzero(keep).tolist())
@@ -69,9 +71,9 @@ class Slicer:
                 )
         faults.stop(ConfigError)
 
-    def count(self, name: str) -> int:
-        """How many slices a column makes."""
-        return len(set(map(_text, self._values(name))))
+    def texts(self, name: str) -> list[str]:
+        """The value of each query in a column, as it prints."""
+        return list(map(_text, self._values(name)))
 
     def __iter__(self) -> Iterator[tuple[str, str, Bools]]:
         """(column, value as text, which queries have it), values in their order, absent values last."""

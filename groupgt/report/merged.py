@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,25 +16,24 @@ from groupgt.comparison.contrast import contrast
 from groupgt.comparison.result import Comparison
 from groupgt.comparison.scored import Scored, bounds_of
 from groupgt.comparison.settings import Settings
-from groupgt.errors import ConfigError, DataError, Faults, near_names
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
+from groupgt.render.documents import Grid
 from groupgt.render.numbers import counted
 from groupgt.report.folders import ResultFolder, age_of
 
-__all__ = ["history", "merged", "settings_of"]
+__all__ = ["compared", "history", "merged", "settings_of"]
 
 # What a result folder says of how it compared.
-FIELDS = ("test", "correction", "alpha", "intervals", "resamples", "pairs")
-
-Table = tuple[list[str], list[list[Any]]]
+FIELDS = ("test", "correction", "alpha", "intervals", "resamples", "pairs", "seed")
 
 
 def merged(
-    folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metric: str | None = None
+    folders: Sequence[ResultFolder], settings: Settings, baseline: str | None = None, metrics: Sequence[str] = ()
 ) -> dict[str, Comparison]:
-    """One comparison a data set over the systems of all folders, by one metric, or by all that all of them have.
+    """One comparison a data set over the systems of all folders, by some metrics, or by all that all of them have.
 
     A system that stands in several folders is told apart by the folder's name, unless its values are the same in all.
     Raises `DataError` where ground truth, convention or policy differ: their figures mean different things.
@@ -41,10 +42,10 @@ def merged(
     found: dict[str, Comparison] = {}
     for dataset in dict.fromkeys(name for each in folders for name in each.systems):
         own = [each for each in folders if dataset in each.systems]
-        common = _common(own, dataset, metric)
-        systems = _systems(own, dataset, common)
-        names = [each.name for each in systems]
-        chosen = _baseline(own, names, baseline)
+        common = _common(own, dataset, metrics)
+        bases = _systems(own, dataset, common)
+        systems = _ranked([one for each in bases.values() for one in each], own[0].primary)
+        chosen = _baseline(own, bases, [each.name for each in systems], baseline)
         footer = [f"dataset {dataset}: {each.path} ({counted(len(each.systems[dataset]), 'system')})" for each in own]
         footer.append(f"ground truth {own[0].truths[dataset][:12]}, convention {own[0].convention}")
         found[dataset] = Comparison(chosen, settings, systems, {}, [*footer, f"policy {own[0].policy}"])
@@ -56,7 +57,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     first = folders[0]
     for each in folders[1:]:
         for dataset, digest in each.truths.items():
-            other = next((one for one in folders if dataset in one.truths), first)
+            other = next(one for one in folders if dataset in one.truths)
             if other.truths[dataset] != digest:
                 faults.add(
                     str(each.path),
@@ -70,22 +71,24 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     faults.stop()
 
 
-def _common(folders: Sequence[ResultFolder], dataset: str, metric: str | None) -> dict[str, Metric]:
-    """The metrics that every folder has (of these the one asked), by the text of the first."""
+def _common(folders: Sequence[ResultFolder], dataset: str, asked: Sequence[str]) -> dict[str, Metric]:
+    """The metrics that every folder has (of these those asked), by the text of the first."""
     every = [next(iter(each.systems[dataset].values())).metrics for each in folders]
     common = {text: metric for text, metric in every[0].items() if all(metric in one.values() for one in every)}
     if not common:
         raise DataError(f"{folders[-1].path}: has no metric in common with {folders[0].path}")
-    if metric is None:
+    if not asked:
         return common
-    wanted = parse_metric(metric, folders[0].convention)
-    chosen = {text: each for text, each in common.items() if each == wanted}
-    if not chosen:
-        raise ConfigError(f"metric: expected one of {', '.join(common)}, found {metric!r}{near_names(metric, common)}")
-    return chosen
+    wanted = [parse_metric(text, folders[0].convention) for text in asked]
+    for text, metric in zip(asked, wanted):
+        if metric not in common.values():
+            near = near_names(text, common)
+            raise ConfigError(f"metric: expected one of {', '.join(common)}, found {text!r}{near}")
+    return {text: metric for text, metric in common.items() if metric in wanted}
 
 
-def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> list[Scored]:
+def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
+    """The versions of each system: those whose values differ."""
     first = next(iter(folders[0].systems[dataset].values())).qids
     versions: dict[str, list[Scored]] = {}
     titles = _titles(folders)
@@ -97,12 +100,10 @@ def _systems(folders: Sequence[ResultFolder], dataset: str, metrics: dict[str, M
             known = versions.setdefault(name, [])
             if not any(_same(one.values, values) for one in known):
                 known.append(replace(own, name=titles[each.path], qids=first, metrics=metrics, values=values))
-    found = [
-        replace(one, name=name if len(known) == 1 else f"{name} ({one.name})")
+    return {
+        name: [replace(one, name=name if len(known) == 1 else f"{name} ({one.name})") for one in known]
         for name, known in versions.items()
-        for one in known
-    ]
-    return _ranked(found, folders[0].primary)
+    }
 
 
 def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
@@ -121,15 +122,24 @@ def _ranked(systems: list[Scored], primary: str | None) -> list[Scored]:
 
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
-    """How the experiments compared, where all of them did alike; else the defaults."""
-    every = []
-    for each in folders:
-        given = {name: value for name, value in (each.config.get("compare") or {}).items() if name in FIELDS}
-        try:
-            every.append(Settings(**given, seed=each.config.get("seed", 0)))
-        except (ConfigError, TypeError):
-            every.append(Settings())
-    return every[0] if all(each == every[0] for each in every) else Settings()
+    """How the experiments compared; where they differ, as the first of them did, with a warning."""
+    given = [{**each.config["compare"], "seed": each.config.get("seed", 0)} for each in folders if each.baseline]
+    chosen: dict[str, Any] = {}
+    for name in FIELDS:
+        values = list(dict.fromkeys(str(one[name]) for one in given if name in one))
+        if values:
+            chosen[name] = next(one[name] for one in given if name in one)
+        if len(values) > 1:
+            text = f"the folders compare with other {name}: {', '.join(values)}; that of the first is taken"
+            warnings.warn(text, GroupgtWarning, stacklevel=2)
+    return Settings(**chosen)
+
+
+def compared(folders: Sequence[ResultFolder]) -> list[str]:
+    """The metrics that every experiment compared by; all where none was named."""
+    named = [each.config["compare"].get("metrics") for each in folders if each.baseline]
+    lists = [[parse_metric(text, folders[0].convention) for text in own] for own in named if own]
+    return [str(metric) for metric in lists[0] if all(metric in own for own in lists)] if lists else []
 
 
 def _titles(folders: Sequence[ResultFolder]) -> dict[Path, str]:
@@ -150,23 +160,33 @@ def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> 
     return np.array([places[qid] for qid in wanted], dtype=np.int64)
 
 
-def _baseline(folders: Sequence[ResultFolder], names: list[str], asked: str | None) -> str:
-    """The system asked, else that of the first folder that has one, else the first; of several versions the first."""
+def _baseline(
+    folders: Sequence[ResultFolder], bases: Mapping[str, list[Scored]], names: list[str], asked: str | None
+) -> str:
+    """The system asked, else that of the first folder, else the first; of several versions the first."""
     wanted = asked if asked is not None else folders[0].baseline
-    found = [name for name in names if wanted is not None and (name == wanted or name.startswith(f"{wanted} ("))]
-    if asked is not None and not found:
+    if wanted in names:
+        return str(wanted)
+    if wanted is not None and wanted in bases:
+        return bases[wanted][0].name
+    if asked is not None:
         raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {asked!r}{near_names(asked, names)}")
-    return found[0] if found else names[0]
+    return names[0]
 
 
-def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Table]:
+def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | None = None) -> dict[str, Grid]:
     """For each data set a row a run, oldest first: the best system by a metric, and its change to the run before.
 
     The metric is the primary one where none is named. A change is told, and tested (p is not corrected), where ground
     truth and policy are those of the run before; else it is told what is another. Raises `ConfigError` for a metric
     that no run has.
     """
-    found: dict[str, Table] = {}
+    for each in folders:
+        if re.match(r"[0-9]{8}T[0-9]{6}", each.stamp) is None:
+            raise ConfigError(
+                f"{each.path}: expected a folder named by its time, as it was written; its place is unknown"
+            )
+    found: dict[str, Grid] = {}
     for dataset in dict.fromkeys(name for each in folders for name in each.systems):
         rows: list[list[Any]] = []
         before: tuple[ResultFolder, Floats] | None = None

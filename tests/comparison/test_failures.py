@@ -7,7 +7,7 @@ import random
 import pytest
 
 import groupgt
-from groupgt.comparison.failures import deepest, failures_of, headroom_of
+from groupgt.comparison.failures import cutoff_of, failures_of, headroom_of
 from groupgt.metrics.language import parse_metric
 from groupgt.model.lengths import Budget
 
@@ -134,6 +134,7 @@ def test_the_cutoff_looked_at() -> None:
     def cutoffs(*texts: str) -> list[object]:
         return [parse_metric(text).cutoff for text in texts]
 
-    assert deepest(cutoffs("recall@5", "ndcg@10", "mrr")) == 10
-    assert deepest(cutoffs("recall@2000tokens", "mrr")) == Budget(2000, "tokens")
-    assert deepest(cutoffs("mrr")) is None
+    assert cutoff_of(cutoffs("recall@5", "ndcg@10", "mrr")) == 10
+    assert cutoff_of(cutoffs("recall@2000tokens", "mrr")) == Budget(2000, "tokens")
+    assert cutoff_of(cutoffs("recall@100chars", "recall@2000chars", "mrr")) == Budget(2000, "chars")
+    assert cutoff_of(cutoffs("mrr")) is None

@@ -23,6 +23,20 @@ def test_power_is_that_of_simulated_t_tests(difference: float, spread: float, qu
     assert abs(shown - expected) <= 4 * math.sqrt(expected * (1 - expected) / 20_000)
 
 
+@pytest.mark.parametrize(
+    ("difference", "spread", "queries", "alpha"),
+    [(1, 0.05, 3, 0.05 / 100), (1, 0.02, 3, 0.05 / 1000), (1, 0.01, 2, 0.05 / 8), (1, 0.02, 4, 1e-6)],
+)
+def test_power_of_very_few_queries(difference: float, spread: float, queries: int, alpha: float) -> None:
+    """400,000 samples, by the test's own formula."""
+    rng = np.random.default_rng(4)
+    samples = rng.normal(difference, spread, size=(400_000, queries))
+    t = samples.mean(axis=1) / (samples.std(axis=1, ddof=1) / math.sqrt(queries))
+    shown = float((np.abs(t) > stats.t.isf(alpha / 2, queries - 1)).mean())
+    expected = power(difference, spread, queries, alpha)
+    assert abs(shown - expected) <= 4 * math.sqrt(max(expected * (1 - expected), 1e-6) / 400_000) + 0.02
+
+
 def test_power_holds_for_differences_as_metrics_have_them() -> None:
     """Most queries tie, some gain or lose .37, .5 or 1: 4,000 samples of 80, by t and by randomization."""
     from groupgt.comparison.significance import p_values

@@ -153,3 +153,20 @@ def test_a_drop_that_no_test_shows_passes(sweep: Path, tmp_path: Path) -> None:
     assert "the drop is not significant (randomization, p = 0.2500, not corrected, alpha 0.05)" in worse.reason
     assert "the drop is significant (randomization, p = 0.0005, not corrected, alpha 0.05)" in much.reason
     assert "significant" not in small.reason
+
+
+def test_a_drop_that_cannot_be_tested_fails(tmp_path: Path) -> None:
+    """Student's t has no p-value for one query."""
+    pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    (tmp_path / "truth.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"]]}\n')
+    (tmp_path / "base.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n')
+    (tmp_path / "worse.jsonl").write_text('{"qid": "q", "retrieved_ids": ["x"]}\n')
+    file = tmp_path / "gate.yaml"
+    file.write_text(
+        "version: 1\nname: gate\ndatasets: {own: {ground_truth: truth.jsonl}}\n"
+        "systems: {base: {use: results, with: {path: base.jsonl}}, worse: {use: results, with: {path: worse.jsonl}}}\n"
+        "evaluate: {metrics: [recall]}\ncompare: {baseline: base, test: t}\noutput: {folder: out}\n"
+    )
+    (gate,) = gates(file, "{system: worse, metric: recall, max_drop: 0.02, unless: not_significant}")
+    assert not gate.passed
+    assert "(1 query); t has no p-value for so few queries" in gate.reason

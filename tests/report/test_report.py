@@ -232,7 +232,7 @@ def test_folders_of_one_name_are_told_apart_by_their_paths(folder: Path) -> None
 def test_a_metric_that_no_run_has(folder: Path) -> None:
     path = run(folder)
     read = [read_folder(path)]
-    for ask in (lambda: merged(read, Settings(), None, "ndcg"), lambda: history(read, Settings(), "ndcg")):
+    for ask in (lambda: merged(read, Settings(), None, ["ndcg"]), lambda: history(read, Settings(), "ndcg")):
         with pytest.raises(groupgt.ConfigError, match=r"expected one of recall\.coverage@2, mrr\.coverage@2"):
             ask()
 
@@ -261,3 +261,26 @@ def test_another_experiment_has_no_history_with_it(folder: Path, capsys: pytest.
         main(["report", "--history", str(first), str(second)])
     assert "expected runs of one experiment, found small, other" in capsys.readouterr().err
     shutil.rmtree(second)
+
+
+def test_reports_compare_as_the_folders_did(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    change = "compare={baseline: one, metrics: [recall@2], alpha: 0.01, correction: none, seed: 0}"
+    first = run(folder, change.replace(", seed: 0", ""), "seed=5")
+    main(["report", str(first)])
+    out = capsys.readouterr().out
+    assert "seed 5, p not corrected, * significant at alpha 0.01" in out
+    assert "mrr" not in out
+    second = run(folder, change.replace(", seed: 0", "").replace("0.01", "0.02"), "seed=5")
+    main(["report", str(first), str(second)])
+    told = capsys.readouterr()
+    assert "the folders compare with other alpha: 0.01, 0.02; that of the first is taken" in told.err
+    assert "alpha 0.01" in told.out
+    main(["report", str(first), "--alpha", "0.2", "--correction", "holm"])
+    assert "p corrected (holm) over 1 comparison, * significant at alpha 0.2" in capsys.readouterr().out
+
+
+def test_a_history_needs_times(folder: Path) -> None:
+    first = run(folder)
+    first.rename(first.parent / "kept")
+    with pytest.raises(groupgt.ConfigError, match="expected a folder named by its time"):
+        history([read_folder(first.parent / "kept")], Settings())

@@ -21,7 +21,7 @@ from groupgt.experiment.description.schema import Config, Gate
 from groupgt.experiment.description.systems import System
 from groupgt.experiment.retrieval.timing import Timing, machine
 from groupgt.model.hits import Bools
-from groupgt.render.numbers import fixed, p_text
+from groupgt.render.numbers import counted, fixed, p_text
 
 __all__ = ["GateResult", "judged"]
 
@@ -103,12 +103,15 @@ def _measured(
     lost = drop(found.delta, higher_is_better=evaluation.metrics[text].higher_is_better)
     passed = lost <= gate.max_drop + SLACK
     change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
-    reason = f"{change}, at most {gate.max_drop:g} is allowed ({found.pairs:,} queries)"
+    reason = f"{change}, at most {gate.max_drop:g} is allowed ({counted(found.pairs, 'query', 'queries')})"
     if gate.unless is not None and not passed:
         # One gate is one question: its p-value does not depend on what else the table compares.
-        passed = not found.raw_p_value <= settings.alpha
+        passed = found.raw_p_value > settings.alpha
         shown = f"{settings.test}, {p_text(found.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
-        reason += f"; the drop is {'not ' if passed else ''}significant ({shown})"
+        if math.isnan(found.raw_p_value):
+            reason += f"; {settings.test} has no p-value for so few queries"
+        else:
+            reason += f"; the drop is {'not ' if passed else ''}significant ({shown})"
     return _result(number, gate, name, dataset, found.delta, reason, passed=passed)
 
 
