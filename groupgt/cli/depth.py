@@ -39,6 +39,7 @@ __all__ = ["command"]
     show_default=True,
     help="What depth is counted in.",
 )
+@click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
 @click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
 @options.where_option
 @options.policy_option
@@ -51,6 +52,7 @@ def command(
     runs: tuple[Path, ...],
     shares: tuple[str, ...],
     unit: str,
+    by: tuple[str, ...],
     intervals: float,
     conditions: tuple[str, ...],
     policies: tuple[str, ...],
@@ -68,8 +70,19 @@ def command(
     paths = all_there(truth, runs)
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
+    columns = options.split_columns(by)
     every = [
-        depth(grouped, path, wanted, unit=unit, level=intervals, lengths=lengths, policy=policy, run_format=run_format)
+        depth(
+            grouped,
+            path,
+            wanted,
+            unit=unit,
+            by=columns,
+            level=intervals,
+            lengths=lengths,
+            policy=policy,
+            run_format=run_format,
+        )
         for path in paths
     ]
     unique_names([each[0].run for each in every], paths)
@@ -82,7 +95,8 @@ def command(
     else:
         interval = f"{100 * intervals:g} % interval"
         headers = ["run", "share complete", unit, interval, "queries", "undefined", "missing", "ever complete"]
-    rows: list[list[Any]] = [_row(each, style) for each in found]
+    headers = ["by", "value", *headers] if columns else headers
+    rows: list[list[Any]] = [[*([each.by, each.value] if columns else []), *_row(each, style)] for each in found]
     click.echo(tables.shown(headers, rows, style))
     if style != "csv":
         click.echo(f"\n{100 * intervals:g} % intervals of order statistics\npolicy {policy}")

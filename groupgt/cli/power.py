@@ -10,7 +10,7 @@ import click
 from groupgt.cli import options
 from groupgt.comparison.core import compare
 from groupgt.comparison.corrections import CORRECTIONS
-from groupgt.comparison.power import alpha_of, grid
+from groupgt.comparison.power import alpha_of, grid, power_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import as_ground_truth
@@ -28,6 +28,7 @@ __all__ = ["command"]
 @options.metrics_option
 @options.k_option
 @options.convention_option
+@click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
 @click.option("--difference", type=float, metavar="D", help="The wanted difference; else the observed one.")
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="With which to show it.")
 @click.option("--alpha", type=float, default=0.05, show_default=True)
@@ -51,6 +52,7 @@ def command(
     metrics: tuple[str, ...],
     ks: tuple[str, ...],
     convention: str,
+    by: tuple[str, ...],
     difference: float | None,
     wanted: float,
     alpha: float,
@@ -86,17 +88,32 @@ def command(
         policy=policy,
         convention=convention,
         k=options.split_ks(ks),
+        by=options.split_columns(by),
         lengths=options.lengths_of(corpus, tokenizer, allow_code=allow_code),
     )
     found = table.power(difference=difference, wanted=wanted)
-    share = alpha_of(table.rows, table.settings)
     labels = {text: each.short(table.convention) for text, each in table.metrics.items()}
+    parts = [("", "", table.rows, found)]
+    for part in table.slices:
+        own = power_of(part.rows, table.settings, difference=difference, wanted=wanted)
+        parts.append((part.by, part.value, list(part.rows), own))
     if style == "json":
-        click.echo(tables.json_text({"alpha": share, "power": wanted, "rows": list(map(asdict, found))}))
+        rows = [
+            {"by": column, "value": value, "alpha": alpha_of(own, table.settings), **asdict(each)}
+            for column, value, own, figures in parts
+            for each in figures
+        ]
+        click.echo(tables.json_text({"power": wanted, "rows": rows}))
         return
-    click.echo(tables.shown(*grid(found, labels, wanted), style))
+    headers, _ = grid(found, labels, wanted)
+    cells = [
+        [*([column, value] if by else []), *row]
+        for column, value, _, own in parts
+        for row in grid(own, labels, wanted)[1]
+    ]
+    click.echo(tables.shown([*(["by", "value"] if by else []), *headers], cells, style))
     if style != "csv":
         click.echo(
-            f"\nagainst {table.baseline}: paired t test, two-sided, alpha {share:.4g} for each comparison; "
-            "spread is the standard deviation of the differences\n" + "\n".join(table.footer)
+            f"\nagainst {table.baseline}: paired t test, two-sided, alpha {alpha_of(table.rows, table.settings):.4g} "
+            "for each comparison; spread is the standard deviation of the differences\n" + "\n".join(table.footer)
         )

@@ -30,6 +30,7 @@ class Depth:
     `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
     `interval` holds it with the level asked; None at an end says that these results do not bound it. `reached`
     is the share that is complete in the whole ranking; `undefined` queries have no ground truth, `missing` no results.
+    Of a slice, `by` and `value` name it.
     """
 
     run: str
@@ -41,6 +42,8 @@ class Depth:
     reached: float
     undefined: int = 0
     missing: int = 0
+    by: str = ""
+    value: str = ""
 
 
 def depth(
@@ -49,6 +52,7 @@ def depth(
     share: float | Sequence[float] = 0.9,
     *,
     unit: str = "results",
+    by: Sequence[str] | str = (),
     level: float = 0.95,
     lengths: Any = None,
     policy: Policy | str | dict[str, str] | None = None,
@@ -61,7 +65,8 @@ def depth(
 
     Sorted, the completion depths c_1 ≤ … ≤ c_n of the questions that count (infinite where a group is never met) give
     c_⌈share·n⌉. The interval is made of two of them, c_l and c_u, chosen by the binomial distribution of how many lie
-    below the true quantile: its coverage is at least `level`, whatever the distribution. Source: Conover 1999, § 3.2.
+    below the true quantile: its coverage is at least `level`, whatever the distribution. `by` adds the same of each
+    slice. Source: Conover 1999, § 3.2.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["c"], "q3": ["x", "d"]}
@@ -75,26 +80,33 @@ def depth(
         truth,
         run,
         ["complete.coverage"],
+        by=by,
         policy=rules,
         labeller=labeller,
         name=name,
         truth_format=truth_format,
         run_format=run_format,
     )
-    grouped, labelled, counts = evaluation.truth, evaluation.labelled, evaluation.counts
+    grouped, labelled = evaluation.truth, evaluation.labelled
     ranks = completion_ranks(labelled.hits)
     reached = ranks > 0
     found = ranks
     if unit != "results":
         found = walk(grouped, evaluation.run, rules, as_lengths(lengths), unit).spent(ranks)
-    counted = grouped.judgments.defined & (labelled.present if rules.missing == "skip" else True)
-    ordered = np.sort(np.where(reached, found, NEVER)[counted])
-    whole = float(reached[counted].mean()) if len(ordered) else math.nan
-    missing = (counts["undefined"], counts["missing"])
-    return [
-        Depth(evaluation.name, each, unit, *_quantile(ordered, each, level), len(ordered), whole, *missing)
-        for each in shares
-    ]
+    spent = np.where(reached, found, NEVER)
+    every = np.ones(len(grouped), dtype=np.bool_)
+    depths = []
+    for column, value, mask in [("", "", every), *evaluation.slicer]:
+        defined = grouped.judgments.defined & mask
+        missing = defined & ~labelled.present
+        counted = defined & labelled.present if rules.missing == "skip" else defined
+        ordered = np.sort(spent[counted])
+        whole = float(reached[counted].mean()) if len(ordered) else math.nan
+        counts = (len(ordered), whole, int((mask & ~defined).sum()), int(missing.sum()))
+        for each in shares:
+            found_at, interval = _quantile(ordered, each, level)
+            depths.append(Depth(evaluation.name, each, unit, found_at, interval, *counts, column, value))
+    return depths
 
 
 def completion_ranks(hits: Hits) -> Ints:

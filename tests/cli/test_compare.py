@@ -70,6 +70,7 @@ def test_power(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["power", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2", "--difference", "0.5"]
     out, _ = call(capsys, *given, "--format", "json")
     (row,) = json.loads(out)["rows"]
+    assert row["alpha"] == 0.05
     assert (row["queries"], row["difference"]) == (2, 0.5)
     # Differences -1/2 and 0: their standard deviation is .5 / √2.
     assert row["spread"] == pytest.approx(0.5 / 2**0.5)
@@ -235,3 +236,19 @@ def test_lengths_from_python(tmp_path: Path) -> None:
         groupgt.Lengths("all.jsonl", "whitespace")  # type: ignore[arg-type]
     with pytest.raises(groupgt.ConfigError, match=r"read_lengths\(corpus\)"):
         groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall@2tokens"], lengths="all.jsonl")
+
+
+def test_depth_and_power_in_slices(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "--share", "1", "--by", "type", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["by"], row["value"], row["results"], row["queries"]) for row in rows] == [
+        ("", "", "3", "2"),
+        ("type", "x", "3", "1"),
+        ("type", "y", "2", "1"),
+    ]
+    pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    given = ["power", "qa.jsonl", "bm25.trec", "other.trec", "-m", "recall@2", "--by", "type", "--difference", "0.5"]
+    out, _ = call(capsys, *given, "--format", "json")
+    assert [(row["value"], row["queries"]) for row in json.loads(out)["rows"]] == [("", 2), ("x", 1), ("y", 1)]
+    out, _ = call(capsys, *given)
+    assert out.splitlines()[0].split()[:2] == ["by", "value"]
