@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError
+from groupgt.evaluation.depths import completion_ranks
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut
@@ -203,9 +204,8 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
         anywhere[rows.group, place] = rows.rank
         within = rows.rank <= cut.top[rows.query]
         first[rows.group[within], place] = rows.rank[within]
-        solved[:, place] = sets.complete_groups(hits, cut) > 0
-        last = np.zeros(len(truth), dtype=np.int64)
-        np.maximum.at(last, rows.query[within], rows.rank[within])
+        last = completion_ranks(hits)
+        solved[:, place] = (last > 0) & (last <= cut.top)
         completion[:, place] = np.where(solved[:, place], last, 0)
         redundancy[:, place] = sets.redundancy(hits, cut)
         if each.policy.missing == "skip":

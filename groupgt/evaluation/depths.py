@@ -18,7 +18,7 @@ from groupgt.model.ids import shown
 from groupgt.model.lengths import UNITS, as_lengths
 from groupgt.model.policy import Policy
 
-__all__ = ["Depth", "depth"]
+__all__ = ["Depth", "completion_ranks", "depth"]
 
 NEVER = np.iinfo(np.int64).max
 
