@@ -174,7 +174,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
-        plain: dict[str, Any] = shown.plain(
+        plain: dict[str, Any] = tables.nulls(
             {
                 "baseline": self.baseline,
                 "convention": self.convention,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from groupgt.comparison.result import Comparison
     from groupgt.evaluation.result import Evaluation
 
-__all__ = ["blocks", "csv_rows", "failures_dict", "main_blocks", "missing_of", "plain", "warnings_of"]
+__all__ = ["blocks", "csv_rows", "failures_dict", "main_blocks", "missing_of", "warnings_of"]
 
 # More than this are counted and not told.
 TOLD = 5
@@ -295,14 +295,3 @@ def failures_dict(found: Failures | None, most: int = 20) -> dict[str, Any] | No
         "nobody": found.nobody,
         "hardest": found.hardest(most),
     }
-
-
-def plain(value: Any) -> Any:
-    """The same structure with None for NaN and infinities: JSON has neither."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
-    return value

@@ -102,13 +102,13 @@ def _text(cell: Cell) -> str:
 
 
 def nulls(value: Any) -> Any:
-    """The same structure with None for NaN: JSON has no NaN.
+    """The same structure with None for NaN and infinities: JSON has neither.
 
-    >>> nulls({"a": [float("nan"), 1.0]})
-    {'a': [None, 1.0]}
+    >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
+    {'a': [None, None, 1.0]}
     """
     if isinstance(value, float):
-        return None if math.isnan(value) else value
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: nulls(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
