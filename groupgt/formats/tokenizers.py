@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, listed
+from groupgt.formats.modules import imported
 
 __all__ = ["FORMS", "TOKENIZERS", "check_tokenizer", "tokenizer_named"]
 
@@ -78,15 +78,14 @@ def _tokenizers(rest: str, folder: Path) -> Count:
 
 
 def _python(rest: str, folder: Path) -> Count:
-    module, _, function = rest.partition(":")
-    sys.path.insert(0, str(folder.resolve()))
+    before = sys.path[:]
     try:
-        count: Count = getattr(importlib.import_module(module), function)
-    except (Exception, SystemExit) as error:  # a module of the user's may raise anything
-        what = f"{type(error).__name__}: {error}"
+        count: Count = imported(rest, folder.resolve())
+    except ConfigError as error:
+        what = str(error).removeprefix("target: ")
         raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}: {what}") from None
     finally:
-        sys.path.remove(str(folder.resolve()))
+        sys.path[:] = before
     if not callable(count):
         raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}, which is no function")
     return count

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from zipfile import BadZipFile
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from groupgt.errors import ConfigError, Faults, RetrieverError, listed
-from groupgt.model.ids import id_text
+from groupgt.errors import ConfigError, DataError, Faults, RetrieverError, listed
+from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
 from groupgt.retrievers import base
 from groupgt.retrievers.exact import on_grid, unit
 
 __all__ = ["Asked", "Embedded", "Options", "Questions"]
 
+T = TypeVar("T")
 SIMILARITIES = ("cosine", "dot")
-COLUMNS = ("vector", "embedding", "embeddings")
-Vectors = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class Asked:
     def __init__(self, setting: base.Setting, options: Questions) -> None:
         self.options = options
         self.encode = _encoder(options.model) if options.model else None
-        self.stored = _read(Path(options.queries), "qid", setting.qids) if options.queries else None
+        self.stored = _read(options.queries, "qid", setting.qids) if options.queries else None
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
 
     def of(self, queries: Sequence[str]) -> Vectors:
@@ -123,7 +120,7 @@ class Embedded(Asked):
     def _documents(self, setting: base.Setting, options: Options) -> Vectors:
         encode, texts = self.encode, setting.corpus.texts
         if options.documents:
-            vectors = _read(Path(options.documents), "doc_id", setting.corpus.ids)
+            vectors = _read(options.documents, "doc_id", setting.corpus.ids)
         elif encode is None:
             raise RetrieverError("there is no model to make vectors of documents")
         else:
@@ -133,84 +130,18 @@ class Embedded(Asked):
         return unit(vectors) if self.normalize else on_grid(vectors)
 
 
+def _read(path: str, key: str, ids: Sequence[str]) -> Vectors:
+    return _told(lambda: read_vectors(Path(path), key, ids))
+
+
 def _encoder(model: str) -> Callable[[list[str]], Vectors]:
-    from sentence_transformers import SentenceTransformer
+    encode = _told(lambda: encoder_of(model))
+    return lambda texts: _told(lambda: encode(texts))
 
+
+def _told(step: Callable[[], T]) -> T:
+    """What a step returns; what is wrong with its data is the retriever's fault."""
     try:
-        loaded = SentenceTransformer(model)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise RetrieverError(f"the model {model!r} cannot be loaded: {_first_line(error)}") from None
-
-    def encode(texts: list[str]) -> Vectors:
-        vectors = loaded.encode(texts, show_progress_bar=False, convert_to_numpy=True)
-        return _sound(np.asarray(vectors, dtype=np.float64).reshape(len(texts), -1), f"the model {model!r}", [])
-
-    return encode
-
-
-def _read(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    """The vectors of `ids`, in their order; raises `RetrieverError` where one is missing or no vector."""
-    vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
-    if vectors.ndim != 2 or not vectors.shape[1]:
-        raise RetrieverError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
-    if len(vectors) != len(ids):
-        what = "documents of the corpus" if key == "doc_id" else "questions of the ground truth"
-        raise RetrieverError(f"{path}: expected {len(ids):,} rows, those of the {what}, found {len(vectors):,}")
-    return _sound(vectors, str(path), ids)
-
-
-def _sound(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        name = f" ({ids[int(bad[0])]!r})" if len(ids) else ""
-        raise RetrieverError(f"{source}: row {int(bad[0]) + 1}{name}: expected finite numbers, found NaN or infinity")
-    return vectors
-
-
-def _npy(path: Path) -> Vectors:
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise RetrieverError(f"{path}: expected an array of NumPy: {_first_line(error)}") from None
-    if not isinstance(loaded, np.ndarray):
-        raise RetrieverError(f"{path}: expected an array of NumPy, found an archive")
-    if loaded.dtype.kind not in "fiu":
-        raise RetrieverError(f"{path}: expected an array of numbers, found {loaded.dtype}")
-    return loaded.astype(np.float64)
-
-
-def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    import polars as pl
-
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise RetrieverError(f"{path}: expected a parquet file: {_first_line(error)}") from None
-    name = next((each for each in COLUMNS if each in frame.columns), None)
-    own = next((each for each in (key, "id", "_id") if each in frame.columns), None)
-    if name is None or own is None:
-        raise RetrieverError(f"{path}: expected the columns {key} and vector, found {', '.join(frame.columns)}")
-    names = [id_text(each) for each in frame[own].to_list()]
-    rows = {each: row for row, each in enumerate(names)}
-    missing = [each for each in ids if each not in rows]
-    if missing:
-        raise RetrieverError(f"{path}: {len(missing):,} ids have no vector: {', '.join(missing[:3])}")
-    if len(rows) < len(names):
-        counts, known = Counter(names), set(ids)
-        twice = [each for each, count in counts.items() if count > 1 and each in known]
-        if twice:
-            raise RetrieverError(f"{path}: {len(twice):,} ids have several vectors: {', '.join(map(str, twice[:3]))}")
-    column = frame[name].gather([rows[each] for each in ids])
-    try:
-        lists = column.cast(pl.List(pl.Float64))
-    except pl.exceptions.PolarsError:
-        raise RetrieverError(f"{path}: expected lists of numbers in the column {name}, found {column.dtype}") from None
-    lengths = lists.list.len().unique().to_list()
-    if len(lengths) != 1 or None in lengths:
-        raise RetrieverError(f"{path}: expected vectors of one length in the column {name}")
-    return lists.explode().to_numpy().reshape(len(ids), -1) if lengths[0] else np.empty((len(ids), 0))
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+        return step()
+    except DataError as error:
+        raise RetrieverError(*error.faults, total=error.total) from None

@@ -14,8 +14,9 @@ import pytest
 
 import groupgt
 from groupgt.experiment.runner import run_experiment
+from groupgt.formats.modules import imported
 from groupgt.retrievers.base import Answers, Corpus, Setting, checked
-from groupgt.retrievers.callable import Options, imported, made
+from groupgt.retrievers.callable import Options, made
 from groupgt.retrievers.frameworks import adapted
 from tests.retrievers.small import TEXTS, small
 

@@ -17,8 +17,8 @@ from groupgt.experiment.description.schema import Config, SystemConfig, model_of
 from groupgt.experiment.description.systems import System
 from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import RUNS
+from groupgt.formats.modules import imported
 from groupgt.retrievers.base import Kind
-from groupgt.retrievers.callable import imported
 from groupgt.retrievers.registry import absent, kind_named
 
 __all__ = ["Families", "exists", "placed"]

@@ -21,9 +21,9 @@ from groupgt.experiment.description.systems import System
 from groupgt.experiment.retrieval.data import Data, sha256
 from groupgt.experiment.retrieval.timing import Timing, machine
 from groupgt.formats import corpus
+from groupgt.formats.modules import source_of
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, Corpus, Kind, Retriever, Setting, checked
-from groupgt.retrievers.callable import source_of
 from groupgt.store.cache import key_of
 
 __all__ = ["Done", "Part", "Task", "about", "decoded", "encoded", "key", "libraries", "needed", "retrieve"]

@@ -1,0 +1,66 @@
+"""Modules of the user's own: a function or an object by `module:name`, found beside the file that names it too."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module, invalidate_caches
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import ConfigError, near_names
+
+__all__ = ["imported", "source_of"]
+
+# The bytes of the modules of targets, as they were when they were imported.
+READ: dict[str, bytes | None] = {}
+
+
+def imported(target: str, folder: Path) -> Any:
+    """What `module:name` names; raises `ConfigError` where there is no such thing."""
+    module_name, _, name = target.partition(":")
+    sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
+    _forget(module_name, folder)
+    try:
+        found: Any = import_module(module_name)
+        READ[module_name] = _source(module_name)
+    except ModuleNotFoundError as error:
+        missing = error.name or module_name
+        raise ConfigError(f"target: there is no module {missing!r}, beside the file or installed") from None
+    except (Exception, SystemExit) as error:
+        what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
+        raise ConfigError(f"target: {module_name} cannot be imported: {what}") from None
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = near_names(part, [each for each in dir(found) if not each.startswith("_")])
+            raise ConfigError(f"target: {module_name} has no {part!r}{near}")
+        found = getattr(found, part)
+    return found
+
+
+def _source(module_name: str) -> bytes | None:
+    path = source_of(module_name)
+    return path.read_bytes() if path is not None and path.is_file() else None
+
+
+def _forget(module_name: str, folder: Path) -> None:
+    """Forgets a module that was imported from another folder, or whose file has changed since.
+
+    In a notebook one process reads many experiment files; answers are kept under the bytes that the file has now.
+    """
+    top = module_name.partition(".")[0]
+    if top not in sys.modules or top in sys.stdlib_module_names:
+        return
+    invalidate_caches()
+    beside = PathFinder.find_spec(top, [str(folder)])
+    path, own = source_of(top), beside.origin if beside is not None else None
+    elsewhere = path is not None and own is not None and Path(own).resolve() != path.resolve()
+    if elsewhere or (module_name in READ and READ[module_name] != _source(module_name)):
+        for name in [each for each in sys.modules if f"{each}.".startswith(f"{top}.")]:
+            del sys.modules[name]
+
+
+def source_of(target: str) -> Path | None:
+    """The file of an imported target's module, where it has one."""
+    path = getattr(sys.modules.get(target.partition(":")[0]), "__file__", None)
+    return Path(path) if path else None

@@ -1,0 +1,119 @@
+"""Vectors from files, and what makes them of texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.errors import DataError
+from groupgt.model.ids import id_text
+
+__all__ = ["Vectors", "encoder_of", "read_vectors", "table_of"]
+
+COLUMNS = ("vector", "embedding", "embeddings")
+Vectors = NDArray[np.float64]
+
+
+def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
+    """What makes vectors of texts: a sentence-transformers model, from a folder or by its name."""
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        loaded = SentenceTransformer(model)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(f"the model {model!r} cannot be loaded: {_first_line(error)}") from None
+
+    def encode(texts: list[str]) -> Vectors:
+        vectors = loaded.encode(texts, show_progress_bar=False, convert_to_numpy=True)
+        return _sound(np.asarray(vectors, dtype=np.float64).reshape(len(texts), -1), f"the model {model!r}", [])
+
+    return encode
+
+
+def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
+    """The vectors of `ids`, in their order; raises `DataError` where one is missing or no vector."""
+    vectors = _npy(path) if path.suffix == ".npy" else _parquet(path, key, ids)
+    if vectors.ndim != 2 or not vectors.shape[1]:
+        raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
+    if len(vectors) != len(ids):
+        what = "documents of the corpus" if key == "doc_id" else "questions of the ground truth"
+        raise DataError(f"{path}: expected {len(ids):,} rows, those of the {what}, found {len(vectors):,}")
+    return _sound(vectors, str(path), ids)
+
+
+def table_of(path: Path) -> dict[str, Vectors]:
+    """{id: vector} of a parquet file; raises `DataError`."""
+    import polars as pl
+
+    if path.suffix != ".parquet":
+        raise DataError(f"{path}: expected a parquet file with an id and a vector in each row, found another name")
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: expected a parquet file: {_first_line(error)}") from None
+    own = next((each for each in ("doc_id", "id", "_id") if each in frame.columns), "doc_id")
+    ids = [id_text(each) for each in frame[own].to_list()] if own in frame.columns else []
+    names = [name for name in ids if name is not None]
+    return dict(zip(names, read_vectors(path, own, names)))
+
+
+def _sound(vectors: Vectors, source: str, ids: Sequence[str]) -> Vectors:
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        name = f" ({ids[int(bad[0])]!r})" if len(ids) else ""
+        raise DataError(f"{source}: row {int(bad[0]) + 1}{name}: expected finite numbers, found NaN or infinity")
+    return vectors
+
+
+def _npy(path: Path) -> Vectors:
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise DataError(f"{path}: expected an array of NumPy: {_first_line(error)}") from None
+    if not isinstance(loaded, np.ndarray):
+        raise DataError(f"{path}: expected an array of NumPy, found an archive")
+    if loaded.dtype.kind not in "fiu":
+        raise DataError(f"{path}: expected an array of numbers, found {loaded.dtype}")
+    return loaded.astype(np.float64)
+
+
+def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise DataError(f"{path}: expected a parquet file: {_first_line(error)}") from None
+    name = next((each for each in COLUMNS if each in frame.columns), None)
+    own = next((each for each in (key, "id", "_id") if each in frame.columns), None)
+    if name is None or own is None:
+        raise DataError(f"{path}: expected the columns {key} and vector, found {', '.join(frame.columns)}")
+    names = [id_text(each) for each in frame[own].to_list()]
+    rows = {each: row for row, each in enumerate(names)}
+    missing = [each for each in ids if each not in rows]
+    if missing:
+        raise DataError(f"{path}: {len(missing):,} ids have no vector: {', '.join(missing[:3])}")
+    if len(rows) < len(names):
+        counts, known = Counter(names), set(ids)
+        twice = [each for each, count in counts.items() if count > 1 and each in known]
+        if twice:
+            raise DataError(f"{path}: {len(twice):,} ids have several vectors: {', '.join(map(str, twice[:3]))}")
+    column = frame[name].gather([rows[each] for each in ids])
+    try:
+        lists = column.cast(pl.List(pl.Float64))
+    except pl.exceptions.PolarsError:
+        raise DataError(f"{path}: expected lists of numbers in the column {name}, found {column.dtype}") from None
+    lengths = lists.list.len().unique().to_list()
+    if len(lengths) != 1 or None in lengths:
+        raise DataError(f"{path}: expected vectors of one length in the column {name}")
+    return lists.explode().to_numpy().reshape(len(ids), -1) if lengths[0] else np.empty((len(ids), 0))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
