@@ -20,14 +20,21 @@ __all__ = ["command"]
 @options.truth_argument
 @click.argument("runs", nargs=-1, type=options.FILE)
 @options.policy_option
+@options.corpus_option
+@options.allow_code_option
 @options.truth_format_option
+@options.labeller_options
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @options.format_option
 def command(
     truth: Path,
     runs: tuple[Path, ...],
     policies: tuple[str, ...],
+    corpus: Path | None,
+    allow_code: bool,
     truth_format: str | None,
+    labeller: str,
+    settings: tuple[str, ...],
     run_format: str | None,
     style: str,
 ) -> None:
@@ -36,9 +43,10 @@ def command(
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs)
     grouped = as_ground_truth(truth, policy, truth_format)
+    judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     findings = {str(truth): check_truth(grouped)}
     for path in paths:
-        findings[str(path)] = check_run(grouped, path, policy, run_format)
+        findings[str(path)] = check_run(grouped, path, policy, run_format, judge)
     if style == "json":
         rows = {title: [vars(each) for each in own] for title, own in findings.items()}
         click.echo(tables.json_text(rows))

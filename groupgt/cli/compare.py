@@ -50,7 +50,7 @@ __all__ = ["command"]
 @options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
-@click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")
+@options.labeller_options
 @options.format_option
 def command(
     truth: Path,
@@ -77,6 +77,7 @@ def command(
     truth_format: str | None,
     run_format: str | None,
     labeller: str,
+    settings: tuple[str, ...],
     style: str,
 ) -> None:
     """Say which differences between RUNS are real, where they come from and what they are worth.
@@ -113,7 +114,7 @@ def command(
         convention=convention,
         k=options.split_ks(ks),
         by=options.split_columns(by),
-        labeller=labeller,
+        labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
         lengths=options.lengths_of(corpus, tokenizer, allow_code=allow_code),
     )
     if style == "json":

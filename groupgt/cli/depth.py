@@ -46,6 +46,7 @@ __all__ = ["command"]
 @options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.labeller_options
 @options.format_option
 def command(
     truth: Path,
@@ -61,6 +62,8 @@ def command(
     allow_code: bool,
     truth_format: str | None,
     run_format: str | None,
+    labeller: str,
+    settings: tuple[str, ...],
     style: str,
 ) -> None:
     """Say how deep one must look: the smallest k, or budget, at which a share of questions has all it needs."""
@@ -70,6 +73,7 @@ def command(
     paths = all_there(truth, runs)
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
+    judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     columns = options.split_columns(by)
     every = [
         depth(
@@ -81,6 +85,7 @@ def command(
             level=intervals,
             lengths=lengths,
             policy=policy,
+            labeller=judge,
             run_format=run_format,
         )
         for path in paths

@@ -33,7 +33,7 @@ __all__ = ["command"]
 @options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
-@click.option("--labeller", default="id", show_default=True, help="What says which result hits which alternative.")
+@options.labeller_options
 @options.format_option
 def command(
     truth: Path,
@@ -51,6 +51,7 @@ def command(
     truth_format: str | None,
     run_format: str | None,
     labeller: str,
+    settings: tuple[str, ...],
     style: str,
 ) -> None:
     """Measure RUNS (files, folders or globs; each file one system) against the ground truth in TRUTH.
@@ -68,6 +69,7 @@ def command(
     paths = all_there(truth, runs)
     options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query])
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
+    judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     found = [
         evaluate(
@@ -78,7 +80,7 @@ def command(
             k=cutoffs,
             by=options.split_columns(by),
             policy=policy,
-            labeller=labeller,
+            labeller=judge,
             lengths=lengths,
             run_format=run_format,
         )

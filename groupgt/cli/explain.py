@@ -26,6 +26,7 @@ __all__ = ["command"]
 @options.tokenizer_option
 @options.allow_code_option
 @options.truth_format_option
+@options.labeller_options
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(
     truth: Path,
@@ -39,6 +40,8 @@ def command(
     tokenizer: str | None,
     allow_code: bool,
     truth_format: str | None,
+    labeller: str,
+    settings: tuple[str, ...],
     style: str,
 ) -> None:
     """Work out one query: who hit what, and each formula with its figures filled in."""
@@ -51,6 +54,7 @@ def command(
         convention=conventions[0],
         policy=options.split_policy(policies),
         lengths=lengths,
+        labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
         truth_format=truth_format,
     )
     if style == "json":

@@ -40,7 +40,9 @@ __all__ = ["command"]
 @options.where_option
 @options.policy_option
 @options.corpus_option
+@options.allow_code_option
 @options.truth_format_option
+@options.labeller_options
 @options.format_option
 def command(
     truth: Path,
@@ -50,7 +52,10 @@ def command(
     conditions: tuple[str, ...],
     policies: tuple[str, ...],
     corpus: Path | None,
+    allow_code: bool,
     truth_format: str | None,
+    labeller: str,
+    settings: tuple[str, ...],
     style: str,
 ) -> None:
     """List the unmet groups of the worst queries, and how well groups are covered.
@@ -61,8 +66,9 @@ def command(
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs)
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
+    judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     metric = f"recall.coverage@{k}"
-    found = [evaluate(grouped, path, [metric], convention="coverage", policy=policy) for path in paths]
+    found = [evaluate(grouped, path, [metric], convention="coverage", policy=policy, labeller=judge) for path in paths]
     unique_names([each.name for each in found], paths)
     if len(found) > 1:
         failures = failures_of({each.name: each for each in found}, k)

@@ -9,8 +9,11 @@ from typing import Any
 import click
 
 from groupgt.errors import ConfigError, Faults
+from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.formats.corpus import read_lengths
 from groupgt.formats.tokenizers import FORMS, tokenizer_named
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import split_names
 from groupgt.model.ids import shown
@@ -27,6 +30,8 @@ __all__ = [
     "corpus_option",
     "format_option",
     "k_option",
+    "labeller_from",
+    "labeller_options",
     "lengths_of",
     "lengths_options",
     "metrics_option",
@@ -44,6 +49,7 @@ __all__ = [
     "where_option",
 ]
 
+CACHE = ".groupgt/cache"
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -103,18 +109,60 @@ corpus_option: Decorator = click.option(
     "--corpus", type=FILE, help="The texts, to show beside ids: JSONL, parquet or CSV."
 )
 lengths_option: Decorator = click.option(
-    "--corpus", type=FILE, help="The texts, or their columns tokens and chars: for budgets such as recall@2000tokens."
+    "--corpus",
+    type=FILE,
+    help="The texts, or their columns tokens and chars: for labellers, and for budgets such as recall@2000tokens.",
 )
 tokenizer_option: Decorator = click.option(
     "--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(FORMS)}."
 )
-allow_code_option: Decorator = click.option("--allow-code", is_flag=True, help="Let a tokenizer of yours run.")
+allow_code_option: Decorator = click.option(
+    "--allow-code", is_flag=True, help="Let a tokenizer or a labeller of yours run."
+)
 
 
 def lengths_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how long results are."""
     decorated: Callable[..., Any] = lengths_option(tokenizer_option(allow_code_option(command)))
     return decorated
+
+
+labeller_option: Decorator = click.option(
+    "--labeller",
+    default="id",
+    show_default=True,
+    metavar="NAME",
+    help=f"What says which result hits which alternative: {', '.join(LABELLERS)}.",
+)
+with_option: Decorator = click.option(
+    "--with",
+    "settings",
+    multiple=True,
+    metavar="OPTION=VALUE",
+    help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
+)
+
+
+def labeller_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that choose a labeller."""
+    decorated: Callable[..., Any] = labeller_option(with_option(command))
+    return decorated
+
+
+def labeller_from(
+    name: str, settings: tuple[str, ...], corpus: Path | None = None, *, allow_code: bool = False
+) -> Labeller:
+    """The labeller that --labeller and --with name; its verdicts are kept where experiments keep theirs."""
+    given: dict[str, str] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"--with: expected OPTION=VALUE, such as min_overlap=0.5, found {text!r}")
+        if key.strip() in given:
+            raise ConfigError(f"--with {key.strip()}: stands twice; remove one")
+        given[key.strip()] = value
+    sources = Sources(corpus, allow_code=allow_code, cache=Path(CACHE))
+    return labeller_of({"use": name, "with": given}, sources, texts=True)
 
 
 truth_format_option: Decorator = click.option(

@@ -9,9 +9,9 @@ from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
 from groupgt.evaluation.core import evaluate
+from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.evaluation.many import unique_names
 from groupgt.evaluation.sources import as_ground_truth
-from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
@@ -36,8 +36,9 @@ def compare(
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
     policy: Policy | str | dict[str, str] | None = None,
-    labeller: str | Labeller = "id",
+    labeller: Any = "id",
     lengths: Any = None,
+    corpus: Any = None,
     truth_format: str | None = None,
     run_format: str | None = None,
 ) -> Comparison:
@@ -47,7 +48,7 @@ def compare(
     and every delta has a bootstrap interval of level `intervals`; `test` is randomization, t, wilcoxon (these two need
     SciPy) or bootstrap, `correction` holm, bonferroni or none, over all comparisons of the table. `seed` fixes all that
     is drawn: the same bits every time. Other options are those of `evaluate`: `convention`, `k`, `by`, `labeller`,
-    `lengths`. Raises `DataError`, `MetricError` or `ConfigError`.
+    `lengths`, `corpus`. Raises `DataError`, `MetricError` or `ConfigError`.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -59,6 +60,7 @@ def compare(
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
     rules = Policy.of(policy)
     grouped = as_ground_truth(truth, rules, truth_format)
+    judge = labeller_of(labeller, Sources(corpus))
     if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {shown(runs)}")
     named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
@@ -75,7 +77,7 @@ def compare(
             k=k,
             by=by,
             policy=rules,
-            labeller=labeller,
+            labeller=judge,
             lengths=lengths,
             name=str(name) if isinstance(runs, Mapping) else "",
             run_format=run_format,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.labellers.base import Labeller
+from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
@@ -61,8 +61,15 @@ class Labelled:
 
 
 def settled(
-    truth: GroundTruth, labeller: Labeller, policy: Policy, query: Ints, rank: Ints, document: Ints, length: Ints
+    truth: GroundTruth,
+    labeller: Labeller,
+    matches: Matches,
+    policy: Policy,
+    query: Ints,
+    rank: Ints,
+    target: Ints,
+    length: Ints,
 ) -> Hits:
     """The second half of labelling, the same for every engine: rows sorted by query and rank become `Hits`."""
-    query, rank, alternative, repeat = labeller.settle(truth, query, rank, document)
+    query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
     return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")

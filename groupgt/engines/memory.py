@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
-from operator import gt, itemgetter
 from typing import Any
 
 import numpy as np
 
 from groupgt.engines.base import Labelled, settled
+from groupgt.engines.lists import in_order, ranking_of, text_keys
+from groupgt.engines.results import Listed
 from groupgt.errors import SHOWN, Faults
-from groupgt.labellers.base import Labeller
+from groupgt.labellers.base import Labeller, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Hits
-from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["in_order", "label", "places_in_order", "ranking_of"]
+__all__ = ["label"]
 
 
 def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
@@ -32,13 +32,13 @@ class _Probe:
         self.faults = Faults()
         self.run = run
         self.title = run.source or run.name
-        self.rankings = _text_keys(run.rankings, self.title)
+        self.rankings = text_keys(run.rankings, self.title)
         self.scores = run.scores
         self.duplicated = 0
         self.ties: list[tuple[int, int, int]] = []
 
     def walk(self, truth: GroundTruth, labeller: Labeller) -> Labelled:
-        matches = labeller.match(truth)
+        matches = labeller.match(truth, Listed(truth, self.run, self.policy))
         lengths: list[int] = []
         queries: list[int] = []
         ranks: list[int] = []
@@ -82,13 +82,14 @@ class _Probe:
             if own is not None:
                 self.note_ties(number, places, own)
         self.faults.stop()
-        document = matches.documents[np.array(keys, dtype=np.int64)]
+        target = matches.targets[np.array(keys, dtype=np.int64)]
         query, rank = np.array(queries, dtype=np.int64), np.array(ranks, dtype=np.int64) + 1
         length = np.array(lengths, dtype=np.int64)
-        hits = settled(truth, labeller, self.policy, query, rank, document, length)
-        return self.labelled(truth, hits, len(self.rankings) - known)
+        hits = settled(truth, labeller, matches, self.policy, query, rank, target, length)
+        again = query[first_hits(target, len(matches.keys))]
+        return self.labelled(truth, hits, len(self.rankings) - known, len(np.unique(again)))
 
-    def labelled(self, truth: GroundTruth, hits: Hits, extra: int) -> Labelled:
+    def labelled(self, truth: GroundTruth, hits: Hits, extra: int, repeated: int) -> Labelled:
         """The hits with what was seen on the way."""
         looked_at_all = self.policy.duplicates in ("drop", "error")
         ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
@@ -96,7 +97,7 @@ class _Probe:
             hits=hits,
             present=hits.length > 0,
             extra=extra,
-            duplicated=self.duplicated if looked_at_all else len(np.unique(hits.query[hits.repeat])),
+            duplicated=self.duplicated if looked_at_all else repeated,
             tie_query=ties[:, 0],
             tie_first=ties[:, 1],
             tie_last=ties[:, 2],
@@ -151,88 +152,3 @@ class _Probe:
             seen = high
             if low < high:
                 self.ties.append((number, low + 1, high + 1))
-
-
-def _text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
-    if set(map(type, rankings)) <= {str}:
-        return rankings
-    faults = Faults()
-    out: dict[str, Any] = {}
-    for key, ranking in rankings.items():
-        name = id_text(key)
-        if name is None:
-            faults.add(title, f"expected a query id (text or an integer), found {key!r}")
-        elif name in out:
-            faults.add(title, f"query {name!r} stands twice, as a number and as text")
-        else:
-            out[name] = ranking
-    faults.stop()
-    return out
-
-
-def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
-    """Results in the order of their scores, under the tie rule; at once where scores fall strictly already."""
-    if all(map(gt, scores, islice(scores, 1, None))):
-        return ranking, scores
-    rows = list(zip(scores, ranking))
-    if policy.ties == "id":
-        rows.sort(reverse=True)
-    else:
-        rows.sort(key=itemgetter(0), reverse=True)
-    return [name for _, name in rows], [score for score, _ in rows]
-
-
-def places_in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """Where the results of `in_order` stand among those given."""
-    places = range(len(ranking))
-    if all(map(gt, scores, islice(scores, 1, None))):
-        return places
-    by_id = policy.ties == "id"
-    return sorted(places, key=lambda at: (scores[at], ranking[at] if by_id else ""), reverse=True)
-
-
-def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tuple[list[str], Sequence[float] | None]:
-    """Reads one ranking in any of its shapes: ids, (id, score) pairs or {id: score}; scores order only the last.
-
-    Returns ids, best first, and the scores that ordered them, None where the order was given.
-    """
-    ranking = plain(ranking)
-    if isinstance(ranking, Mapping):
-        return _by_score(ranking, policy, faults, where)
-    if ranking is None:
-        return [], None
-    if not isinstance(ranking, (list, tuple)):
-        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
-        return [], None
-    ids: list[str] = []
-    for place, cell in enumerate(ranking, 1):
-        if isinstance(cell, (tuple, list)) and len(cell) == 2:
-            if finite_number(cell[1]) is None and cell[1] is not None:
-                faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
-                return [], None
-            cell = cell[0]
-        name = id_text(cell)
-        if name is None:
-            kind = type(cell).__name__
-            faults.add(
-                where, f"expected an id (text or an integer) at rank {place}, found {shown(cell)} of type {kind}"
-            )
-            return [], None
-        ids.append(name)
-    return ids, None
-
-
-def _by_score(
-    ranking: Mapping[Any, Any], policy: Policy, faults: Faults, where: str
-) -> tuple[list[str], Sequence[float] | None]:
-    rows: list[tuple[float, str]] = []
-    for key, given in ranking.items():
-        name, score = id_text(key), finite_number(given)
-        if name is None:
-            faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
-            return [], None
-        if score is None:
-            faults.add(where, f"expected a finite number as the score of {name!r}, found {given!r}")
-            return [], None
-        rows.append((score, name))
-    return in_order([name for _, name in rows], [score for score, _ in rows], policy)

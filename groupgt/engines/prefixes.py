@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from groupgt.engines.memory import places_in_order, ranking_of
-from groupgt.errors import DataError, Faults
+from groupgt.engines.lists import places_in_order, ranking_of
+from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.lengths import LONGEST, Budget, Lengths
@@ -65,6 +65,11 @@ def depths(
 
 def walk(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: str) -> Walk:
     """The lengths of a run's results, in the order in which they are ranked."""
+    if run.original is not None:
+        if policy.duplicates == "drop":
+            what = "lengths are those of results by their own ids, and duplicates=drop removes them by other names"
+            raise ConfigError(f"{_title(run)}: {what}; choose duplicates=penalize, or the labeller id")
+        run = run.original
     run = run.settled
     if run.columns is not None:
         return _of_columns(truth, run, run.columns, policy, lengths, unit)
@@ -106,11 +111,11 @@ def _of_lists(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, un
 
 def _with_results(run: Run, lengths: Lengths, unit: str) -> dict[str, list[int | None]]:
     """The lengths that came with the results: as numbers, or counted from their texts."""
-    named = unit == "tokens" and lengths.count is not None and run.texts is not None
+    named = unit == "tokens" and lengths.count is not None and "text" in run.beside
     if unit in run.lengths and not named:
         return {str(key): list(row) for key, row in run.lengths[unit].items()}
-    if run.texts is not None and (unit == "chars" or lengths.count is not None):
-        rows = run.texts()
+    if "text" in run.beside and (unit == "chars" or lengths.count is not None):
+        rows = run.beside["text"]()
         # What is no text has no length.
         whole = {str(key): row if all(isinstance(text, str) for text in row) else [] for key, row in rows.items()}
         return {key: list(lengths.measure(unit, row)) for key, row in whole.items()}

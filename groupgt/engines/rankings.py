@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from groupgt.engines.memory import in_order, ranking_of
+from groupgt.engines.lists import in_order, ranking_of
 from groupgt.errors import Faults
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run

@@ -15,8 +15,9 @@ import numpy as np
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, settled
+from groupgt.engines.results import Streamed
 from groupgt.errors import SHOWN, DataError, Faults, GroupgtWarning
-from groupgt.labellers.base import Labeller
+from groupgt.labellers.base import Labeller, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
@@ -41,8 +42,6 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> L
     """Labels a run of columns; raises `DataError` that names what is wrong with them."""
     if run.columns is None:
         raise DataError("these results are lists, not columns")
-    if labeller.needs:
-        raise DataError(f"labeller {labeller.name!r} needs the columns {', '.join(labeller.needs)} of the results")
     try:
         return _Plan(truth, run, run.columns, policy, labeller).walk()
     except _DoubtError:
@@ -54,6 +53,7 @@ class _Plan:
         self.truth, self.columns, self.policy, self.labeller = truth, columns, policy, labeller
         self.title = run.source or run.name or "results"
         self.rows = columns.frame.with_row_index("row")
+        self.matches = labeller.match(truth, Streamed(truth, columns))
         self.duplicated = 0
         self.extra_names: tuple[str, ...] = ()
 
@@ -177,16 +177,17 @@ class _Plan:
         """The labeller's table as columns."""
         import polars as pl
 
-        matches = self.labeller.match(self.truth)
+        matches = self.matches
         frame = pl.DataFrame(
             {
                 "qid": pl.Series(self.truth.qids, dtype=pl.String).gather(matches.queries),
                 "doc": pl.Series(matches.keys, dtype=pl.String),
                 "query": matches.queries,
-                "document": matches.documents,
+                "target": matches.targets,
             }
         )
-        return frame.filter(matches.documents == np.arange(len(matches.keys)))
+        # Of a key that stands twice in a query, the first.
+        return frame.unique(["query", "doc"], keep="first", maintain_order=True)
 
     def positions(self, qids: pl.Series) -> tuple[Ints, Ints, int]:
         """Which queries of the ground truth these are, where they stand among these, and how many others there are."""
@@ -250,10 +251,12 @@ class _Plan:
     ) -> Labelled:
         lengths = np.zeros(len(self.truth), dtype=np.int64)
         lengths[where] = length
-        query, document = hits["query"].to_numpy(), hits["document"].to_numpy()
+        query, target = hits["query"].to_numpy(), hits["target"].to_numpy()
         order = np.lexsort((rank, query))
-        found = settled(self.truth, self.labeller, self.policy, query[order], rank[order], document[order], lengths)
-        repeated = len(np.unique(found.query[found.repeat]))
+        found = settled(
+            self.truth, self.labeller, self.matches, self.policy, query[order], rank[order], target[order], lengths
+        )
+        repeated = len(np.unique(query[order][first_hits(target[order], len(self.matches.keys))]))
         looked_at_all = self.policy.duplicates in ("drop", "error")
         return Labelled(
             hits=found,

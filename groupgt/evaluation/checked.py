@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from groupgt.engines.results import renamed
 from groupgt.evaluation.core import label_run
-from groupgt.evaluation.nearby import fold, warn_of_near_ids
+from groupgt.evaluation.labelling import labeller_of
+from groupgt.evaluation.nearby import check_known, fold, warn_of_near_ids
 from groupgt.evaluation.sources import as_run
+from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 
@@ -49,18 +52,25 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding(
             "queries with a group inside another (what meets the one meets the other)", len(within), _first(within)
         ),
-        Finding("ids that differ only in blanks, case or form", *_near(truth.ids)),
+        Finding("ids that differ only in blanks, case or form", *_near(_ids(truth))),
     ]
 
 
 def check_run(
-    truth: GroundTruth, path: str | os.PathLike[str], policy: Policy, format: str | None = None
+    truth: GroundTruth,
+    path: str | os.PathLike[str],
+    policy: Policy,
+    format: str | None = None,
+    labeller: Labeller | None = None,
 ) -> list[Finding]:
     """Sizes, and what does not fit: queries on one side only, repeats, ties, nothing that matches."""
-    run = as_run(path, truth, format)
+    judge = labeller or labeller_of("id")
+    truth = judge.read(truth)
     plain = Policy(ties=policy.ties)
-    labelled = label_run(truth, run, plain)
-    dropped = label_run(truth, run, Policy(ties=policy.ties, duplicates="drop"))
+    run = renamed(truth, as_run(path, truth, format), judge, plain)
+    labelled = label_run(truth, run, plain, judge)
+    dropped = label_run(truth, run, Policy(ties=policy.ties, duplicates="drop"), judge)
+    check_known(run, judge)
     defined = truth.judgments.defined
     if labelled.no_match:
         warn_of_near_ids(truth, run, int((defined & labelled.present).sum()))
@@ -77,7 +87,7 @@ def check_run(
         Finding("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
-        Finding("queries none of whose results is in the ground truth", len(unmet), _first(unmet)),
+        Finding("queries none of whose results hits an alternative", len(unmet), _first(unmet)),
     ]
 
 
@@ -108,6 +118,11 @@ def _members(truth: GroundTruth) -> Iterable[tuple[int, set[str]]]:
     for alternative in np.flatnonzero(truth.grade > 0).tolist():
         members.setdefault(int(truth.group_of[alternative]), set()).add(truth.ids[alternative])
     return members.items()
+
+
+def _ids(truth: GroundTruth) -> list[str]:
+    """The alternatives that are ids."""
+    return [name for name, form in zip(truth.ids, truth.forms) if form is None] if truth.forms else truth.ids
 
 
 def _near(names: Iterable[str]) -> tuple[int, str]:

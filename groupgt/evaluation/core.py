@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, no_garbage_collection
 from groupgt.engines.prefixes import depths
+from groupgt.engines.results import renamed
 from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.evaluation.nearby import warn_of_near_ids
+from groupgt.evaluation.labelling import Sources, labeller_of
+from groupgt.evaluation.nearby import check_known, warn_of_near_ids
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import as_ground_truth, as_run
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.registry import labeller_named
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.model.ground_truth import GroundTruth
@@ -39,8 +40,9 @@ def evaluate(
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
     policy: Policy | str | dict[str, str] | None = None,
-    labeller: str | Labeller = "id",
+    labeller: Any = "id",
     lengths: Any = None,
+    corpus: Any = None,
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
@@ -50,8 +52,10 @@ def evaluate(
     `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path or a
     frame. Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground
     truth, or `n_groups`, to slice by. `lengths` say how long results are, for budgets such as `@2000tokens`: `Lengths`,
-    `{"tokens": {id: length}}`, or `{id: text}` for characters; else they come with the results.
-    Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+    `{"tokens": {id: length}}`, or `{id: text}` for characters; else they come with the results. `labeller` decides
+    which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`, `code`, or `{"use": name,
+    "with": {option: value}}`; `corpus`, a path or `{id: text}`, is where it finds what its options do not name. Raises
+    `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -64,14 +68,17 @@ def evaluate(
     )
     check_policy(rules, asked)
     with no_garbage_collection():
-        grouped = as_ground_truth(truth, rules, truth_format)
+        chosen = labeller_of(labeller, Sources(corpus))
+        grouped = chosen.read(as_ground_truth(truth, rules, truth_format))
         slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
-        system = as_run(run, grouped, run_format, name)
+        system = renamed(grouped, as_run(run, grouped, run_format, name), chosen, rules)
         budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
-        labelled = label_run(grouped, system, rules, labeller, lengths=as_lengths(lengths), budgets=budgets)
+        labelled = label_run(grouped, system, rules, chosen, lengths=as_lengths(lengths), budgets=budgets)
     _check_population(grouped, labelled, rules)
     if labelled.no_match:
         warn_of_near_ids(grouped, system, int((grouped.judgments.defined & labelled.present).sum()))
+    if chosen.known is not None:
+        check_known(system, chosen)
     return Evaluation(
         truth=grouped,
         run=system,
@@ -81,11 +88,17 @@ def evaluate(
         policy=rules,
         convention=convention,
         slicer=slicer,
+        labeller=chosen,
     )
 
 
 def label(
-    truth: Any, ranking: Any, *, groups: bool = False, policy: Policy | str | dict[str, str] | None = None
+    truth: Any,
+    ranking: Any,
+    *,
+    groups: bool = False,
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
 ) -> NDArray[np.uint8]:
     """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
 
@@ -98,8 +111,9 @@ def label(
            [0, 0, 0, 1]], dtype=uint8)
     """
     rules = Policy.of(policy)
-    grouped = GroundTruth.of({"query": truth}, rules)
-    hits = memory.label(grouped, Run.of({"query": ranking}), rules, labeller_named("id")).hits
+    judge = labeller_of(labeller)
+    grouped = judge.read(GroundTruth.of({"query": truth}, rules))
+    hits = label_run(grouped, Run.of({"query": ranking}), rules, judge).hits
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
     chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
     matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
@@ -110,19 +124,22 @@ def label_run(
     truth: GroundTruth,
     run: Run,
     policy: Policy,
-    labeller: str | Labeller = "id",
+    labeller: Labeller,
     *,
     lengths: Lengths | None = None,
     budgets: Collection[Budget] = (),
 ) -> Labelled:
-    """Labels a run, and measures how much of it fits each budget; the engine is chosen by what the results are."""
-    chosen = labeller_named(labeller)
+    """Labels a run, and measures how much of it fits each budget; the engine is chosen by what the results are.
+
+    The ground truth is what the labeller reads (`labeller.read`).
+    """
+    run = renamed(truth, run, labeller, policy)
     if run.columns is None:
-        labelled = memory.label(truth, run, policy, chosen)
+        labelled = memory.label(truth, run, policy, labeller)
     else:
         from groupgt.engines import streaming
 
-        labelled = streaming.label(truth, run, policy, chosen)
+        labelled = streaming.label(truth, run, policy, labeller)
     if not budgets:
         return labelled
     found = depths(truth, run, policy, lengths or Lengths(), budgets)

@@ -8,13 +8,15 @@ import warnings
 from collections.abc import Iterable
 from itertools import islice
 
-from groupgt.engines.memory import ranking_of
-from groupgt.errors import Faults, GroupgtWarning
+from groupgt.engines.lists import ranking_of
+from groupgt.errors import DataError, Faults, GroupgtWarning
+from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["fold", "warn_of_near_ids"]
+__all__ = ["check_known", "fold", "warn_of_near_ids"]
 
 LOOKED_AT = 200_000
 # Fewer questions may all have failed; so many hardly.
@@ -37,6 +39,26 @@ def warn_of_near_ids(truth: GroundTruth, run: Run, questions: int) -> None:
         finding = f"{title}no result is in the ground truth"
         if not _warn("document ids", truth.ids, documents, finding) and questions >= SEVERAL:
             warnings.warn(f"{finding}: are these results of the same corpus?", GroupgtWarning, stacklevel=3)
+
+
+def check_known(run: Run, labeller: Labeller) -> None:
+    """Warns of results a labeller can say nothing about; raises `DataError` where it knows none of them."""
+    known = labeller.known
+    if known is None:
+        return
+    documents = _names(run)[1]
+    strangers = [name for name in documents if name not in known]
+    if not strangers:
+        return
+    title = f"{run.name}: " if run.name else ""
+    some = ", ".join(map(shown, strangers[:3])) + (" …" if len(strangers) > 3 else "")
+    if len(strangers) == len(documents):
+        expected = f"expected ids such as {shown(min(known))}" if known else "and it is empty"
+        raise DataError(
+            f"{title}none of the results stands in the table of the labeller {labeller.name}: {some}; {expected}"
+        )
+    what = f"{len(strangers):,} of {len(documents):,} results do not stand in the table of the labeller {labeller.name}"
+    warnings.warn(f"{title}{what} and hit nothing: {some}", GroupgtWarning, stacklevel=3)
 
 
 def _names(run: Run) -> tuple[list[str], list[str]]:

@@ -15,6 +15,7 @@ from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names
 from groupgt.evaluation.explained import as_dict, explanation
 from groupgt.evaluation.slices import Slicer
+from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
@@ -45,6 +46,7 @@ class Evaluation:
     policy: Policy
     convention: str
     slicer: Slicer
+    labeller: Labeller
 
     @property
     def name(self) -> str:
@@ -170,6 +172,7 @@ class Evaluation:
         return [
             f"convention {self.convention}; {total:,} {'query' if total == 1 else 'queries'}: {', '.join(told)}",
             f"policy {self.policy}",
+            *([f"labeller {self.labeller}"] if self.labeller.name != "id" else []),
         ]
 
     def explain(
@@ -191,6 +194,7 @@ class Evaluation:
         out: dict[str, Any] = {
             "run": self.name,
             "convention": self.convention,
+            "labeller": str(self.labeller),
             "policy": {name: getattr(self.policy, name) for name in self.policy.__dataclass_fields__},
             "counts": self.counts,
             "metrics": {

@@ -118,7 +118,7 @@ def _evaluation(experiment: Experiment, data: Data, run: Run) -> Evaluation:
         convention=experiment.config.convention,
         by=section.by,
         policy=experiment.policy,
-        labeller=section.labeller.use,
+        labeller=data.labeller,
         lengths=data.lengths,
     )
 

@@ -15,7 +15,7 @@ from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.ids import id_text, shown
 from groupgt.model.lengths import UNITS, Lengths
 
-__all__ = ["read_corpus", "read_lengths"]
+__all__ = ["IDS", "read_corpus", "read_lengths", "table_rows"]
 
 IDS = ("doc_id", "_id", "id")
 TEXTS = ("contents", "text")
@@ -64,7 +64,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
     faults = Faults()
     texts: dict[str, str] = {}
     places: dict[str, str] = {}
-    for where, row in _rows(source, faults):
+    for where, row in table_rows(source, faults):
         key = next((name for name in IDS if row.get(name) is not None), None)
         name = id_text(row[key]) if key else None
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
@@ -95,7 +95,8 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
     return texts
 
 
-def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each row of a JSONL, parquet or CSV file with the place where it stands."""
     if source.is_parquet:
         for number, row in enumerate(frames.rows_of(source), 1):
             yield f"{source.path}: row {number}", row

@@ -8,10 +8,20 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
-from groupgt.formats.rows import Judgment, finite, gather, length_of, number_text, ordered_run, run_name
+from groupgt.formats.rows import (
+    CONTENTS,
+    Judgment,
+    beside_of,
+    finite,
+    gather,
+    length_of,
+    number_text,
+    ordered_run,
+    run_name,
+)
 from groupgt.formats.source import Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.ids import shown
@@ -126,6 +136,7 @@ def read_slowly(source: Source) -> Run:
     found: dict[str, tuple[list[str], list[float]]] = {}
     units = [unit for unit in UNITS if unit in header_of(source)]
     lengths: dict[str, dict[str, list[int | None]]] = {unit: {} for unit in units}
+    beside: dict[str, dict[str, list[Any]]] = {}
     for where, row in table(source, ("qid", "doc_id", order), faults):
         where = f"{where}: query {shown(row['qid'])}"
         score = finite(row[order].strip())
@@ -140,8 +151,10 @@ def read_slowly(source: Source) -> Run:
             own = found.setdefault(row["qid"], ([], []))
             own[0].append(row["doc_id"])
             own[1].append(sign * score)
+            for what, cell in beside_of(row).items():
+                beside.setdefault(what, {}).setdefault(row["qid"], []).append(cell)
     faults.stop()
-    return ordered_run(source, {}, found, lengths)
+    return ordered_run(source, {}, found, lengths, beside)
 
 
 def _whole(cells: pl.Expr) -> pl.Expr:
@@ -172,7 +185,9 @@ def _columns(source: Source) -> Run:
         pl.col("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
-        *(_whole(pl.col(unit)) for unit in UNITS if unit in header),
+        *(_whole(pl.col(name)) for name in (*UNITS, "start", "end") if name in header),
+        *(pl.col(name).alias("text") for name in [each for each in CONTENTS if each in header][:1]),
+        *(pl.col(name) for name in ("parent",) if name in header),
     )
     return Run(
         columns=Columns(frame, lambda: read_slowly(source)),

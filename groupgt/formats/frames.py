@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.pages import check_pages
-from groupgt.formats.rows import Judgment, gather, length_of, run_name
+from groupgt.formats.rows import CONTENTS, Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.ids import finite_number, plain, shown
@@ -36,7 +36,7 @@ __all__ = [
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
-CONTENTS = "retrieved_contents"
+BESIDE = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 
 
 def is_frame(value: Any) -> bool:
@@ -253,8 +253,12 @@ def run_of(
             for unit, name in NESTED_LENGTHS.items()
             if name in names
         }
-        texts = None if CONTENTS not in names else lambda: dict(zip(found, _beside(guard, frame, CONTENTS)))
-        return Run(dict(zip(found, rows[key].to_list())), source=title, lengths=lengths, texts=texts)
+        beside: dict[str, Callable[[], dict[str, list[Any]]]] = {
+            what: lambda name=name: dict(zip(found, _beside(guard, frame, name)))  # type: ignore[misc]  # bound now
+            for what, name in BESIDE.items()
+            if name in names
+        }
+        return Run(dict(zip(found, rows[key].to_list())), source=title, lengths=lengths, beside=beside)
     missing = [name for name in ("qid", "doc_id") if name not in names]
     if missing or order is None:
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
@@ -268,9 +272,16 @@ def run_of(
         id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
         *(pl.col(unit) for unit in UNITS if unit in names and schema[unit].is_numeric()),
+        *(pl.col(name).cast(pl.Int64, strict=False) for name in ("start", "end") if _is_number(schema, name)),
+        *(pl.col(name).alias("text") for name in [each for each in CONTENTS if schema.get(each) == pl.String][:1]),
+        *(id_column(schema["parent"], "parent", title) for _ in range("parent" in names)),
     )
     columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard)
     return Run(columns=columns, source=title)
+
+
+def _is_number(schema: pl.Schema, name: str) -> bool:
+    return name in schema and schema[name].is_numeric()
 
 
 def _beside(guard: Callable[[Callable[[], Any]], Any], frame: pl.LazyFrame, name: str) -> list[list[Any]]:

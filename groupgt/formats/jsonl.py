@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults
-from groupgt.formats.rows import length_of, ordered_run, score_of
+from groupgt.formats.rows import beside_of, length_of, ordered_run, score_of
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import id_text, shown
@@ -21,7 +21,7 @@ __all__ = ["objects", "read_ground_truth", "read_run", "write_ground_truth", "wr
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
-CONTENTS = "retrieved_contents"
+BESIDE = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -123,7 +123,7 @@ def read_run(source: Source) -> Run:
     long: dict[str, tuple[list[str], list[float]]] = {}
     orders: set[str] = set()
     lengths: dict[str, dict[str, list[int | None]]] = {}
-    texts: dict[str, list[Any]] = {}
+    beside: dict[str, dict[str, list[Any]]] = {}
     for number, row in objects(source, faults):
         where = f"{source.path}:{number}"
         qid = id_text(row.get("qid"))
@@ -144,8 +144,9 @@ def read_run(source: Source) -> Run:
             for unit in UNITS:
                 if f"retrieved_{unit}" in row:
                     lengths.setdefault(unit, {})[qid] = list(map(length_of, _listed(row[f"retrieved_{unit}"])))
-            if CONTENTS in row:
-                texts[qid] = _listed(row[CONTENTS])
+            for what, name in BESIDE.items():
+                if name in row:
+                    beside.setdefault(what, {})[qid] = _listed(row[name])
         else:
             document, score = id_text(row.get("doc_id")), score_of(row)
             orders.add("score" if row.get("score") is not None else "rank")
@@ -164,6 +165,8 @@ def read_run(source: Source) -> Run:
                 for unit in UNITS:
                     if unit in row:
                         lengths.setdefault(unit, {}).setdefault(qid, []).append(length_of(row[unit]))
+                for what, cell in beside_of(row).items():
+                    beside.setdefault(what, {}).setdefault(qid, []).append(cell)
     faults.stop()
     if nested and long:
         raise DataError(
@@ -173,7 +176,7 @@ def read_run(source: Source) -> Run:
         raise DataError(
             f"{source.path}: some lines hold a score and some only a rank; expected one of the two throughout"
         )
-    return ordered_run(source, nested, long, lengths, texts)
+    return ordered_run(source, nested, long, lengths, beside)
 
 
 def _listed(cell: Any) -> list[Any]:

@@ -15,7 +15,9 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
 __all__ = [
+    "CONTENTS",
     "Judgment",
+    "beside_of",
     "finite",
     "flat_rows",
     "gather",
@@ -26,6 +28,8 @@ __all__ = [
     "score_of",
 ]
 
+# The columns that may hold the text of a result.
+CONTENTS = ("contents", "text")
 Judgment = tuple[str, str, str, float]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -101,7 +105,7 @@ def ordered_run(
     nested: dict[str, list[str]],
     long: dict[str, tuple[list[str], list[float]]],
     lengths: dict[str, dict[str, list[int | None]]] | None = None,
-    texts: dict[str, list[Any]] | None = None,
+    beside: dict[str, dict[str, list[Any]]] | None = None,
 ) -> Run:
     """A run of lists whose order is given, or of results that scores put in order; with what stands beside them."""
     scores = {qid: own[1] for qid, own in long.items()} if long else None
@@ -111,8 +115,32 @@ def ordered_run(
         name=run_name(source),
         source=str(source.path),
         lengths=lengths or {},
-        texts=(lambda: texts) if texts else None,
+        beside={key: lambda own=own: own for key, own in (beside or {}).items()},  # type: ignore[misc]  # bound now
     )
+
+
+def beside_of(row: dict[str, Any], id_column: str = "doc_id") -> dict[str, Any]:
+    """What a result carries besides its id and score: its `text`, its `parent`, and the `span` of its document.
+
+    >>> beside_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
+    {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
+    """
+    found: dict[str, Any] = {}
+    column = next((name for name in CONTENTS if name in row), None)
+    if column is not None:
+        found["text"] = row[column]
+    if "parent" in row:
+        found["parent"] = row["parent"]
+    if "start" in row and "end" in row:
+        bounds = {key: _whole(row[key]) for key in ("start", "end")}
+        found["span"] = {"doc": row.get(id_column), **bounds}
+    return found
+
+
+def _whole(cell: Any) -> Any:
+    """A whole number, where the cell of a CSV file is one."""
+    length = length_of(cell.strip()) if isinstance(cell, str) else None
+    return cell if length is None else length
 
 
 def run_name(source: Source) -> str:

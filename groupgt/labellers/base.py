@@ -2,42 +2,222 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from groupgt.errors import DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
+from groupgt.model.ids import shown
+from groupgt.model.spans import Chunks, Form, Span
 
-__all__ = ["Labeller", "Matches"]
+__all__ = [
+    "Labeller",
+    "Matches",
+    "Results",
+    "Tables",
+    "all_of_kind",
+    "first_hits",
+    "kind_of",
+    "listed_by",
+    "matches_of",
+    "spread",
+]
+
+
+class Results(Protocol):
+    """What an engine tells of the results of the queries that have ground truth, when a labeller asks."""
+
+    def pairs(self) -> tuple[Ints, list[str]]:
+        """Each query with its distinct results, by the names they have for the labeller; sorted by query."""
+        ...
+
+    def texts(self) -> list[str | None]:
+        """The text that each of these results carries; None where it carries none."""
+        ...
+
+
+class Tables(Protocol):
+    """What a labeller is built from besides its options: files and functions, read by who knows how to."""
+
+    def texts(self, given: Any, option: str) -> Mapping[str, str]:
+        """{id: text} of a corpus: a path, a mapping, or (where nothing is given) the corpus at hand."""
+        ...
+
+    def chunks(self, given: Any, option: str) -> Chunks | None:
+        """The places of chunks, of a chunk table or of the corpus at hand; None where there is neither."""
+        ...
+
+    def parents(self, given: Any, column: str) -> Mapping[str, str]:
+        """{id: its parent} of a file or a mapping."""
+        ...
+
+    def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
+        """{id: its vector} of a file or a mapping."""
+        ...
+
+    def encoder(self, model: str) -> Callable[[list[str]], Any]:
+        """What makes vectors of texts."""
+        ...
+
+    def function(self, target: Any) -> tuple[Callable[..., Any], str]:
+        """A function of the user's, and what it was read from, as a digest; refused where code is not allowed."""
+        ...
+
+    def verdicts(self, key: str) -> Any:
+        """A mapping that keeps what was judged, from one run to the next."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """What result keys hit, as a table sorted by query: `keys[i]` of query `queries[i]` hits document `documents[i]`.
+    """What results hit, as a table sorted by query: the result `keys[i]` of query `queries[i]` has `targets[i]`.
 
-    `sets` holds the keys of each query. A key that stands twice in a query counts where it stands first.
+    `sets` holds the keys of each query. A key that stands twice in a query counts where it stands first. What a target
+    is, only the labeller's `settle` knows: for most it is a row of the lists that `starts` cuts `alternatives` into,
+    with the part of the alternative that it covers, from `low` to `high`, where that is known.
     """
 
-    sets: Sequence[frozenset[str]]
+    sets: Sequence[Set[str]]
     keys: list[str]
     queries: Ints
-    documents: Ints
+    targets: Ints
+    starts: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
+    alternatives: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    low: Ints | None = None
+    high: Ints | None = None
 
 
-class Labeller(Protocol):
+class Labeller:
     """A labeller has two halves: `match` is a join that any engine can do, `settle` reduces its rows in rank order.
 
-    `needs` names the columns of results it reads beyond ids; an engine that cannot supply them says so.
+    A subclass says what differs. `column` names what results may carry and be named by instead of their ids: `parent`
+    or `span`. `str(labeller)` is what stands below tables.
     """
 
-    name: str
-    needs: tuple[str, ...]
+    name = ""
+    column = ""
 
-    def match(self, truth: GroundTruth) -> Matches:
-        """The table of result keys and the documents they hit."""
-        ...
+    def truth(self, truth: GroundTruth) -> GroundTruth:
+        """The ground truth as this labeller reads it; raises `DataError` for alternatives it can do nothing with."""
+        return truth
 
-    def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:
+    def names(self, ids: Sequence[str]) -> Sequence[str]:
+        """What results are called from here on, from their ids."""
+        return ids
+
+    @property
+    def renames(self) -> bool:
+        """Whether `names` or `column` change what results are called."""
+        return bool(self.column)
+
+    @property
+    def known(self) -> Collection[str] | None:
+        """The results it can say something about, where these are known beforehand."""
+        return None
+
+    def read(self, truth: GroundTruth) -> GroundTruth:
+        """What `truth` makes of a ground truth, made once: for many runs it is the same."""
+        kept: WeakKeyDictionary[GroundTruth, GroundTruth] = self.__dict__.setdefault("_read", WeakKeyDictionary())
+        if truth not in kept:
+            kept[truth] = self.truth(truth)
+        return kept[truth]
+
+    def match(self, truth: GroundTruth, results: Results) -> Matches:
+        """The table of results and what they hit."""
+        raise NotImplementedError
+
+    def settle(
+        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
+    ) -> tuple[Ints, Ints, Ints, Bools]:
         """Rows sorted by query and rank → (query, rank, alternative, repeat) in the normal form of `Hits`."""
-        ...
+        row, alternative = spread(target, matches.starts, matches.alternatives)
+        return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def all_of_kind(truth: GroundTruth, kind: str, labeller: str) -> GroundTruth:
+    """The ground truth itself; raises `DataError` that names the alternatives of another kind."""
+    if truth.forms is None and kind == "id":
+        return truth
+    faults = Faults()
+    for alternative, form in enumerate(truth.forms or [None] * len(truth.ids)):
+        own = kind_of(form)
+        if own != kind:
+            where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+            name = shown(truth.ids[alternative])
+            what = f"the labeller {labeller} reads alternatives that are {KINDS[kind]}, and {name}"
+            faults.add(where, f"{what} is {ONE[own]}; choose another labeller, such as {FITTING[own]}")
+    faults.stop(DataError)
+    return truth
+
+
+KINDS = {"id": "ids", "span": "spans", "text": "texts"}
+ONE = {"id": "an id", "span": "a span", "text": "a text"}
+FITTING = {"id": "id", "span": "spans", "text": "text"}
+
+
+def kind_of(form: Form) -> str:
+    """`id`, `span` or `text`: what an alternative is."""
+    return "id" if form is None else "span" if isinstance(form, Span) else "text"
+
+
+def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
+    """For each target all its alternatives: (the number of its row, the alternative)."""
+    counts = (starts[1:] - starts[:-1])[target]
+    row = np.repeat(np.arange(len(target)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return row, alternatives[np.repeat(starts[:-1][target], counts) + within]
+
+
+def first_hits(alternative: Ints, size: int) -> Bools:
+    """Whether a row is a repeat: an earlier one has its alternative."""
+    # Assigning backwards leaves the first row of each alternative.
+    position = np.arange(len(alternative))
+    first = np.zeros(size, dtype=np.int64)
+    first[alternative[::-1]] = position[::-1]
+    repeat: Bools = first[alternative] != position
+    return repeat
+
+
+def listed_by(owner: Ints, size: int) -> Ints:
+    """The size + 1 offsets at which the rows of each owner begin, rows being sorted by owner."""
+    return np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=size)))).astype(np.int64)
+
+
+def matches_of(
+    truth: GroundTruth,
+    query: Ints,
+    keys: list[str],
+    pair: Ints,
+    alternative: Ints,
+    low: Ints | None = None,
+    high: Ints | None = None,
+) -> Matches:
+    """The table where result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`; others hit nothing.
+
+    Results are sorted by query.
+    """
+    order = np.lexsort((alternative, pair))
+    pair, alternative = pair[order], alternative[order]
+    used, owner = np.unique(pair, return_inverse=True)
+    own = [keys[place] for place in used.tolist()]
+    queries = query[used]
+    bounds = np.searchsorted(queries, np.arange(len(truth) + 1)).tolist()
+    return Matches(
+        sets=[frozenset(own[low:high]) for low, high in pairwise(bounds)],
+        keys=own,
+        queries=queries,
+        targets=np.arange(len(own)),
+        starts=listed_by(owner, len(own)),
+        alternatives=alternative,
+        low=None if low is None else low[order],
+        high=None if high is None else high[order],
+    )

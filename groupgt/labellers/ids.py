@@ -2,45 +2,61 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from groupgt.labellers.base import Matches
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, all_of_kind, first_hits, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 
-__all__ = ["Ids"]
+__all__ = ["Ids", "Named", "Options"]
 
 
-class Ids:
-    """Matches by equal ids, to the byte.
+@dataclass(frozen=True)
+class Options:
+    """The labeller `id` has no options."""
+
+
+class Named(Labeller):
+    """Matches by equal names, to the byte, whatever they name.
 
     >>> truth = GroundTruth.of({"q": [["a", "b"], ["b"]]})
+    >>> import numpy as np
     >>> zero = np.zeros(1, dtype=np.int64)
-    >>> document = Ids().match(truth).documents[[1]]
-    >>> Ids().settle(truth, zero, zero + 1, document)[2].tolist()  # b is the second and the third alternative
+    >>> matches = Named().match(truth, None)
+    >>> Named().settle(truth, matches, zero, zero + 1, matches.targets[[1]])[2].tolist()  # b: the 2nd and the 3rd
     [1, 2]
     """
 
-    name = "id"
-    needs: tuple[str, ...] = ()
-
-    def match(self, truth: GroundTruth) -> Matches:
-        """The ids of each query."""
+    def match(self, truth: GroundTruth, results: Results | None) -> Matches:
+        """The names of each query; a target is a document."""
         return Matches(truth.id_sets, truth.ids, truth.query_of, truth.document_of)
 
-    def settle(self, truth: GroundTruth, query: Ints, rank: Ints, document: Ints) -> tuple[Ints, Ints, Ints, Bools]:
+    def settle(
+        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
+    ) -> tuple[Ints, Ints, Ints, Bools]:
         """A document in several groups hits one alternative in each; its second result is a repeat."""
-        alternative = document
+        alternative = target
         judgments = truth.judgments
         if not judgments.one_to_one:
             order, starts = judgments.alternatives_by_document
-            counts = (starts[1:] - starts[:-1])[document]
-            query, rank = np.repeat(query, counts), np.repeat(rank, counts)
-            ends = np.cumsum(counts)
-            within = np.arange(len(query)) - np.repeat(ends - counts, counts)
-            alternative = order[np.repeat(starts[:-1][document], counts) + within]
-        # Assigning backwards leaves the first row of each alternative.
-        position = np.arange(len(alternative))
-        first = np.zeros(judgments.documents, dtype=np.int64)
-        first[alternative[::-1]] = position[::-1]
-        return query, rank, alternative, first[alternative] != position
+            row, alternative = spread(target, starts, order)
+            query, rank = query[row], rank[row]
+        return query, rank, alternative, first_hits(alternative, judgments.documents)
+
+
+class Ids(Named):
+    """A result hits every alternative that is its id, to the byte.
+
+    >>> import groupgt
+    >>> groupgt.evaluate({"q": [["a", "b"]]}, {"q": ["x", "b"]}, ["mrr"], labeller="id").means
+    {'mrr': 0.5}
+    """
+
+    name = "id"
+
+    def __init__(self, options: Options | None = None, tables: Tables | None = None) -> None:
+        pass
+
+    def truth(self, truth: GroundTruth) -> GroundTruth:
+        """The ground truth as it is; raises `DataError` where an alternative is no id."""
+        return all_of_kind(truth, "id", self.name)

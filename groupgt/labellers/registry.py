@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
 from groupgt.errors import ConfigError, listed, near_names
+from groupgt.labellers import code, embedding, ids, parents, spans, text
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.ids import Ids
 
-__all__ = ["LABELLERS", "labeller_named"]
-
-LABELLERS: dict[str, type[Labeller]] = {Ids.name: Ids}
+__all__ = ["LABELLERS", "Kind", "kind_named", "paths_of"]
 
 
-def labeller_named(name: str | Labeller) -> Labeller:
+@dataclass(frozen=True)
+class Kind:
+    """How a labeller is made: what options it takes, and what builds it of them and of tables."""
+
+    options: type[Any]
+    build: Callable[[Any, Any], Labeller]
+
+
+LABELLERS: dict[str, Kind] = {
+    "id": Kind(ids.Options, ids.Ids),
+    "parents": Kind(parents.Options, parents.Parents),
+    "spans": Kind(spans.Options, spans.Spans),
+    "text": Kind(text.Options, text.Text),
+    "embedding": Kind(embedding.Options, embedding.Embedding),
+    "code": Kind(code.Options, code.Code),
+}
+
+
+def paths_of(kind: Kind, given: Mapping[str, Any]) -> list[str]:
+    """Which of these options are paths of files."""
+    return [
+        each.name
+        for each in fields(kind.options)
+        if each.metadata.get("path") and isinstance(given.get(each.name), str) and given[each.name]
+    ]
+
+
+def kind_named(name: Any) -> Kind:
     """The labeller of that name; raises `ConfigError` where there is none."""
-    if not isinstance(name, str):
-        return name
     if name not in LABELLERS:
-        raise ConfigError(f"labeller: expected {listed(LABELLERS)}, found {name!r}{near_names(name, LABELLERS)}")
-    return LABELLERS[name]()
+        raise ConfigError(f"labeller: expected {listed(LABELLERS)}, found {name!r}{near_names(str(name), LABELLERS)}")
+    return LABELLERS[name]

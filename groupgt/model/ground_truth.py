@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.reading import GRADE_LIMIT, read_carefully, read_plain
+from groupgt.model.spans import TEXT, Form, Span
 
 __all__ = ["GRADE_LIMIT", "GroundTruth"]
 
@@ -26,7 +27,8 @@ class GroundTruth:
     """The grouped ground truth of many queries; `[["a", "b"], ["c"]]` means (a or b) and c.
 
     Inside are columns: `ids`, `grade` and `group_of` for each alternative, `group_query`, `group_weight` and
-    `group_name` for each group, sorted by query. `texts` holds the query texts, `columns` what else
+    `group_name` for each group, sorted by query. Where not all alternatives are ids, `forms` says which is a `Span` and
+    which a text, and `ids` holds what names them. `texts` holds the query texts, `columns` what else
     was stored with each query: the slices of `by`.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
@@ -45,13 +47,15 @@ class GroundTruth:
     columns: Mapping[str, list[Any]] = field(default_factory=dict)
     repeated_ids: int = 0
     dropped: int = 0
+    forms: list[Form] | None = None
 
     @classmethod
     def of(cls, groups: Mapping[Any, Any], policy: Policy | None = None) -> GroundTruth:
         """Reads `{qid: groups}`; raises `DataError` with every fault found.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital"}`; an alternative is an
-        id or `{"id": "b", "grade": 2}`. Integer ids are read as their decimal text.
+        id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end": 480}`, or `{"text": "…"}`. Integer
+        ids are read as their decimal text.
         """
         return cls.from_rows(list(groups), list(groups.values()), policy or Policy())
 
@@ -94,10 +98,7 @@ class GroundTruth:
         groups: list[Any] = []
         for group in range(int(first), int(last)):
             low, high = bounds[group - int(first)], bounds[group - int(first) + 1]
-            alternatives = [
-                self.ids[a] if self.grade[a] == 1 else {"id": self.ids[a], "grade": _number(self.grade[a])}
-                for a in range(low, high)
-            ]
+            alternatives = [self._given(a) for a in range(low, high)]
             name = self.group_name[group] if self.group_name else None
             extra: dict[str, Any] = {}
             if self.group_weight[group] != 1:
@@ -106,6 +107,16 @@ class GroundTruth:
                 extra["name"] = name
             groups.append({"alternatives": alternatives, **extra} if extra else alternatives)
         return groups
+
+    def _given(self, alternative: int) -> Any:
+        """An alternative as it was given."""
+        form = self.forms[alternative] if self.forms else None
+        grade = {} if self.grade[alternative] == 1 else {"grade": _number(self.grade[alternative])}
+        if isinstance(form, Span):
+            return {**form._asdict(), **grade}
+        if form == TEXT:
+            return {"text": self.ids[alternative], **grade}
+        return {"id": self.ids[alternative], **grade} if grade else self.ids[alternative]
 
     def items(self) -> Iterator[tuple[str, list[Any]]]:
         """Each query with its groups."""
@@ -120,6 +131,25 @@ class GroundTruth:
         qids = [self.qids[i] for i in wanted]
         return self.from_rows(qids, [self[qid] for qid in qids], Policy(), texts=texts, columns=columns)
 
+    def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
+        """The same with other alternatives; those of one group that have one name become one, of the highest grade."""
+        codes: dict[str, int] = {}
+        code = np.fromiter((codes.setdefault(name, len(codes)) for name in names), np.int64, len(names))
+        _, first, place = np.unique(self.group_of * len(names) + code, return_index=True, return_inverse=True)
+        if len(first) == len(names):
+            return replace(self, ids=names, forms=forms)
+        highest = np.full(len(first), -np.inf)
+        np.maximum.at(highest, place, self.grade)
+        order = np.argsort(first)
+        kept = first[order].tolist()
+        return replace(
+            self,
+            ids=[names[a] for a in kept],
+            group_of=self.group_of[kept],
+            grade=highest[order],
+            forms=None if forms is None else [forms[a] for a in kept],
+        )
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what is judged: queries, groups, alternatives, grades and weights, in their order."""
@@ -129,6 +159,10 @@ class GroundTruth:
         for numbers, kind in ((self.group_of, "<i8"), (self.group_query, "<i8"), (self.grade, "<f8")):
             found.update(numbers.astype(kind).tobytes())
         found.update(self.group_weight.astype("<f8").tobytes())
+        if self.forms:
+            found.update(
+                json.dumps(["" if form is None else "text" if form == TEXT else "span" for form in self.forms]).encode()
+            )
         return found.hexdigest()
 
     @cached_property

@@ -11,11 +11,14 @@ import numpy as np
 from groupgt.errors import Faults
 from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
+from groupgt.model.spans import TEXT, Form, span_of
 
 __all__ = ["GRADE_LIMIT", "read_carefully", "read_plain"]
 
 GRADE_LIMIT = 2.0**31
 SEQUENCES = (list, tuple, set, frozenset)
+# An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.
+SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
 
 
 def read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> dict[str, Any] | None:
@@ -65,6 +68,7 @@ def read_carefully(
         "group_query": np.array(reader.group_query, dtype=np.int64),
         "group_weight": np.array(reader.weights, dtype=np.float64),
         "group_name": reader.names if any(name is not None for name in reader.names) else None,
+        "forms": reader.forms if any(form is not None for form in reader.forms) else None,
         "repeated_ids": reader.repeated,
         "dropped": reader.dropped,
     }
@@ -82,6 +86,7 @@ class _Reader:
         self.group_query: list[int] = []
         self.weights: list[float] = []
         self.names: list[str | None] = []
+        self.forms: list[Form] = []
         self.repeated = 0
         self.dropped = 0
 
@@ -114,9 +119,10 @@ class _Reader:
                 )
             if not alternatives:
                 continue
-            for alternative, grade in alternatives.items():
+            for alternative, (grade, form) in alternatives.items():
                 self.ids.append(alternative)
                 self.grades.append(grade)
+                self.forms.append(form)
                 self.group_of.append(len(self.group_query))
             self.group_query.append(len(self.qids) - 1)
             self.weights.append(weight)
@@ -148,8 +154,8 @@ class _Reader:
         )
         return []
 
-    def group(self, cell: Any, where: str) -> tuple[dict[str, float], float, str | None, bool] | None:
-        """(alternatives with grades, weight, name, whether a blank id was among them); None after a fault."""
+    def group(self, cell: Any, where: str) -> tuple[dict[str, tuple[float, Form]], float, str | None, bool] | None:
+        """(alternatives with grade and form, weight, name, whether a blank one was among them); None after a fault."""
         weight, label = 1.0, None
         if cell is None:
             return {}, weight, label, False
@@ -174,39 +180,57 @@ class _Reader:
         if not isinstance(cell, SEQUENCES):
             self.faults.add(where, f"expected a group of ids, found {shown(cell)}")
             return None
-        alternatives: dict[str, float] = {}
+        alternatives: dict[str, tuple[float, Form]] = {}
         blank = False
         for each in sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell:
             read = self.alternative(each, where)
             if read is None:
                 return None
-            name, grade = read
+            name, grade, form = read
             if not name.strip():
                 blank = True
             elif name in alternatives:
                 self.repeated += 1
-                alternatives[name] = max(alternatives[name], grade)
+                alternatives[name] = (max(alternatives[name][0], grade), alternatives[name][1])
             else:
-                alternatives[name] = grade
+                alternatives[name] = (grade, form)
         return alternatives, weight, label, blank
 
-    def alternative(self, cell: Any, where: str) -> tuple[str, float] | None:
+    def alternative(self, cell: Any, where: str) -> tuple[str, float, Form] | None:
+        """(id, or the place or text itself; grade; which of them it is); None after a fault."""
         grade = 1.0
         given = cell
         if isinstance(cell, Mapping):
-            if "id" not in cell or set(cell) - {"id", "grade"}:
-                self.faults.add(where, f'expected an alternative {{"id": ..., "grade": ...}}, found {shown(cell)}')
+            # A column of structs has every key in every cell.
+            cell = {key: value for key, value in cell.items() if value is not None or key in ("id", "grade")}
+            kinds = [kind for kind in SHAPES if kind in cell and cell[kind] is not None]
+            kind = kinds[0] if len(kinds) == 1 else "id"
+            if len(kinds) > 1 or kind not in cell or set(cell) - SHAPES[kind] - {"grade", *SHAPES}:
+                expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
+                self.faults.add(where, f"expected an alternative {expected}, found {shown(given)}")
                 return None
-            number = finite_number(cell.get("grade", 1))
+            number = finite_number(1 if cell.get("grade") is None and "grade" not in given else cell.get("grade"))
             if number is None or abs(number) > GRADE_LIMIT:
                 self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
                 return None
-            grade, cell = number, cell["id"]
+            grade = number
+            if kind == "text":
+                if not isinstance(cell["text"], str):
+                    self.faults.add(where, f"expected a text, found {shown(cell['text'])}")
+                    return None
+                return cell["text"], grade, TEXT
+            if kind == "start":
+                span = span_of(cell)
+                if isinstance(span, str):
+                    self.faults.add(where, span)
+                    return None
+                return str(span), grade, span
+            cell = cell["id"]
         if cell is None:
-            return "", grade
+            return "", grade, None
         name = id_text(cell)
         if name is None:
             kind = type(cell).__name__
             self.faults.add(where, f"expected an id (text or an integer), found {shown(given)} of type {kind}")
             return None
-        return name, grade
+        return name, grade, None

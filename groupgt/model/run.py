@@ -19,10 +19,11 @@ __all__ = ["Columns", "Run"]
 class Columns:
     """Results as a lazy frame with `qid` and `doc` as text and `score` as a double, the higher the better.
 
-    Columns `tokens` and `chars`, where there are some, say how long results are. A null, or a score that is not finite,
-    is a doubt: `recheck` then reads the same source again, slowly, and either
-    says what is wrong and where, or returns rankings. `guard` runs a step of polars and turns what it raises into a
-    `DataError`. `ids_checked` says that no id can be blank, too long or hold NUL; else such ones are doubts too.
+    Columns `tokens` and `chars`, where there are some, say how long results are; `text`, `parent`, `start` and `end`
+    are what else they may carry. A null, or a score that is not finite, is a doubt: `recheck` then reads the same
+    source again, slowly, and either says what is wrong and where, or returns rankings. `guard` runs a step of polars
+    and turns what it raises into a `DataError`. `ids_checked` says that no id can be blank, too long or hold NUL; else
+    such ones are doubts too.
     """
 
     frame: pl.LazyFrame
@@ -42,7 +43,8 @@ class Run:
 
     `rankings` maps each query to its ids, as lists; or `columns` holds them as a lazy frame, for files too large to be
     worth turning into lists. `scores`, where known, stand beside the ids and say which results are tied; so do
-    `lengths`, by unit (None where there is none), and `texts`, which are read when they are asked for.
+    `lengths`, by unit (None where there is none), and what is `beside` them: under `text`, `parent` and `span` what
+    reads it when it is asked for. A run whose results were renamed keeps the `original`.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -54,7 +56,8 @@ class Run:
     name: str = ""
     source: str = ""
     lengths: Mapping[str, Mapping[str, Sequence[int | None]]] = field(default_factory=dict)
-    texts: Callable[[], Mapping[str, Sequence[Any]]] | None = None
+    beside: Mapping[str, Callable[[], Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
+    original: Run | None = None
 
     @classmethod
     def of(cls, rankings: Mapping[Any, Any], name: str = "") -> Run:

@@ -48,6 +48,11 @@ class ResultFolder:
         return self.path.name
 
     @property
+    def labeller(self) -> str:
+        """What decided which result hits which alternative, and its options."""
+        return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
+
+    @property
     def primary(self) -> str | None:
         """The metric that sorts its tables."""
         found: str | None = self.config["evaluate"].get("primary")

@@ -36,7 +36,7 @@ def merged(
     """One comparison a data set over the systems of all folders, by some metrics, or by all that all of them have.
 
     A system that stands in several folders is told apart by the folder's name, unless its values are the same in all.
-    Raises `DataError` where ground truth, convention or policy differ: their figures mean different things.
+    Raises `DataError` where ground truth, convention, labeller or policy differ: their figures mean different things.
     """
     _check(folders)
     found: dict[str, Comparison] = {}
@@ -64,7 +64,7 @@ def _check(folders: Sequence[ResultFolder]) -> None:
                     f"the ground truth of data set {dataset!r} is another one (digest {digest[:12]}, "
                     f"{other.truths[dataset][:12]} in {other.path}); evaluate both on the same",
                 )
-        for what in ("convention", "policy"):
+        for what in ("convention", "labeller", "policy"):
             mine, theirs = getattr(each, what), getattr(first, what)
             if mine != theirs:
                 faults.add(str(each.path), f"the {what} is {mine}, and {theirs} in {first.path}; evaluate both alike")

@@ -13,11 +13,12 @@ from groupgt.evaluation.core import check_policy
 from groupgt.experiment.description.best import check_best
 from groupgt.experiment.description.families import Families, exists, placed
 from groupgt.experiment.description.gates import check_gate
-from groupgt.experiment.description.schema import Config, Dataset
+from groupgt.experiment.description.schema import Config, Dataset, Use
 from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import TRUTHS
 from groupgt.formats.tokenizers import check_tokenizer
-from groupgt.labellers.registry import LABELLERS
+from groupgt.labellers.options import options_of
+from groupgt.labellers.registry import LABELLERS, paths_of
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics
 from groupgt.model.policy import Policy
@@ -111,9 +112,7 @@ class Checks:
     def _evaluate(self, convention: str) -> bool:
         """Metrics, policy, labeller, and how the best is chosen; whether all metrics are known."""
         section, document = self.config.evaluate, self.document
-        self._among(("evaluate", "labeller", "use"), section.labeller.use, list(LABELLERS))
-        if section.labeller.with_:
-            document.fault(("evaluate", "labeller", "with"), f"the labeller {section.labeller.use} has no options")
+        self._labeller(section.labeller)
         try:
             self.policy = Policy.of(section.policy)
         except GroupgtError as error:
@@ -145,6 +144,24 @@ class Checks:
         if known and all(best) and document.whole("evaluate", "best") and document.whole("evaluate", "primary"):
             check_best(document, section, self.metrics, convention)
         return known
+
+    def _labeller(self, labeller: Use) -> None:
+        """The labeller, its options, and the files they name, of every data set."""
+        path: Path_ = ("evaluate", "labeller")
+        if not self._among((*path, "use"), labeller.use, list(LABELLERS)):
+            return
+        kind = LABELLERS[labeller.use]
+        _, faults = options_of(kind.options, labeller.with_)
+        for key, what in faults:
+            self.document.fault((*path, "with", key), what, key=what.startswith("unknown"))
+        if labeller.use == "code" and not self.allow_code:
+            self.document.fault((*path, "use"), "code runs code of yours; allow it with --allow-code")
+        for key in paths_of(kind, labeller.with_):
+            given = labeller.with_[key]
+            for dataset in self.config.datasets:
+                found = placed(self.folder, given.replace("{dataset}", dataset))
+                if not exists(found):
+                    self.document.fault((*path, "with", key), f"there is no such file: {found}")
 
     def _metric(self, path: Path_, text: str, convention: str, *, known: bool) -> bool:
         """Whether it is one of the metrics, in any spelling; where not all are `known`, whether it is a metric."""

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from groupgt.experiment.description.schema import Config, model_of
+from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.model.policy import CHOICES, PRESETS
 from groupgt.retrievers.registry import RETRIEVERS
@@ -38,6 +39,15 @@ def _schema() -> dict[str, Any]:
                 "then": {"properties": {"with": {"$ref": f"#/$defs/with {name}"}, "matrix": _swept(name, options)}},
             }
         )
+    labeller = definitions["Use"]
+    labeller["properties"]["use"]["enum"] = list(LABELLERS)
+    labeller["allOf"] = []
+    for name, made in LABELLERS.items():
+        options = model_of(made.options).model_json_schema(by_alias=True)
+        options["description"] = inspect.getdoc(made.options) or ""
+        definitions[f"labeller with {name}"] = options
+        then = {"properties": {"with": {"$ref": f"#/$defs/labeller with {name}"}}}
+        labeller["allOf"].append({"if": {"properties": {"use": {"const": name}}, "required": ["use"]}, "then": then})
     fields = {name: {"enum": list(choices)} for name, choices in CHOICES.items()}
     presets = {"enum": list(PRESETS)}
     definitions["Evaluate"]["properties"]["policy"] = {

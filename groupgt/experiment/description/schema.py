@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-__all__ = ["Compare", "Config", "Dataset", "Gate", "SystemConfig", "known_keys", "model_of"]
+__all__ = ["Compare", "Config", "Dataset", "Gate", "SystemConfig", "Use", "known_keys", "model_of"]
 
 
 class Short:

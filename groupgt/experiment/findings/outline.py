@@ -20,6 +20,7 @@ def results_schema() -> dict[str, Any]:
         "properties": {
             "run": TEXT,
             "convention": TEXT,
+            "labeller": TEXT,
             "policy": {"type": "object", "additionalProperties": TEXT},
             "counts": {"type": "object", "additionalProperties": COUNT},
             "metrics": {
@@ -41,7 +42,7 @@ def results_schema() -> dict[str, Any]:
                 },
             },
         },
-        "required": ["run", "convention", "policy", "counts", "metrics"],
+        "required": ["run", "convention", "labeller", "policy", "counts", "metrics"],
         "additionalProperties": False,
     }
     gate = {

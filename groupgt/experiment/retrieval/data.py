@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
+from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.experiment.description.config import Experiment
@@ -21,6 +22,9 @@ from groupgt.experiment.description.gates import check_slice
 from groupgt.experiment.description.matrix import matching
 from groupgt.formats.corpus import read_lengths
 from groupgt.formats.tokenizers import tokenizer_named
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.ids import Ids
+from groupgt.labellers.registry import LABELLERS, paths_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
 from groupgt.model.lengths import Lengths
@@ -41,6 +45,7 @@ class Data:
     corpus: Corpus | None
     corpus_digest: str
     lengths: Lengths = field(default_factory=Lengths)
+    labeller: Labeller = field(default_factory=Ids)
     keys: dict[object, str] = field(default_factory=dict)
 
     @cached_property
@@ -68,7 +73,7 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
     faults.stop(kind)
     _warn_of_settings(experiment)
     for name, own in data.items():
-        if own.corpus is not None:
+        if own.corpus is not None and own.labeller.name == "id":
             _warn_of_strangers(name, own)
     return data
 
@@ -83,12 +88,28 @@ def _read(experiment: Experiment, name: str) -> Data:
     named = experiment.config.evaluate.tokenizer
     folder = experiment.path.parent
     count = None if named is None else tokenizer_named(named, allow_code=experiment.allow_code, folder=folder)
+    judge = _labeller(experiment, name)
+    judge.read(truth)  # what it can do nothing with is said before anything is retrieved
     if dataset.corpus is None:
-        return Data(truth, whole.qids, None, "", Lengths(count=count))
+        return Data(truth, whole.qids, None, "", Lengths(count=count), judge)
     path = experiment.at(dataset.corpus)
     file = path / "corpus.jsonl" if path.is_dir() else path
     lengths = read_lengths(path, count)
-    return Data(truth, whole.qids, Corpus.of(dict(lengths.texts)), sha256(file), lengths)
+    return Data(truth, whole.qids, Corpus.of(dict(lengths.texts)), sha256(file), lengths, judge)
+
+
+def _labeller(experiment: Experiment, name: str) -> Labeller:
+    """The labeller of a dataset: it finds in the dataset's corpus what its options do not name."""
+    section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
+    options = {key: _filled(value, name) for key, value in section.with_.items()}
+    cache = None if experiment.config.cache is None else experiment.at(experiment.config.cache)
+    corpus = None if dataset.corpus is None else experiment.at(dataset.corpus)
+    sources = Sources(corpus, experiment.path.parent.resolve(), allow_code=experiment.allow_code, cache=cache)
+    return labeller_of({"use": section.use, "with": options}, sources)
+
+
+def _filled(value: Any, dataset: str) -> Any:
+    return value.replace("{dataset}", dataset) if isinstance(value, str) else value
 
 
 def _build(experiment: Experiment, name: str, script: Path, files: list[Path]) -> None:
@@ -219,6 +240,12 @@ def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
     kind, _, rest = (experiment.config.evaluate.tokenizer or "").partition(":")
     if kind == "tokenizers" and experiment.at(rest).is_file():
         found[rest] = sha256(experiment.at(rest))
+    labeller = experiment.config.evaluate.labeller
+    for key in paths_of(LABELLERS[labeller.use], labeller.with_):
+        for dataset_name in experiment.config.datasets:
+            table = labeller.with_[key].replace("{dataset}", dataset_name)
+            if experiment.at(table).is_file():
+                found[table] = sha256(experiment.at(table))
     for dataset_name, system in experiment.pairs():
         options = experiment.options(system, dataset_name)
         for option in experiment.paths_of(system):

@@ -1,0 +1,121 @@
+"""Rankings as Python has them: read in every shape, and put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from operator import gt, itemgetter
+from typing import Any
+
+from groupgt.errors import Faults
+from groupgt.model.ids import finite_number, id_text, plain, shown
+from groupgt.model.policy import Policy
+from groupgt.model.spans import span_of
+
+__all__ = ["carried", "in_order", "places_in_order", "ranking_of", "text_keys"]
+
+
+def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
+    """Rankings by query as text; raises `DataError` for keys that are no ids."""
+    if set(map(type, rankings)) <= {str}:
+        return rankings
+    faults = Faults()
+    out: dict[str, Any] = {}
+    for key, ranking in rankings.items():
+        name = id_text(key)
+        if name is None:
+            faults.add(title, f"expected a query id (text or an integer), found {key!r}")
+        elif name in out:
+            faults.add(title, f"query {name!r} stands twice, as a number and as text")
+        else:
+            out[name] = ranking
+    faults.stop()
+    return out
+
+
+def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
+    """Results in the order of their scores, under the tie rule; at once where scores fall strictly already."""
+    if all(map(gt, scores, islice(scores, 1, None))):
+        return ranking, scores
+    rows = list(zip(scores, ranking))
+    if policy.ties == "id":
+        rows.sort(reverse=True)
+    else:
+        rows.sort(key=itemgetter(0), reverse=True)
+    return [name for _, name in rows], [score for score, _ in rows]
+
+
+def places_in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
+    """Where the results of `in_order` stand among those given."""
+    places = range(len(ranking))
+    if all(map(gt, scores, islice(scores, 1, None))):
+        return places
+    by_id = policy.ties == "id"
+    return sorted(places, key=lambda at: (scores[at], ranking[at] if by_id else ""), reverse=True)
+
+
+def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tuple[list[str], Sequence[float] | None]:
+    """Reads one ranking in any of its shapes: ids, (id, score) pairs or {id: score}; scores order only the last.
+
+    Returns ids, best first, and the scores that ordered them, None where the order was given.
+    """
+    ranking = plain(ranking)
+    if isinstance(ranking, Mapping):
+        return _by_score(ranking, policy, faults, where)
+    if ranking is None:
+        return [], None
+    if not isinstance(ranking, (list, tuple)):
+        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
+        return [], None
+    ids: list[str] = []
+    for place, cell in enumerate(ranking, 1):
+        if isinstance(cell, (tuple, list)) and len(cell) == 2:
+            if finite_number(cell[1]) is None and cell[1] is not None:
+                faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
+                return [], None
+            cell = cell[0]
+        name = _name_of(cell) if isinstance(cell, Mapping) else id_text(cell)
+        if name is None:
+            kind = type(cell).__name__
+            faults.add(
+                where, f"expected an id (text or an integer) at rank {place}, found {shown(cell)} of type {kind}"
+            )
+            return [], None
+        ids.append(name)
+    return ids, None
+
+
+def _name_of(cell: Mapping[str, Any]) -> str | None:
+    """What names a result that is `{"id", …}`, `{"doc", "start", "end"}` or `{"text"}`: its id, place or text."""
+    if cell.get("id") is not None:
+        return id_text(cell["id"])
+    if cell.get("start") is not None:
+        span = span_of(cell)
+        return None if isinstance(span, str) else str(span)
+    text = cell.get("text")
+    return text if isinstance(text, str) else None
+
+
+def carried(ranking: Any, key: str) -> list[Any] | None:
+    """What results that are mappings carry under a key, None where there are none such."""
+    ranking = plain(ranking)
+    cells = [cell[0] if isinstance(cell, tuple) and cell else cell for cell in ranking or ()]
+    if isinstance(ranking, Mapping) or not any(isinstance(cell, Mapping) and key in cell for cell in cells):
+        return None
+    return [cell.get(key) if isinstance(cell, Mapping) else None for cell in cells]
+
+
+def _by_score(
+    ranking: Mapping[Any, Any], policy: Policy, faults: Faults, where: str
+) -> tuple[list[str], Sequence[float] | None]:
+    rows: list[tuple[float, str]] = []
+    for key, given in ranking.items():
+        name, score = id_text(key), finite_number(given)
+        if name is None:
+            faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
+            return [], None
+        if score is None:
+            faults.add(where, f"expected a finite number as the score of {name!r}, found {given!r}")
+            return [], None
+        rows.append((score, name))
+    return in_order([name for _, name in rows], [score for score, _ in rows], policy)

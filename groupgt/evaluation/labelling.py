@@ -1,0 +1,140 @@
+"""From the name and the options of a labeller to the labeller, with the files and functions it is built from."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.formats.chunks import read_chunks, read_parents
+from groupgt.formats.corpus import read_corpus
+from groupgt.formats.modules import imported, source_of
+from groupgt.formats.vectors import encoder_of, table_of
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.options import options_of
+from groupgt.labellers.registry import kind_named
+from groupgt.model.ids import id_text, shown
+from groupgt.model.spans import Chunks
+from groupgt.store.verdicts import Verdicts
+
+__all__ = ["Sources", "labeller_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What labellers are built from: the `corpus` at hand, and files relative to `folder`.
+
+    `cache` is the folder in which verdicts are kept; code of the user's runs only with `allow_code`.
+    """
+
+    corpus: Any = None
+    folder: Path = field(default_factory=Path)
+    allow_code: bool = True
+    cache: Path | None = None
+    _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
+
+    def texts(self, given: Any, option: str) -> Mapping[str, str]:
+        """{id: text} of a corpus: a path, a mapping, or (where nothing is given) the corpus at hand."""
+        chosen = self.corpus if _nothing(given) else given
+        if chosen is None:
+            return {}
+        if isinstance(chosen, Mapping):
+            return _texts(chosen, option)
+        path = Path(chosen) if _nothing(given) else self._path(chosen, option)
+        if path not in self._read:
+            self._read[path] = read_corpus(path)
+        return self._read[path]
+
+    def chunks(self, given: Any, option: str) -> Chunks | None:
+        """The places of chunks of a table; of the corpus at hand, where nothing is given and it holds some."""
+        if not _nothing(given):
+            if isinstance(given, Chunks):
+                return given
+            return Chunks.of(given) if isinstance(given, Mapping) else read_chunks(self._path(given, option))
+        if isinstance(self.corpus, (str, os.PathLike)):
+            return read_chunks(self.corpus, optional=True)
+        return None
+
+    def parents(self, given: Any, column: str) -> Mapping[str, str]:
+        """{id: its parent} of a file or a mapping."""
+        if isinstance(given, Mapping):
+            return _texts(given, "mapping")
+        return read_parents(self._path(given, "mapping"), column)
+
+    def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
+        """{id: its vector} of a file or a mapping."""
+        return given if isinstance(given, Mapping) else table_of(self._path(given, option))
+
+    def encoder(self, model: str) -> Callable[[list[str]], Any]:
+        """What makes vectors of texts: a sentence-transformers model."""
+        local = self.folder / model
+        return encoder_of(str(local) if local.is_dir() else model)
+
+    def function(self, target: Any) -> tuple[Callable[..., Any], str]:
+        """A function, and the SHA-256 of what it was read from."""
+        if not callable(target):
+            if not self.allow_code:
+                raise ConfigError(f"labeller target: {target} is code of yours, which runs only with --allow-code")
+            name = target
+            target = imported(target, self.folder.resolve())
+            if not callable(target):
+                raise ConfigError(f"labeller target: expected a function, found {shown(target)}")
+            path = source_of(name)
+            return target, "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+        try:
+            source = inspect.getsource(target)
+        except (OSError, TypeError):
+            source = repr(target)
+        return target, hashlib.sha256(source.encode()).hexdigest()
+
+    def verdicts(self, key: str) -> Verdicts:
+        """What was judged under a key before."""
+        return Verdicts(None if self.cache is None else self.cache / "verdicts" / f"{key}.jsonl")
+
+    def _path(self, given: Any, option: str) -> Path:
+        if not isinstance(given, (str, os.PathLike)):
+            raise ConfigError(f"labeller {option}: expected a path or a mapping, found {shown(given)}")
+        return self.folder / given
+
+
+def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
+    """A `Labeller`, a name, or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every fault.
+
+    With `texts`, as a shell has them, numbers and truth values are read from text.
+    """
+    if isinstance(spec, Labeller):
+        return spec
+    if isinstance(spec, str):
+        spec = {"use": spec}
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "with"}:
+        expected = 'a name, {"use": name, "with": {…}}, or a Labeller'
+        raise ConfigError(f"labeller: expected {expected}, found {shown(spec)}")
+    kind = kind_named(spec["use"])
+    given = spec.get("with") or {}
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"labeller with: expected options by name, found {shown(given)}")
+    options, wrong = options_of(kind.options, given, texts=texts)
+    faults = Faults()
+    for key, what in wrong:
+        faults.add(f"labeller {spec['use']}: {key}", what)
+    faults.stop(ConfigError)
+    return kind.build(options, sources or Sources())
+
+
+def _nothing(given: Any) -> bool:
+    return given is None or (isinstance(given, str) and not given)
+
+
+def _texts(given: Mapping[Any, Any], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, text in given.items():
+        name = id_text(key)
+        if name is None or not isinstance(text, str):
+            raise DataError(f"labeller {option}: expected {{id: text}}, found {shown(key)}: {shown(text)}")
+        found[name] = text
+    return found

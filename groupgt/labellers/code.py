@@ -1,0 +1,149 @@
+"""The code labeller: a function of the user's judges, an LLM behind it or not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, kind_of, matches_of
+from groupgt.labellers.reading import pairs_of
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import finite_number, shown
+from groupgt.model.spans import TEXT
+
+__all__ = ["Code", "Options", "Pair"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One question to a judge: does this result say what the alternative says?
+
+    Texts are None where none is known.
+    """
+
+    qid: str
+    query: str | None
+    alternative: str
+    alternative_text: str | None
+    result: str
+    result_text: str | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """Who judges, and where the texts stand; runs code and is refused without --allow-code.
+
+    `target` is `module:function`: it takes a list of at most `batch_size` pairs and returns for each True or False, or
+    a number from 0 to 1, which is a hit from `threshold` on. Verdicts are kept by what was judged (the texts, the
+    function's module, and `version`: change it when the prompt or the model changes). `corpus` and `reference` hold the
+    texts of results and of alternatives that are ids.
+    """
+
+    target: Any = ""
+    batch_size: int = 32
+    threshold: float = 0.5
+    version: str = ""
+    corpus: Any = field(default="", metadata={"path": True})
+    reference: Any = field(default="", metadata={"path": True})
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        if not callable(self.target) and (not isinstance(self.target, str) or not all(self.target.partition(":"))):
+            faults.add("target", f"expected module:function, found {self.target!r}")
+        if not 1 <= self.batch_size <= 10**6:
+            faults.add("batch_size", f"expected a whole number from 1 to 1000000, found {self.batch_size!r}")
+        if not 0 < self.threshold <= 1:
+            faults.add("threshold", f"expected a number above 0, at most 1, found {self.threshold!r}")
+        faults.stop(ConfigError)
+
+
+class Code(Labeller):
+    """A result hits an alternative when the user's function says so; what it raises, or fails to say, is an error.
+
+    >>> import groupgt
+    >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]
+    >>> labeller = {"use": "code", "with": {"target": same_colour}}
+    >>> groupgt.evaluate({"q": [["red"]]}, {"q": ["blue", "rose"]}, ["mrr"], labeller=labeller).means
+    {'mrr': 0.5}
+    """
+
+    name = "code"
+
+    def __init__(self, options: Options, tables: Tables) -> None:
+        self.options = options
+        self.function, digest = tables.function(options.target)
+        self.title = options.target if isinstance(options.target, str) else getattr(options.target, "__name__", "code")
+        self.corpus = tables.texts(options.corpus, "corpus")
+        self.reference = tables.texts(options.reference, "reference")
+        self.base = json.dumps(["code", digest, self.title, options.version])
+        self.kept: Any = tables.verdicts(hashlib.sha256(self.base.encode()).hexdigest())
+
+    def match(self, truth: GroundTruth, results: Results) -> Matches:
+        """Asks in batches for every result beside the alternatives of its query, each pair of contents once."""
+        query, keys = results.pairs()
+        carried = results.texts()
+        pairs = pairs_of(truth, query)
+        asked = []
+        for place, alternative in zip(pairs.result.tolist(), pairs.alternative.tolist()):
+            name = truth.ids[alternative]
+            form = truth.forms[alternative] if truth.forms else None
+            wanted = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
+            said = carried[place] if carried[place] is not None else self.corpus.get(keys[place])
+            number = int(query[place])
+            text = truth.texts[number] if truth.texts else None
+            asked.append(Pair(truth.qids[number], text, name, wanted, keys[place], said))
+        digests = [_digest(pair) for pair in asked]
+        verdicts = dict(self.kept.known(digests))
+        fresh = {digest: pair for digest, pair in zip(digests, asked) if digest not in verdicts}
+        names = list(fresh)
+        for start in range(0, len(names), self.options.batch_size):
+            batch = names[start : start + self.options.batch_size]
+            judged = self._judged([fresh[name] for name in batch])
+            # Kept batch by batch: what was paid for survives what comes after.
+            self.kept.keep(dict(zip(batch, judged)))
+            verdicts.update(zip(batch, judged))
+        score = np.fromiter((verdicts[digest] for digest in digests), np.float64, len(digests))
+        hits = score >= self.options.threshold
+        return matches_of(truth, query, keys, pairs.result[hits], pairs.alternative[hits])
+
+    def _judged(self, batch: Sequence[Pair]) -> list[float]:
+        where = f"labeller code: {self.title}"
+        first = f"(the first of the batch: query {batch[0].qid!r}, result {shown(batch[0].result)})"
+        try:
+            given = self.function(list(batch))
+            answers = list(given)
+        except Exception as error:  # whatever the user's function raises
+            what = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise DataError(f"{where} failed on a batch of {len(batch):,} pairs {first}: {what}") from None
+        if isinstance(given, (str, Mapping)) or len(answers) != len(batch):
+            found = f"{len(answers):,}" if not isinstance(given, (str, Mapping)) else shown(given)
+            raise DataError(f"{where}: expected {len(batch):,} verdicts, one a pair, found {found} {first}")
+        faults = Faults()
+        judged = []
+        for pair, answer in zip(batch, answers):
+            score = float(answer) if isinstance(answer, (bool, np.bool_)) else finite_number(answer)
+            if score is None or not 0 <= score <= 1:
+                place = f"{where}: query {pair.qid!r}, result {shown(pair.result)}"
+                faults.add(place, f"expected True, False or a number from 0 to 1, found {shown(answer)}")
+                continue
+            judged.append(score)
+        faults.stop(DataError)
+        return judged
+
+    def __str__(self) -> str:
+        return f"code ({self.title})"
+
+
+def _digest(pair: Pair) -> str:
+    """What was judged: texts where there are some, else ids."""
+    wanted = ["id", pair.alternative] if pair.alternative_text is None else ["text", pair.alternative_text]
+    said = ["id", pair.result] if pair.result_text is None else ["text", pair.result_text]
+    asked = pair.query if pair.query is not None else ["qid", pair.qid]
+    content = json.dumps([asked, wanted, said], ensure_ascii=False)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

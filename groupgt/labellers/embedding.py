@@ -1,0 +1,131 @@
+"""The embedding labeller: a result hits an alternative whose vector is near enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of
+from groupgt.labellers.reading import alternative_texts, pairs_of, result_texts
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import shown
+
+__all__ = ["Embedding", "Options"]
+
+Vectors = NDArray[np.float64]
+BLOCK = 100_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """How near two vectors must be, and where they come from.
+
+    `threshold` is the least cosine. `documents` holds the vectors of results and `alternatives` those of alternatives
+    (by their id or text): tables of `doc_id` and `vector`. Without them a sentence-transformers `model` (a folder, or a
+    name) makes vectors of texts: those of results (carried, or of `corpus`) and of alternatives (themselves, or of
+    `reference`), after `document_prefix` and `alternative_prefix`.
+    """
+
+    threshold: float = 0.8
+    documents: Any = field(default="", metadata={"path": True})
+    alternatives: Any = field(default="", metadata={"path": True})
+    model: str = field(default="", metadata={"folder": True})
+    corpus: Any = field(default="", metadata={"path": True})
+    reference: Any = field(default="", metadata={"path": True})
+    document_prefix: str = ""
+    alternative_prefix: str = ""
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        if not 0 < self.threshold <= 1:
+            faults.add("threshold", f"expected a cosine above 0, at most 1, found {self.threshold!r}")
+        for name in ("documents", "alternatives"):
+            given = getattr(self, name)
+            if (given is None or (isinstance(given, str) and not given)) and not self.model:
+                faults.add(name, "expected vectors (or a model that makes them), found nothing")
+        faults.stop(ConfigError)
+
+
+class Embedding(Labeller):
+    """A result hits an alternative when the cosine of their vectors is at least `threshold`.
+
+    >>> import groupgt
+    >>> vectors = {"documents": {"c1": [1, 0], "c2": [3, 4]}, "alternatives": {"a": [4, 3]}}
+    >>> labeller = {"use": "embedding", "with": vectors}
+    >>> groupgt.evaluate({"q": [["a"]]}, {"q": ["c1", "c2"]}, ["mrr"], labeller=labeller).means  # 0.8 and 0.96
+    {'mrr': 1.0}
+    """
+
+    name = "embedding"
+
+    def __init__(self, options: Options, tables: Tables) -> None:
+        self.options = options
+        given = (options.documents, options.alternatives)
+        self.stored = [tables.vectors(each, "") if not isinstance(each, str) or each else None for each in given]
+        self.encode = tables.encoder(options.model) if options.model else None
+        self.corpus = tables.texts(options.corpus, "corpus") if self.stored[0] is None else {}
+        self.reference = tables.texts(options.reference, "reference") if self.stored[1] is None else {}
+        self.made: dict[str, Any] = {}
+
+    def match(self, truth: GroundTruth, results: Results) -> Matches:
+        """Every result beside the alternatives of its query."""
+        query, keys = results.pairs()
+        if self.stored[0] is not None:
+            documents = _looked_up(self.stored[0], keys, "result", "documents")
+        else:
+            texts = result_texts(truth, query, keys, results, self.corpus, self.name)
+            documents = self._encoded([self.options.document_prefix + text for text in texts])
+        if self.stored[1] is not None:
+            alternatives = _looked_up(self.stored[1], truth.ids, "alternative", "alternatives")
+        else:
+            texts = alternative_texts(truth, self.reference, self.name)
+            alternatives = self._encoded([self.options.alternative_prefix + text for text in texts])
+        if len(documents) and len(alternatives) and documents.shape[1] != alternatives.shape[1]:
+            raise DataError(
+                f"labeller embedding: expected vectors of as many dimensions, found {documents.shape[1]:,} of results "
+                f"and {alternatives.shape[1]:,} of alternatives"
+            )
+        pairs = pairs_of(truth, query)
+        cosine = np.zeros(len(pairs))
+        for start in range(0, len(pairs), BLOCK):
+            rows = slice(start, start + BLOCK)
+            cosine[rows] = (documents[pairs.result[rows]] * alternatives[pairs.alternative[rows]]).sum(axis=1)
+        near = cosine >= self.options.threshold - 1e-9
+        return matches_of(truth, query, keys, pairs.result[near], pairs.alternative[near])
+
+    def _encoded(self, texts: list[str]) -> Vectors:
+        fresh = [text for text in dict.fromkeys(texts) if text not in self.made]
+        if fresh and self.encode is not None:
+            self.made.update(zip(fresh, _unit(self.encode(fresh))))
+        return np.array([self.made[text] for text in texts]).reshape(len(texts), -1)
+
+    def __str__(self) -> str:
+        of = f"model {self.options.model}" if self.options.model else "vectors of files"
+        return f"embedding (cosine ≥ {self.options.threshold:g}, {of})"
+
+
+def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: str) -> Vectors:
+    faults = Faults()
+    for name in dict.fromkeys(names):
+        if name not in vectors:
+            faults.add(f"{what} {shown(name)}", f"has no vector in `{option}`")
+    faults.stop(DataError)
+    try:
+        found = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1)
+    except (TypeError, ValueError):
+        raise DataError(f"`{option}`: expected vectors of one length, lists of numbers") from None
+    if not np.isfinite(found).all():
+        bad = names[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
+        raise DataError(f"`{option}`: the vector of {shown(bad)} holds NaN or infinity")
+    return _unit(found)
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return scaled

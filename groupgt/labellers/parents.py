@@ -1,0 +1,111 @@
+"""The parents labeller: what counts is the document a chunk comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupgt.errors import ConfigError, Faults
+from groupgt.labellers.base import Tables, all_of_kind
+from groupgt.labellers.ids import Named
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ids import shown
+
+__all__ = ["Options", "Parents"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where parents come from: a `mapping`, a `pattern`, or (with neither) what results carry as `parent`.
+
+    `mapping` is a table of ids and, in its `column`, their parents; `pattern` a regular expression that matches a whole
+    id and whose first group is the parent, such as `(.*)#[0-9]+`.
+    """
+
+    mapping: Any = field(default="", metadata={"path": True})
+    column: str = "parent"
+    pattern: str = ""
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        if self.mapping and self.pattern:
+            faults.add("pattern", "stands beside a mapping; keep one of the two")
+        try:
+            groups = re.compile(self.pattern).groups
+        except re.error as error:
+            faults.add("pattern", f"expected a regular expression, found {self.pattern!r}: {error}")
+        else:
+            if self.pattern and not groups:
+                what = "expected a regular expression whose first group is the parent, such as (.*)#[0-9]+"
+                faults.add("pattern", f"{what}, found {self.pattern!r}")
+        faults.stop(ConfigError)
+
+
+class Parents(Named):
+    """Results and alternatives become their parents before they are matched; later chunks of a parent are repeats.
+
+    An id that has no parent (it does not match the pattern, or the mapping knows it as a parent only) stands for
+    itself.
+
+    >>> import groupgt
+    >>> labeller = {"use": "parents", "with": {"pattern": "(.*)#[0-9]+"}}
+    >>> groupgt.evaluate({"q": [["a#1"], ["b#7"]]}, {"q": ["a#4", "a#5", "b#1"]}, ["recall@2"], labeller=labeller).means
+    {'recall@2': 0.5}
+    """
+
+    name = "parents"
+
+    def __init__(self, options: Options, tables: Tables) -> None:
+        self.options = options
+        self.pattern = re.compile(options.pattern) if options.pattern else None
+        self.mapping = tables.parents(options.mapping, options.column) if options.mapping else None
+        self.column = "" if options.mapping or options.pattern else "parent"
+        self.found = _Parents(self.pattern, self.mapping or {})
+
+    @property
+    def renames(self) -> bool:
+        """Whether results are called otherwise: always."""
+        return True
+
+    @property
+    def known(self) -> Collection[str] | None:
+        """The parents of a mapping."""
+        return None if self.mapping is None else frozenset(self.mapping.values())
+
+    def names(self, ids: Sequence[str]) -> Sequence[str]:
+        """The parent of each id."""
+        return ids if self.column else list(map(self.found.__getitem__, ids))
+
+    def truth(self, truth: GroundTruth) -> GroundTruth:
+        """Groups of parents; raises `DataError` for alternatives that a mapping does not know."""
+        all_of_kind(truth, "id", self.name)
+        known = self.known
+        if known is not None and self.mapping is not None:
+            faults = Faults()
+            for alternative, name in enumerate(truth.ids):
+                if name not in self.mapping and name not in known:
+                    where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+                    faults.add(where, f"expected the id of a chunk or a parent in the mapping, found {shown(name)}")
+            faults.stop()
+        return truth.renamed(list(self.names(truth.ids)))
+
+    def __str__(self) -> str:
+        if self.options.pattern:
+            return f"parents (pattern {self.options.pattern})"
+        return "parents (a mapping)" if self.options.mapping else "parents (as results carry them)"
+
+
+class _Parents(dict[str, str]):
+    """id → parent, found when it is first asked."""
+
+    def __init__(self, pattern: re.Pattern[str] | None, mapping: Any) -> None:
+        super().__init__(mapping)
+        self.pattern = pattern
+
+    def __missing__(self, name: str) -> str:
+        match = self.pattern.fullmatch(name) if self.pattern is not None else None
+        parent = match[1] if match is not None and match[1] else name
+        self[name] = parent
+        return parent

@@ -1,0 +1,89 @@
+"""Texts of results and of alternatives, for labellers that compare what is said and not where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.errors import DataError, Faults
+from groupgt.labellers.base import Results, kind_of
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
+from groupgt.model.ids import shown
+from groupgt.model.spans import TEXT
+
+__all__ = ["Pairs", "alternative_texts", "pairs_of", "result_texts"]
+
+
+def alternative_texts(
+    truth: GroundTruth, reference: Mapping[str, str], labeller: str, *, blank: bool = False
+) -> list[str]:
+    """The text of each alternative: itself, or what the reference holds under its id; raises `DataError`."""
+    faults = Faults()
+    found: list[str] = []
+    for alternative, name in enumerate(truth.ids):
+        form = truth.forms[alternative] if truth.forms else None
+        text = name if form == TEXT else reference.get(name) if form is None else None
+        if text is not None and (blank or text.strip()):
+            found.append(text)
+            continue
+        where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+        if kind_of(form) == "span":
+            what = f"the labeller {labeller} compares texts, and {shown(name)} is a span; choose the labeller spans"
+        elif text is not None:
+            what = f"the text of the alternative {shown(name)} is blank"
+        elif not reference:
+            what = (
+                f"the labeller {labeller} needs the text of the alternative {shown(name)}; name the corpus it is from"
+            )
+            what += " as `reference`, or write {text: …}"
+        else:
+            what = f"the alternative {shown(name)} is not in the reference"
+        faults.add(where, what)
+    faults.stop(DataError)
+    return found
+
+
+def result_texts(
+    truth: GroundTruth, query: Ints, keys: list[str], results: Results, corpus: Mapping[str, str], labeller: str
+) -> list[str]:
+    """The text of each result: what it carries, else what the corpus holds; raises `DataError` where there is none."""
+    carried = results.texts()
+    found: list[str] = []
+    faults = Faults()
+    for place, (key, own) in enumerate(zip(keys, carried)):
+        text = own if own is not None else corpus.get(key)
+        if text is None:
+            where = f"results of query {truth.qids[int(query[place])]!r}"
+            if corpus:
+                faults.add(where, f"the corpus has no text of the result {shown(key)}")
+            else:
+                way = "name a corpus, or results that carry their contents"
+                faults.add(where, f"the labeller {labeller} needs the text of the result {shown(key)}; {way}")
+            continue
+        found.append(text)
+    faults.stop(DataError)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Every result of a query beside every alternative of it; `result` and `alternative` number each."""
+
+    result: Ints
+    alternative: Ints
+
+    def __len__(self) -> int:
+        return len(self.result)
+
+
+def pairs_of(truth: GroundTruth, query: Ints) -> Pairs:
+    """The pairs of results, whose queries these are, and alternatives."""
+    sizes = truth.per_query
+    starts = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+    counts = sizes[query] if len(query) else np.zeros(0, dtype=np.int64)
+    result = np.repeat(np.arange(len(query)), counts)
+    within = np.arange(len(result)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return Pairs(result, np.repeat(starts[query], counts) + within if len(query) else result)

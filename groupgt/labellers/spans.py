@@ -1,0 +1,218 @@
+"""The spans labeller: alternatives are places in documents, and a result hits those it covers enough of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, kind_of, matches_of, spread
+from groupgt.labellers.intervals import first_covered, overlapping
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.ids import shown
+from groupgt.model.spans import Form, Span
+
+__all__ = ["Options", "Spans"]
+
+MEASURES = ("alternative", "result", "union")
+UNITS = ("chars", "pages", "lines")
+# A share of a length is compared as if it had this much more.
+SLACK = 1e-12
+NAME = re.compile(r"(.*)\[([0-9]{1,13}):([0-9]{1,13})\]", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much must be covered, and where the places of results stand.
+
+    `min_overlap` is the least share, above 0, `of` the alternative, of the result, or of the union of the two
+    (intersection over union). `joint`: results may cover an alternative together, and the one that completes the share
+    hits. `chunks` is a table of results' places (`chunk_id, doc_id, start, end`), without which results carry theirs,
+    or the corpus does; `reference` one of the chunks that alternatives name by id. `unit`: in chars a span ends before
+    its `end`, in pages and lines it holds it.
+    """
+
+    min_overlap: float = 0.5
+    of: str = "alternative"
+    joint: bool = False
+    chunks: Any = field(default="", metadata={"path": True})
+    reference: Any = field(default="", metadata={"path": True})
+    unit: str = "chars"
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        if not 0 < self.min_overlap <= 1:
+            faults.add("min_overlap", f"expected a number above 0, at most 1, found {self.min_overlap!r}")
+        for name, known in (("of", MEASURES), ("unit", UNITS)):
+            given = getattr(self, name)
+            if given not in known:
+                faults.add(name, f"expected {listed(known)}, found {given!r}{near_names(str(given), known)}")
+        if self.joint and self.of != "alternative":
+            faults.add("joint", f"results cover an alternative together; of={self.of} measures each by itself")
+        faults.stop(ConfigError)
+
+
+class Spans(Labeller):
+    """A result hits an alternative when their overlap is at least `min_overlap` of the one, the other, or both.
+
+    >>> import groupgt
+    >>> truth = {"q": [[{"doc": "d", "start": 100, "end": 200}]]}
+    >>> chunks = {"c1": ("d", 0, 140), "c2": ("d", 140, 300)}
+    >>> labeller = {"use": "spans", "with": {"chunks": chunks}}
+    >>> groupgt.evaluate(truth, {"q": ["c1", "c2"]}, ["mrr"], labeller=labeller).means  # c1 covers 40 of 100, c2 60
+    {'mrr': 0.5}
+    """
+
+    name = "spans"
+
+    def __init__(self, options: Options, tables: Tables) -> None:
+        self.options = options
+        self.chunks = tables.chunks(options.chunks, "chunks")
+        self.reference = tables.chunks(options.reference, "reference") if options.reference else None
+        self.column = "" if self.chunks is not None else "span"
+        # Pages and lines are named by their first and last: half-open intervals end one behind.
+        self.beyond = 0 if options.unit == "chars" else 1
+        if self.chunks is not None and not self.beyond:
+            self._refuse_empty(self.chunks.ids, self.chunks.start, self.chunks.end, "chunk")
+
+    @property
+    def known(self) -> Collection[str] | None:
+        """The chunks of the table."""
+        return None if self.chunks is None else frozenset(self.chunks.ids)
+
+    def _refuse_empty(self, names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
+        faults = Faults()
+        for place in np.flatnonzero(end <= start).tolist():
+            bounds = f"{start[place]} to {end[place]}"
+            faults.add(f"{what} {shown(names[place])}", f"expected an end behind its start, found {bounds}")
+        faults.stop(DataError)
+
+    def truth(self, truth: GroundTruth) -> GroundTruth:
+        """Groups of spans: ids become places of the reference; raises `DataError` for what has no place."""
+        places = self.reference.spans() if self.reference is not None else {}
+        faults = Faults()
+        forms: list[Form] = []
+        for alternative, form in enumerate(truth.forms or [None] * len(truth.ids)):
+            name = truth.ids[alternative]
+            found = places.get(name) if form is None else form
+            if not isinstance(found, Span):
+                where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+                way = "name the table of the chunks that were judged as `reference`"
+                if form is None and self.reference is not None:
+                    faults.add(where, f"the alternative {shown(name)} is not in the reference")
+                else:
+                    kind = {"id": "an id", "text": "a text"}[kind_of(form)]
+                    faults.add(
+                        where,
+                        f"the labeller spans reads alternatives {{doc, start, end}}, and {shown(name)} is {kind}"
+                        + (f"; {way}" if form is None else "; choose the labeller text"),
+                    )
+                continue
+            if not self.beyond and found.end <= found.start:
+                where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+                faults.add(where, f"expected a span whose end is behind its start, found {found}")
+            forms.append(found)
+        faults.stop(DataError)
+        return truth.renamed([str(form) for form in forms], forms)
+
+    def match(self, truth: GroundTruth, results: Results) -> Matches:
+        """An interval join: of the chunk table's places with those of the alternatives, document by document."""
+        spans = [form for form in truth.forms or () if isinstance(form, Span)]
+        docs = [span.doc for span in spans]
+        start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
+        end = end + self.beyond
+        codes: dict[str, int] = {}
+        wanted = np.fromiter((codes.setdefault(doc, len(codes)) for doc in docs), np.int64, len(docs))
+        query_of = truth.query_of
+        if self.chunks is not None:
+            # Other documents than those judged are left out before the join.
+            doc = np.fromiter((codes.get(name, -1) for name in self.chunks.docs), np.int64, len(self.chunks))
+            own = np.flatnonzero(doc >= 0)
+            low, high = self.chunks.start[own], self.chunks.end[own] + self.beyond
+            part, alternative, begin, stop = self._joined((doc[own], low, high), (wanted, start, end))
+            pair = query_of[alternative] * len(self.chunks) + own[part]
+            pairs, place = np.unique(pair, return_inverse=True)
+            names = [self.chunks.ids[at] for at in (pairs % max(len(self.chunks), 1)).tolist()]
+            return matches_of(truth, pairs // max(len(self.chunks), 1), names, place, alternative, begin, stop)
+        query, keys = results.pairs()
+        doc, low, high = self._places(truth, query, keys, codes)
+        of, size = (query, doc), len(codes) + 1
+        own = np.flatnonzero(doc >= 0)
+        part, alternative, begin, stop = self._joined(
+            ((of[0] * size + of[1])[own], low[own], high[own] + self.beyond),
+            (query_of * size + wanted, start, end),
+        )
+        return matches_of(truth, query, keys, own[part], alternative, begin, stop)
+
+    def _places(
+        self, truth: GroundTruth, query: Ints, keys: list[str], codes: dict[str, int]
+    ) -> tuple[Ints, Ints, Ints]:
+        """The places that results carry, read back from what they are called."""
+        faults = Faults()
+        found: list[tuple[int, int, int]] = []
+        for place, key in enumerate(keys):
+            match = NAME.fullmatch(key)
+            if match is None:
+                where = f"results of query {truth.qids[int(query[place])]!r}"
+                what = "expected results that carry doc, start and end, or a chunk table (the option chunks)"
+                faults.add(where, f"{what}, found {shown(key)}")
+                continue
+            found.append((codes.get(match[1], -1), int(match[2]), int(match[3])))
+        faults.stop(DataError)
+        columns = np.array(found, dtype=np.int64).reshape(-1, 3)
+        if not self.beyond:
+            self._refuse_empty(keys, columns[:, 1], columns[:, 2], "result")
+        return columns[:, 0], columns[:, 1], columns[:, 2]
+
+    def _joined(
+        self, results: tuple[Ints, Ints, Ints], wanted: tuple[Ints, Ints, Ints]
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        """(result, alternative, from, to) of those that overlap enough; with `joint`, of all that overlap."""
+        kept = []
+        for own, other in overlapping(*results, *wanted):
+            begin = np.maximum(results[1][own], wanted[1][other])
+            stop = np.minimum(results[2][own], wanted[2][other])
+            if not self.options.joint:
+                length, whole = results[2][own] - results[1][own], wanted[2][other] - wanted[1][other]
+                enough = self._enough(stop - begin, length, whole)
+                own, other, begin, stop = own[enough], other[enough], begin[enough], stop[enough]
+            kept.append((own, other, begin, stop))
+        none = np.zeros(0, dtype=np.int64)
+        columns = [np.concatenate(each) for each in zip(*kept)] if kept else [none] * 4
+        return columns[0], columns[1], columns[2], columns[3]
+
+    def _enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
+        whole = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
+        return np.asarray(overlap >= self._share(whole[self.options.of]))
+
+    def _share(self, length: Ints) -> Floats:
+        return np.asarray(self.options.min_overlap * length * (1 - SLACK), dtype=np.float64)
+
+    def settle(
+        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
+    ) -> tuple[Ints, Ints, Ints, Bools]:
+        """With `joint`, the result that completes the share of an alternative hits it, and no other does."""
+        if not self.options.joint or matches.low is None or matches.high is None:
+            return super().settle(truth, matches, query, rank, target)
+        row, place = spread(target, matches.starts, np.arange(len(matches.alternatives)))
+        alternative = matches.alternatives[place]
+        spans = [form for form in truth.forms or () if isinstance(form, Span)]
+        length = np.array([span.end - span.start + self.beyond for span in spans], dtype=np.int64)
+        need = np.ceil(self._share(length)).astype(np.int64)
+        hit, alternative = first_covered(alternative, matches.low[place], matches.high[place], need)
+        row = row[hit]
+        order = np.lexsort((alternative, row))
+        row, alternative = row[order], alternative[order]
+        return query[row], rank[row], alternative, np.zeros(len(row), dtype=np.bool_)
+
+    def __str__(self) -> str:
+        together = " together" if self.options.joint else ""
+        what = {"alternative": "of the alternative", "result": "of the result", "union": "intersection over union"}
+        return (
+            f"spans (at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit})"
+        )

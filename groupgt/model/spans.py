@@ -1,0 +1,92 @@
+"""Places in documents: what an alternative may be instead of an id, and what a result may carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from groupgt.errors import Faults
+from groupgt.model.hits import Ints
+from groupgt.model.ids import id_text, is_integer, shown
+
+__all__ = ["FARTHEST", "TEXT", "Chunks", "Form", "Span", "span_of"]
+
+FARTHEST = 10**12
+TEXT: Literal["text"] = "text"
+
+
+class Span(NamedTuple):
+    """A place in a document: characters, pages or lines from `start` to `end`.
+
+    >>> str(Span("leave.md", 120, 480))
+    'leave.md[120:480]'
+    """
+
+    doc: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.doc}[{self.start}:{self.end}]"
+
+
+# What an alternative is: a place, a text, or (None) an id.
+Form = Span | Literal["text"] | None
+
+
+def span_of(cell: Mapping[str, Any]) -> Span | str:
+    """The place that `doc` (or `doc_id`), `start` and `end` of a mapping name; what is wrong where they name none.
+
+    >>> span_of({"doc": "a", "start": 3, "end": 9})
+    Span(doc='a', start=3, end=9)
+    """
+    name = id_text(cell.get("doc", cell.get("doc_id")))
+    if name is None or not name.strip():
+        return f"expected the id of a document as doc, found {shown(cell.get('doc', cell.get('doc_id')))}"
+    bounds = []
+    for key in ("start", "end"):
+        value: Any = cell.get(key)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # a column with gaps holds numbers with a point
+        if not is_integer(value) or not 0 <= int(value) <= FARTHEST:
+            return f"expected a whole number from 0 to {FARTHEST} as {key}, found {shown(cell.get(key))}"
+        bounds.append(int(value))
+    if bounds[1] < bounds[0]:
+        return f"expected an end that is not before its start, found {bounds[0]} to {bounds[1]}"
+    return Span(name, *bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """The places of chunks, as columns: `ids[i]` is `docs[i]` from `start[i]` to `end[i]`."""
+
+    ids: list[str]
+    docs: list[str]
+    start: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, places: Mapping[str, Any]) -> Chunks:
+        """Of `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
+        faults = Faults()
+        spans = []
+        for name, given in places.items():
+            cell = given if isinstance(given, Mapping) else dict(zip(("doc", "start", "end"), given))
+            span = span_of(cell)
+            if isinstance(span, str):
+                faults.add(f"chunk {name!r}", span)
+            else:
+                spans.append(span)
+        faults.stop()
+        start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
+        return cls([str(name) for name in places], [span.doc for span in spans], start, end)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def spans(self) -> dict[str, Span]:
+        """The place of each chunk."""
+        return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
