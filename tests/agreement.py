@@ -88,7 +88,7 @@ def disagreements(seed: int, queries: int, policies: tuple[str, ...] = ("penaliz
         asked = [each for each in all_metrics() if duplicates != "keep" or each.convention == "autorag"]
         k = rng.choice(CUTOFFS)
         metrics = [at(each, cutoff) for each in asked for cutoff in {None, k}]
-        result = groupgt.evaluate(truth, run, metrics, policy={"duplicates": duplicates})
+        result = groupgt.evaluate(truth, run, metrics, policy={"duplicates": duplicates}, corpus=laws.WORDS)
         for text, metric in result.metrics.items():
             values = result.values[text]
             for position, (qid, (groups, ranking)) in enumerate(batch.items()):

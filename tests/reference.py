@@ -500,6 +500,12 @@ def completion_rank(q: Query) -> float:
     return 0.0
 
 
+def token_overlap(q: Query) -> float | None:
+    """The share of results that are relevant: every document's text is one word that no other document has."""
+    relevant = [document for document in q.top if document is not None and document in q.relevant]
+    return len(relevant) / len(q.top) if q.top else 0.0
+
+
 def redundancy(q: Query) -> float | None:
     """Share of top that is relevant and meets nothing new; None for an empty ranking."""
     if not q.top:
@@ -703,6 +709,9 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "novelty_ndcg": novelty_ndcg,
     "completion_rank": completion_rank,
     "redundancy": redundancy,
+    "token_precision": token_overlap,
+    "token_recall": token_overlap,
+    "token_f1": token_overlap,
     "judged": judged,
     "bpref": bpref,
 }

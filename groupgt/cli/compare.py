@@ -97,6 +97,7 @@ def command(
     if len(paths) < 2:
         raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
+    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     found = compare(
         grouped,
         paths,
@@ -115,7 +116,8 @@ def command(
         k=options.split_ks(ks),
         by=options.split_columns(by),
         labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
-        lengths=options.lengths_of(corpus, tokenizer, allow_code=allow_code),
+        lengths=lengths,
+        corpus=lengths.texts or None,
     )
     if style == "json":
         text = tables.json_text(found.to_dict())

@@ -82,6 +82,7 @@ def command(
             policy=policy,
             labeller=judge,
             lengths=lengths,
+            corpus=lengths.texts or None,
             run_format=run_format,
         )
         for path in paths

@@ -54,6 +54,7 @@ def command(
         convention=conventions[0],
         policy=options.split_policy(policies),
         lengths=lengths,
+        corpus=lengths.texts or None,
         labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
         truth_format=truth_format,
     )

@@ -79,6 +79,7 @@ def compare(
             policy=rules,
             labeller=judge,
             lengths=lengths,
+            corpus=corpus,
             name=str(name) if isinstance(runs, Mapping) else "",
             run_format=run_format,
         )

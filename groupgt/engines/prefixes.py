@@ -19,7 +19,7 @@ from groupgt.model.run import Columns, Run
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Walk", "depths", "walk"]
+__all__ = ["Walk", "depths", "in_rank_order", "walk"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +132,10 @@ def _title(run: Run) -> str:
     return run.source or run.name or "results"
 
 
-def _of_columns(truth: GroundTruth, run: Run, columns: Columns, policy: Policy, lengths: Lengths, unit: str) -> Walk:
+def in_rank_order(truth: GroundTruth, columns: Columns, policy: Policy, wanted: Sequence[str]) -> pl.DataFrame:
+    """The results of judged queries, sorted by query and rank: `query`, `doc` and the columns wanted."""
     import polars as pl
 
-    names = columns.frame.collect_schema().names()
-    if not lengths.has(unit) and unit not in names:
-        raise DataError(_unknown(run, unit))
     judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String), "query": np.arange(len(truth))})
     rows = columns.frame.with_row_index("row").join(judged, on="qid", how="inner")
     ties = ["doc"] if policy.ties == "id" else []
@@ -145,8 +143,17 @@ def _of_columns(truth: GroundTruth, run: Run, columns: Columns, policy: Policy, 
     rows = rows.sort(keys, descending=[False, True, *(True for _ in ties), False])
     if policy.duplicates == "drop":
         rows = rows.unique(["query", "doc"], keep="first", maintain_order=True)
-    wanted = ["query", "doc"] if lengths.has(unit) else ["query", "doc", unit]
-    found: pl.DataFrame = columns.guard(lambda: rows.select(wanted).collect(engine="streaming"))
+    found: pl.DataFrame = columns.guard(lambda: rows.select("query", "doc", *wanted).collect(engine="streaming"))
+    return found
+
+
+def _of_columns(truth: GroundTruth, run: Run, columns: Columns, policy: Policy, lengths: Lengths, unit: str) -> Walk:
+    import polars as pl
+
+    names = columns.frame.collect_schema().names()
+    if not lengths.has(unit) and unit not in names:
+        raise DataError(_unknown(run, unit))
+    found = in_rank_order(truth, columns, policy, [] if lengths.has(unit) else [unit])
     sizes = np.bincount(found["query"].to_numpy(), minlength=len(truth))
     if lengths.has(unit):
         ids = found["doc"].unique().to_list()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, no_garbage_collection
+from groupgt.engines.contents import contents
 from groupgt.engines.prefixes import depths
 from groupgt.engines.results import renamed
 from groupgt.errors import ConfigError, DataError, Faults
@@ -68,12 +69,17 @@ def evaluate(
     )
     check_policy(rules, asked)
     with no_garbage_collection():
-        chosen = labeller_of(labeller, Sources(corpus))
-        grouped = chosen.read(as_ground_truth(truth, rules, truth_format))
+        sources = Sources(corpus)
+        chosen = labeller_of(labeller, sources)
+        given = as_ground_truth(truth, rules, truth_format)
+        grouped = chosen.read(given)
         slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
         system = renamed(grouped, as_run(run, grouped, run_format, name), chosen, rules)
         budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
         labelled = label_run(grouped, system, rules, chosen, lengths=as_lengths(lengths), budgets=budgets)
+        if any(metric.definition.reads_texts for metric in asked.values()):
+            said = contents(given, system, rules, sources.texts(None, "corpus"))
+            labelled = replace(labelled, hits=replace(labelled.hits, contents=said))
     _check_population(grouped, labelled, rules)
     if labelled.no_match:
         warn_of_near_ids(grouped, system, int((grouped.judgments.defined & labelled.present).sum()))
@@ -150,7 +156,9 @@ def check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
     """Raises `ConfigError` where the policy does not go with a metric."""
     if policy.duplicates != "keep":
         return
-    others = [text for text, metric in metrics.items() if metric.convention != "autorag"]
+    others = [
+        text for text, metric in metrics.items() if metric.convention != "autorag" and not metric.definition.reads_texts
+    ]
     if others:
         raise ConfigError(
             f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "

@@ -120,6 +120,7 @@ def _evaluation(experiment: Experiment, data: Data, run: Run) -> Evaluation:
         policy=experiment.policy,
         labeller=data.labeller,
         lengths=data.lengths,
+        corpus=data.lengths.texts or None,
     )
 
 

@@ -83,7 +83,7 @@ class Embedding(Labeller):
         if self.stored[1] is not None:
             alternatives = _looked_up(self.stored[1], truth.ids, "alternative", "alternatives")
         else:
-            texts = alternative_texts(truth, self.reference, self.name)
+            texts = alternative_texts(truth, self.reference)
             alternatives = self._encoded([self.options.alternative_prefix + text for text in texts])
         if len(documents) and len(alternatives) and documents.shape[1] != alternatives.shape[1]:
             raise DataError(

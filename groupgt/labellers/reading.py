@@ -16,11 +16,16 @@ from groupgt.model.spans import TEXT
 
 __all__ = ["Pairs", "alternative_texts", "pairs_of", "result_texts"]
 
+REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
+
 
 def alternative_texts(
-    truth: GroundTruth, reference: Mapping[str, str], labeller: str, *, blank: bool = False
+    truth: GroundTruth, reference: Mapping[str, str], way: str = REFERENCE, *, blank: bool = False
 ) -> list[str]:
-    """The text of each alternative: itself, or what the reference holds under its id; raises `DataError`."""
+    """The text of each alternative: itself, or what the reference holds under its id.
+
+    Raises `DataError` that says the way out where there is none.
+    """
     faults = Faults()
     found: list[str] = []
     for alternative, name in enumerate(truth.ids):
@@ -31,16 +36,11 @@ def alternative_texts(
             continue
         where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
         if kind_of(form) == "span":
-            what = f"the labeller {labeller} compares texts, and {shown(name)} is a span; choose the labeller spans"
+            what = f"expected a text, or an id of one, found the span {shown(name)}; choose the labeller spans"
         elif text is not None:
             what = f"the text of the alternative {shown(name)} is blank"
-        elif not reference:
-            what = (
-                f"the labeller {labeller} needs the text of the alternative {shown(name)}; name the corpus it is from"
-            )
-            what += " as `reference`, or write {text: …}"
         else:
-            what = f"the alternative {shown(name)} is not in the reference"
+            what = f"the text of the alternative {shown(name)} is not known; {way}"
         faults.add(where, what)
     faults.stop(DataError)
     return found

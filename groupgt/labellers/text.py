@@ -83,7 +83,7 @@ class Text(Labeller):
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Alternatives of a group that are the same once normalized become one; one without a word is an error."""
-        texts = alternative_texts(truth, self.reference, self.name)
+        texts = alternative_texts(truth, self.reference)
         names: dict[str, str] = {}
         faults = Faults()
         for alternative, text in enumerate(texts):
@@ -100,7 +100,7 @@ class Text(Labeller):
         """Every result beside the alternatives of its query; two texts are compared once, however often they meet."""
         query, keys = results.pairs()
         said = [self.normalized(text) for text in result_texts(truth, query, keys, results, self.corpus, self.name)]
-        wanted = [self.normalized(text) for text in alternative_texts(truth, self.reference, self.name)]
+        wanted = [self.normalized(text) for text in alternative_texts(truth, self.reference)]
         left, left_of = _distinct(said)
         right, right_of = _distinct(wanted)
         pairs = pairs_of(truth, query)

@@ -80,7 +80,8 @@ class Parameter:
 class Definition:
     """Everything there is to know of one metric; `list_metrics`, `groupgt metrics` and the README print from it.
 
-    `formulas` has one entry per convention, or the single key None where conventions do not matter.
+    `formulas` has one entry per convention, or the single key None where conventions do not matter. A metric that
+    `reads_texts` looks at `Hits.contents`.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Definition:
     higher_is_better: bool = True
     bounded: bool = True
     takes_cutoff: bool = True
+    reads_texts: bool = False
     warning: str = ""
 
     def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:

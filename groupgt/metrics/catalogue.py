@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupgt.metrics import diversity, gains, ranks, sets, users
+from groupgt.metrics import contents, diversity, gains, ranks, sets, users
 from groupgt.metrics.base import Definition
 
 __all__ = ["ALIASES", "CATALOGUE", "TREC_EVAL"]
@@ -15,6 +15,7 @@ CATALOGUE: dict[str, Definition] = {
         *gains.DEFINITIONS,
         *users.DEFINITIONS,
         *diversity.DEFINITIONS,
+        *contents.DEFINITIONS,
     )
 }
 

@@ -5,7 +5,7 @@ An expression holds numbers, `+ - * / **`, brackets and `log2`, so that a reader
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,7 @@ class Sheet:
     counted: tuple[tuple[int, float], ...]
     judged: tuple[tuple[int, float], ...]
     novel: tuple[tuple[int, float], ...]
+    contents: Mapping[str, Sequence[float]] | None
 
     @classmethod
     def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
@@ -85,6 +86,7 @@ class Sheet:
             counted=results(views.counted_results(hits)),
             judged=results(views.judged(hits)),
             novel=results(views.novel(hits)),
+            contents=_contents(hits, query, top),
         )
 
     @property
@@ -102,6 +104,13 @@ class Sheet:
     def met(self) -> tuple[Group, ...]:
         """The groups met within top."""
         return tuple(group for group in self.groups if group.hits)
+
+
+def _contents(hits: Hits, query: int, top: int) -> dict[str, list[float]] | None:
+    if hits.contents is None:
+        return None
+    own = (hits.contents.query == query) & (hits.contents.rank <= top)
+    return {name: column[own].tolist() for name, column in hits.contents.scores.items()}
 
 
 def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, ...]:

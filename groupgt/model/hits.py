@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Floats", "Hits", "Ints", "Judgments"]
+__all__ = ["Bools", "Contents", "Floats", "Hits", "Ints", "Judgments"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -131,12 +131,25 @@ class Judgments(_Remembering):
 
 
 @dataclass(frozen=True, eq=False)
+class Contents:
+    """What every result says, measured against the alternatives of its query: a row a result, in rank order.
+
+    `scores` has one column a measure.
+    """
+
+    query: Ints
+    rank: Ints
+    scores: Mapping[str, Floats]
+
+
+@dataclass(frozen=True, eq=False)
 class Hits(_Remembering):
     """The hits of one run, in normal form: sorted by query, rank and alternative, not cut by any k.
 
     One row for each (query, alternative), at the first rank that hits it, with `repeat` False; later hits of an
     alternative follow as rows with `repeat` True, which earn nothing unless `keep` asks for AutoRAG's arithmetic.
-    `length` is the number of results of each query, shape (Q,); `prefixes` says how many of them fit each budget asked.
+    `length` is the number of results of each query, shape (Q,); `prefixes` says how many of them fit each budget asked,
+    and `contents`, where a metric asks for it, what they say.
     """
 
     judgments: Judgments
@@ -147,6 +160,7 @@ class Hits(_Remembering):
     length: Ints
     keep: bool = False
     prefixes: Mapping[Hashable, Ints] = field(default_factory=dict)
+    contents: Contents | None = None
 
     @property
     def size(self) -> int:

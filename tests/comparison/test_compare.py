@@ -13,7 +13,7 @@ import pytest
 import groupgt
 from groupgt import ConfigError, DataError
 from groupgt.comparison.settings import Settings
-from tests.laws import registered
+from tests.laws import WORDS, registered
 
 QUERIES = [f"q{number:02d}" for number in range(24)]
 TRUTH = {qid: [["a", "b"], ["c"]] for qid in QUERIES}
@@ -136,7 +136,7 @@ def test_a_row_does_not_depend_on_the_other_systems_or_metrics() -> None:
 def test_every_metric_can_be_compared(metric: groupgt.Metric) -> None:
     rng = random.Random(2)
     runs = {"a": run_of(rng, 0.0), "b": run_of(rng, 0.8)}
-    table = groupgt.compare(TRUTH, runs, [metric], resamples=200)
+    table = groupgt.compare(TRUTH, runs, [metric], resamples=200, corpus=WORDS)
     text = next(iter(table.metrics))
     row = table["b"][text]
     difference = table.systems[1].values[text] - table.systems[0].values[text]

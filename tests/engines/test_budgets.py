@@ -95,7 +95,8 @@ def values(
 ) -> dict[Metric, np.ndarray]:
     truth = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
-    found = groupgt.evaluate(truth, run, metrics, lengths={"tokens": lengths}, policy={"duplicates": duplicates})
+    policy = {"duplicates": duplicates}
+    found = groupgt.evaluate(truth, run, metrics, lengths={"tokens": lengths}, policy=policy, corpus=laws.WORDS)
     return {metric: found.values[text] for text, metric in found.metrics.items()}
 
 
@@ -425,14 +426,16 @@ def test_every_carrier_gives_the_same_bits(
     data = Data(ties=order != "sorted", shuffled=order == "shuffled")
     policy = {"duplicates": duplicates, "ties": tie_rule}
     known = {"tokens": data.tokens, "chars": data.chars}
-    expected = groupgt.evaluate(data.truth, data.rankings(tie_rule), ENGINE_METRICS, lengths=known, policy=policy)
+    expected = groupgt.evaluate(
+        data.truth, data.rankings(tie_rule), ENGINE_METRICS, lengths=known, policy=policy, corpus=data.text
+    )
     counts = []
     for kind in (*SCORED, *NESTED, *SCORED_FROM_OUTSIDE):
         folder = tmp_path / kind.replace(" ", "-")
         folder.mkdir()
         with monkeypatch.context() as patched:
             run, lengths = carried(kind, data, tie_rule, folder, patched)
-            found = groupgt.evaluate(data.truth, run, ENGINE_METRICS, lengths=lengths, policy=policy)
+            found = groupgt.evaluate(data.truth, run, ENGINE_METRICS, lengths=lengths, policy=policy, corpus=data.text)
         assert (found.run.columns is not None) == ("large" in kind or kind in _LONG_FRAMES), kind
         for text, column in found.values.items():
             assert np.array_equal(column, expected.values[text], equal_nan=True), (kind, text)
@@ -470,7 +473,7 @@ def test_worked_formula_gives_the_value(metric: Metric) -> None:
     truth = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     asked = [with_budget(metric, budget) for budget in (2, 9, 1000)]
-    found = groupgt.evaluate(truth, run, asked, lengths={"tokens": lengths})
+    found = groupgt.evaluate(truth, run, asked, lengths={"tokens": lengths}, corpus=laws.WORDS)
     compared = 0
     for position in range(len(batch)):
         for text, each in found.metrics.items():

@@ -91,11 +91,11 @@ def test_lists_and_columns_agree(
     file = tmp_path / "run.trec"
     file.write_text(as_trec(rows))
     policy = {"duplicates": duplicates, "ties": tie_rule}
-    in_memory = groupgt.evaluate(truth, file, METRICS, policy=policy)
+    in_memory = groupgt.evaluate(truth, file, METRICS, policy=policy, corpus=laws.WORDS)
     monkeypatch.setattr(source, "SMALL", 0)
     run = groupgt.read_run(file)
     assert run.columns is not None
-    same(in_memory, groupgt.evaluate(truth, run, METRICS, policy=policy))
+    same(in_memory, groupgt.evaluate(truth, run, METRICS, policy=policy, corpus=laws.WORDS))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -105,7 +105,10 @@ def test_shuffling_changes_no_bit(tmp_path: Path, large: None, seed: int) -> Non
     file.write_text(as_trec(rows))
     random.Random(seed).shuffle(rows)
     other.write_text(as_trec(rows))
-    same(groupgt.evaluate(truth, file, METRICS), groupgt.evaluate(truth, other, METRICS))
+    same(
+        groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS),
+        groupgt.evaluate(truth, other, METRICS, corpus=laws.WORDS),
+    )
 
 
 def test_which_plan_runs(tmp_path: Path, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,11 +119,11 @@ def test_which_plan_runs(tmp_path: Path, large: None, monkeypatch: pytest.Monkey
     monkeypatch.setattr(streaming._Plan, "count", lambda self, hits: counted.append(1) or original(self, hits))
     file = tmp_path / "a.trec"
     file.write_text(as_trec(rows))
-    first = groupgt.evaluate(truth, file, METRICS)
+    first = groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS)
     assert counted == []
     half = len(rows) // 2
     file.write_text(as_trec(rows[half:] + rows[:half]))
-    same(first, groupgt.evaluate(truth, file, METRICS))
+    same(first, groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS))
     assert counted == [1]
 
 
@@ -129,7 +132,7 @@ def test_every_carrier_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.M
     truth, rows = make(2)
     file = tmp_path / "run.trec"
     file.write_text(as_trec(rows))
-    expected = groupgt.evaluate(truth, file, METRICS)
+    expected = groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS)
     frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
     given: Any = frame
     if kind == "lazy":
@@ -149,7 +152,7 @@ def test_every_carrier_gives_the_same_bits(tmp_path: Path, monkeypatch: pytest.M
         frame.write_ndjson(given)
     elif kind == "rank":
         given = frame.with_columns(rank=pl.int_range(pl.len()).over("qid") + 1).drop("score")
-    same(expected, groupgt.evaluate(truth, given, METRICS))
+    same(expected, groupgt.evaluate(truth, given, METRICS, corpus=laws.WORDS))
 
 
 def test_nested_frames_keep_their_order() -> None:
@@ -184,8 +187,8 @@ def test_many_hits_among_many_equal_scores(tmp_path: Path, large: None, shuffled
     file = tmp_path / "run.trec"
     file.write_text(as_trec(rows))
     ordered = sorted(rows, key=lambda row: (-row[2], [-ord(letter) for letter in row[1]]))
-    same_values = groupgt.evaluate(truth, {"q": [name for _, name, _ in ordered]}, METRICS)
-    found = groupgt.evaluate(truth, file, METRICS)
+    same_values = groupgt.evaluate(truth, {"q": [name for _, name, _ in ordered]}, METRICS, corpus=laws.WORDS)
+    found = groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS)
     for text in found.values:
         assert np.array_equal(found.values[text], same_values.values[text], equal_nan=True), text
 

@@ -14,6 +14,7 @@ import pytest
 import groupgt
 from groupgt.evaluation.checked import check_run, check_truth
 from groupgt.evaluation.missed import misses
+from tests.laws import WORDS
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
 RUN = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -194,8 +195,8 @@ def test_err_refuses_grades_above_its_scale() -> None:
 
 def test_a_trillion_as_k_costs_nothing() -> None:
     names = [each.name for each in groupgt.list_metrics() if each.takes_cutoff]
-    result = groupgt.evaluate(TRUTH, RUN, [f"{name}@1000000000000" for name in names])
-    whole = groupgt.evaluate(TRUTH, RUN, names)
+    result = groupgt.evaluate(TRUTH, RUN, [f"{name}@1000000000000" for name in names], corpus=WORDS)
+    whole = groupgt.evaluate(TRUTH, RUN, names, corpus=WORDS)
     for name in names:
         if name not in ("alpha_dcg", "err_ia", "p_ia"):
             assert result[f"{name}@1000000000000"] == whole[name]

@@ -180,6 +180,25 @@ def test_by_hand(ranking: list[str], metric: str, expected: float) -> None:
     assert value(JUDGED, ranking, metric) == pytest.approx(expected, abs=EXACT)
 
 
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        # "the cat sat" has 2 words (no article), "cat sat down, here." 4 and "a dog barks" 2; the alternative
+        # "The cat sat down" 3. In common: 2, 3, 0. The other alternative, "dogs", shares no word: dog is not dogs.
+        ("token_precision", (2 / 2 + 3 / 4 + 0) / 3),
+        ("token_recall", (2 / 3 + 3 / 3 + 0) / 3),
+        # F1: 2·1·(2/3)/(5/3) = 4/5 and 2·(3/4)·1/(7/4) = 6/7
+        ("token_f1", (4 / 5 + 6 / 7 + 0) / 3),
+        ("retrieval_token_f1@1", 4 / 5),
+    ],
+)
+def test_contents(metric: str, expected: float) -> None:
+    truth = {"q": [["a"], [{"text": "dogs"}]]}
+    texts = {"a": "The cat sat down", "x": "the cat sat", "y": "cat sat down, here.", "z": "a dog barks"}
+    found = groupgt.evaluate(truth, {"q": ["x", "y", "z"]}, [metric], corpus=texts, labeller="text")
+    assert found[metric] == pytest.approx(expected, abs=EXACT)
+
+
 def test_every_metric_has_a_value_by_hand() -> None:
     from groupgt.metrics.catalogue import CATALOGUE
 

@@ -21,6 +21,10 @@ UNBOUNDED = {"hits", "dcg"}
 GREEDY = {"alpha_ndcg", "nerr_ia", "nnrbp"}
 NEVER_FALL = {"recall", "hit_rate", "complete", "hits"}
 KS = (1, 2, 3, 5, 10)
+# A text of one word for every id that the tests of engines and comparisons use.
+WORDS = {f"{letter}{number}": f"word{letter}{number}" for letter in "dx" for number in range(1000)}
+WORDS |= {f"d{number:04d}": f"wordd{number:04d}" for number in range(2000)}
+WORDS |= {letter: f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"}
 
 
 def registered() -> list[Metric]:
@@ -36,8 +40,15 @@ def values(batch: Batch, metrics: list[Metric], duplicates: str = "penalize") ->
     """The values of each metric for a batch, shape (Q,)."""
     truth = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
-    result = groupgt.evaluate(truth, run, metrics, policy={"duplicates": duplicates})
+    result = groupgt.evaluate(truth, run, metrics, policy={"duplicates": duplicates}, corpus=texts(batch))
     return {metric: result.values[text] for text, metric in result.metrics.items()}
+
+
+def texts(batch: Batch) -> dict[str, str]:
+    """A text of one word for every id, for the metrics that read texts."""
+    names = {name for groups, ranking in batch.values() for group in groups for name, _ in cells(group)}
+    names |= {str(name) for _, ranking in batch.values() for name in ranking}
+    return {name: f"word{name}" for name in names}
 
 
 def cells(group: Any) -> list[tuple[str, float]]:

@@ -31,7 +31,8 @@ def test_the_documented_metrics_are_there() -> None:
     relevance = {"hits", "r_precision", "dcg", "err", "rbp", "judged", "bpref"}
     groups = {"completion_rank", "redundancy", "novelty_ndcg"}
     diversity = {"alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
-    others = relevance | groups | diversity
+    contents = {"token_precision", "token_recall", "token_f1"}
+    others = relevance | groups | diversity | contents
     assert {name for name, each in CATALOGUE.items() if None not in each.formulas} == conventional
     assert {name for name, each in CATALOGUE.items() if None in each.formulas} == others
 

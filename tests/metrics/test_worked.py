@@ -9,6 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.metrics.language import Metric
+from tests import laws
 from tests.agreement import all_metrics, at, random_query
 
 
@@ -31,7 +32,7 @@ def test_worked_formula_gives_the_value(metric: Metric, duplicates: str, k: int 
     truth = {qid: groups for qid, (groups, _) in batch.items()}
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     metric = at(metric, k)
-    result = groupgt.evaluate(truth, run, [metric], policy={"duplicates": duplicates})
+    result = groupgt.evaluate(truth, run, [metric], policy={"duplicates": duplicates}, corpus=laws.WORDS)
     values = result.values[str(metric)]
     compared = 0
     for position, value in enumerate(values.tolist()):

@@ -1,0 +1,165 @@
+"""What results say, word by word, beside what alternatives say: for the metrics over contents."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from groupgt.engines.lists import carried, places_in_order, ranking_of
+from groupgt.engines.prefixes import in_rank_order
+from groupgt.errors import DataError, Faults
+from groupgt.labellers.reading import alternative_texts, pairs_of
+from groupgt.labellers.text import common_tokens
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Contents, Ints
+from groupgt.model.ids import shown
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["contents", "normal_words"]
+
+CORPUS = "name a corpus that has it (--corpus; corpus= in Python), or write {text: …}"
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normal_words(text: str) -> list[str]:
+    """The words of a text as SQuAD's evaluation, and AutoRAG's, have them.
+
+    >>> normal_words("The cat, an Owl's friend.")
+    ['cat', 'owls', 'friend']
+    """
+    return ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split()
+
+
+def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, str]) -> Contents:
+    """Of every result its best precision, recall and F1 against the relevant alternatives of its query.
+
+    A repeated id scores 0, unless the policy keeps or drops it. Raises `DataError` where a text is not known.
+    """
+    relevant = truth.grade > 0
+    wanted = _wanted(truth, relevant, corpus)
+    query, rank, ids, texts = _results(truth, run, policy)
+    said = _said(truth, run, query, ids, texts, corpus)
+    left, left_of = _numbered(said)
+    right, right_of = _numbered(wanted)
+    pairs = pairs_of(truth, query)
+    kept = relevant[pairs.alternative]
+    result, alternative = pairs.result[kept], pairs.alternative[kept]
+    codes, place = np.unique(left_of[result] * max(len(right), 1) + right_of[alternative], return_inverse=True)
+    first, second = codes // max(len(right), 1), codes % max(len(right), 1)
+    common, mine, theirs = common_tokens(left, right, first, second, normal_words)
+    same = common > 0
+    precision, recall, f1 = (np.zeros(len(codes)) for _ in range(3))
+    precision[same] = common[same] / mine[first[same]]
+    recall[same] = common[same] / theirs[second[same]]
+    f1[same] = (2 * precision[same] * recall[same]) / (precision[same] + recall[same])
+    scores = {}
+    for name, column in (("precision", precision), ("recall", recall), ("f1", f1)):
+        best = np.zeros(len(query))
+        np.maximum.at(best, result, column[place])
+        scores[name] = best
+    if policy.duplicates != "keep":
+        again = _again(query, ids)
+        for column in scores.values():
+            column[again] = 0.0
+    return Contents(query, rank, scores)
+
+
+def _wanted(truth: GroundTruth, relevant: np.ndarray, corpus: Mapping[str, str]) -> list[str]:
+    """The texts of relevant alternatives; of others nothing is asked."""
+    names = [name for name, asked in zip(truth.ids, relevant.tolist()) if not asked]
+    known = {**dict.fromkeys(names, ""), **corpus} if names else corpus
+    return alternative_texts(truth, known, CORPUS, blank=True)
+
+
+def _results(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Ints, list[str], list[str | None]]:
+    """Query, rank, id and carried text of every result, in rank order."""
+    run = (run.original or run).settled
+    if run.columns is not None:
+        wanted = [name for name in ("text",) if name in run.columns.frame.collect_schema().names()]
+        found: pl.DataFrame = in_rank_order(truth, run.columns, policy, wanted)
+        query = found["query"].to_numpy().astype(np.int64)
+        texts = found["text"].to_list() if wanted else [None] * len(found)
+        return query, _ranks(query), found["doc"].to_list(), texts
+    faults = Faults()
+    beside = run.beside["text"]() if "text" in run.beside else {}
+    keys = {str(key): key for key in run.rankings}
+    sizes: list[int] = []
+    ids: list[str] = []
+    texts = []
+    for qid in truth.qids:
+        key = keys.get(qid, qid)
+        given = run.rankings.get(key)
+        own, _ = ranking_of(given, policy, faults, f"results of query {qid!r}")
+        said: Sequence[object] = beside.get(qid) or carried(given, "text") or [None] * len(own)
+        if len(said) != len(own):
+            faults.add(f"query {qid!r}", f"expected a text for each of {len(own):,} results, found {len(said):,}")
+            continue
+        places: Sequence[int] = range(len(own))
+        if run.scores is not None and key in run.scores:
+            places = places_in_order(own, run.scores[key], policy)
+        if policy.duplicates == "drop":
+            first: dict[str, int] = {}
+            for place in places:
+                first.setdefault(own[place], place)
+            places = list(first.values())
+        sizes.append(len(places))
+        ids += [own[place] for place in places]
+        texts += [text if isinstance(text := said[place], str) else None for place in places]
+    faults.stop(DataError)
+    query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
+    return query, _ranks(query), ids, texts
+
+
+def _ranks(query: Ints) -> Ints:
+    if not len(query):
+        return query
+    starts = np.flatnonzero(np.concatenate(([True], query[1:] != query[:-1])))
+    sizes = np.diff(np.append(starts, len(query)))
+    return np.arange(len(query)) - np.repeat(starts, sizes) + 1
+
+
+def _said(
+    truth: GroundTruth,
+    run: Run,
+    query: Ints,
+    ids: list[str],
+    texts: list[str | None],
+    corpus: Mapping[str, str],
+) -> list[str]:
+    faults = Faults()
+    said: list[str] = []
+    for place, (name, own) in enumerate(zip(ids, texts)):
+        text = own if own is not None else corpus.get(name)
+        if text is None:
+            where = f"{run.source or run.name or 'results'}: query {truth.qids[int(query[place])]!r}"
+            what = f"the text of the result {shown(name)} is not known"
+            faults.add(where, f"{what}; name a corpus that has it (--corpus; corpus= in Python)")
+            continue
+        said.append(text)
+    faults.stop(DataError)
+    return said
+
+
+def _numbered(texts: list[str]) -> tuple[list[str], Ints]:
+    codes: dict[str, int] = {}
+    of = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int64, len(texts))
+    return list(codes), of
+
+
+def _again(query: Ints, ids: list[str]) -> np.ndarray:
+    """Whether an id stood in its query before."""
+    _, code = _numbered(ids)
+    key = query * (int(code.max()) + 1 if len(code) else 1) + code
+    _, first = np.unique(key, return_index=True)
+    again = np.ones(len(ids), dtype=np.bool_)
+    again[first] = False
+    return again

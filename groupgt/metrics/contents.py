@@ -1,0 +1,69 @@
+"""Metrics over what results say, whatever they are called: AutoRAG's token precision, recall and F1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupgt.errors import MetricError
+from groupgt.metrics.base import Cut, Definition, Formula, ratio
+from groupgt.metrics.worked import Sheet, number, over, plus
+from groupgt.model.hits import Floats, Hits
+from groupgt.model.sums import total
+
+__all__ = ["DEFINITIONS"]
+
+
+def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
+    """The mean over results in top of their best score against any relevant alternative."""
+
+    def values(hits: Hits, cut: Cut) -> Floats:
+        if hits.contents is None:
+            raise MetricError(
+                f"token_{measure} compares texts: evaluate with a corpus (--corpus; corpus= in Python), or results and "
+                "alternatives that carry theirs"
+            )
+        query, rank, score = hits.contents.query, hits.contents.rank, hits.contents.scores[measure]
+        within = rank <= cut.top[query]
+        return ratio(total(query[within], score[within], hits.size), cut.top)
+
+    return values
+
+
+def _worked(measure: str) -> Callable[[Sheet], str]:
+    def text(sheet: Sheet) -> str:
+        scores = [] if sheet.contents is None else sheet.contents[measure]
+        return over(plus(number(score) for score in scores if score), sheet.top)
+
+    return text
+
+
+_WARNING = (
+    "Words are what stands between blanks once case, ASCII punctuation and English articles are gone; in a language "
+    "without blanks a whole sentence is one word. It says how alike texts are, and nothing of what is missed."
+)
+
+
+def _definition(measure: str, summary: str, formula: str) -> Definition:
+    return Definition(
+        f"token_{measure}",
+        summary,
+        {
+            None: Formula(
+                _mean(measure),
+                f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
+                _worked(measure),
+                f"AutoRAG retrieval_token_{measure}",
+            )
+        },
+        warning=_WARNING,
+        reads_texts=True,
+    )
+
+
+DEFINITIONS = (
+    _definition("precision", "How much of what results say stands in an alternative.", "(words in common ÷ its words)"),
+    _definition(
+        "recall", "How much of an alternative results say.", "(words in common ÷ the words of the alternative)"
+    ),
+    _definition("f1", "How alike results and alternatives are in their words.", "2·P·R ÷ (P + R)"),
+)
