@@ -21,8 +21,10 @@ if TYPE_CHECKING:
         MetricError,
         RetrieverError,
     )
+    from groupgt.evaluation.agreed import Agreement, agree
     from groupgt.evaluation.core import evaluate, label
     from groupgt.evaluation.depths import depth
+    from groupgt.evaluation.rechunked import Rechunked, rechunk
     from groupgt.evaluation.result import Evaluation
     from groupgt.experiment.findings.outcome import Outcome
     from groupgt.experiment.runner import run_experiment
@@ -38,6 +40,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives; it is imported when first asked for.
 _HOME = {
+    "Agreement": "evaluation.agreed",
     "Comparison": "comparison.result",
     "ConfigError": "errors",
     "DataError": "errors",
@@ -50,8 +53,10 @@ _HOME = {
     "MetricError": "errors",
     "Outcome": "experiment.findings.outcome",
     "Policy": "model.policy",
+    "Rechunked": "evaluation.rechunked",
     "RetrieverError": "errors",
     "Run": "model.run",
+    "agree": "evaluation.agreed",
     "compare": "comparison.core",
     "depth": "evaluation.depths",
     "evaluate": "evaluation.core",
@@ -61,10 +66,12 @@ _HOME = {
     "read_ground_truth": "formats.detect",
     "read_lengths": "formats.corpus",
     "read_run": "formats.detect",
+    "rechunk": "evaluation.rechunked",
     "run_experiment": "experiment.runner",
 }
 
 __all__ = [
+    "Agreement",
     "Comparison",
     "ConfigError",
     "DataError",
@@ -77,9 +84,11 @@ __all__ = [
     "MetricError",
     "Outcome",
     "Policy",
+    "Rechunked",
     "RetrieverError",
     "Run",
     "__version__",
+    "agree",
     "compare",
     "depth",
     "evaluate",
@@ -89,6 +98,7 @@ __all__ = [
     "read_ground_truth",
     "read_lengths",
     "read_run",
+    "rechunk",
     "run_experiment",
 ]
 

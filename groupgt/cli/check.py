@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.evaluation.checked import check_run, check_truth
+from groupgt.errors import ConfigError
+from groupgt.evaluation.checked import check_duplicates, check_run, check_truth
 from groupgt.evaluation.sources import as_ground_truth
+from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
@@ -21,6 +23,12 @@ __all__ = ["command"]
 @click.argument("runs", nargs=-1, type=options.FILE)
 @options.policy_option
 @options.corpus_option
+@click.option(
+    "--near-duplicates",
+    is_flag=True,
+    help="Look in the corpus for passages that nearly equal a judged alternative and are not judged.",
+)
+@click.option("--threshold", type=float, default=0.9, show_default=True, help="The least similarity of these.")
 @options.allow_code_option
 @options.truth_format_option
 @options.labeller_options
@@ -31,6 +39,8 @@ def command(
     runs: tuple[Path, ...],
     policies: tuple[str, ...],
     corpus: Path | None,
+    near_duplicates: bool,
+    threshold: float,
     allow_code: bool,
     truth_format: str | None,
     labeller: str,
@@ -45,6 +55,10 @@ def command(
     grouped = as_ground_truth(truth, policy, truth_format)
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     findings = {str(truth): check_truth(grouped)}
+    if near_duplicates:
+        if corpus is None:
+            raise ConfigError("--near-duplicates: needs the texts; name them with --corpus")
+        findings[str(truth)].append(check_duplicates(grouped, read_corpus(corpus), threshold))
     for path in paths:
         findings[str(path)] = check_run(grouped, path, policy, run_format, judge)
     if style == "json":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -15,11 +15,12 @@ from groupgt.evaluation.core import label_run
 from groupgt.evaluation.labelling import labeller_of
 from groupgt.evaluation.nearby import check_known, fold, warn_of_near_ids
 from groupgt.evaluation.sources import as_run
+from groupgt.evaluation.suggested import near_duplicates
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 
-__all__ = ["Finding", "check_run", "check_truth"]
+__all__ = ["Finding", "check_duplicates", "check_run", "check_truth"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,13 @@ def check_run(
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         Finding("queries none of whose results hits an alternative", len(unmet), _first(unmet)),
     ]
+
+
+def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
+    """How many passages nearly equal a relevant alternative of a query and are not judged there."""
+    found = near_duplicates(truth, corpus, threshold)
+    some = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in found]
+    return Finding("passages that nearly equal a judged alternative and are not judged", len(found), _first(some))
 
 
 def _shape(sizes: Any) -> str:

@@ -152,18 +152,18 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
     """The footers: once where all runs agree, else a line for those that do."""
     footers = [each.footer() for each in evaluations]
     if len(conventions) > 1:
-        footers = [[counts.split("; ", 1)[1], policy] for counts, policy in footers]
-    if len({counts for counts, _ in footers}) == 1:
+        footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
+    if len({counts for counts, *_ in footers}) == 1:
         return footers[0]
     alike: dict[str, list[str]] = {}
-    for each, (counts, _) in zip(evaluations, footers):
+    for each, (counts, *_) in zip(evaluations, footers):
         alike.setdefault(counts, []).append(each.name)
     most = max(alike, key=lambda counts: len(alike[counts]))
     told = {
         counts: "the others" if counts == most and len(names) > 1 else ", ".join(names)
         for counts, names in alike.items()
     }
-    return [*(f"{told[counts]}: {counts}" for counts in sorted(alike, key=lambda each: each == most)), footers[0][1]]
+    return [*(f"{told[counts]}: {counts}" for counts in sorted(alike, key=lambda each: each == most)), *footers[0][1:]]
 
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[Any]]]:

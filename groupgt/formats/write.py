@@ -83,6 +83,8 @@ RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
+    if truth.forms and format != "jsonl":
+        raise DataError(f"{format} holds ids alone, and this ground truth has places or texts; write jsonl")
     if format == FLAT:
         write_flat(path, truth)
         return ["which documents are alternatives of one another"]

@@ -58,7 +58,11 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
                 ending, write = _run(outcome, dataset, system)
                 files[f"runs/{slug(dataset)}/{slug(system)}{ending}"] = write
             truth = next((each.truth for each in found.values()), None)
-            if truth is not None and not any(name.split() != [name] for name in (*truth.qids, *truth.ids)):
+            if (
+                truth is not None
+                and not truth.forms
+                and not any(name.split() != [name] for name in (*truth.qids, *truth.ids))
+            ):
                 files[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)
     files["timings.json"] = _text(tables.json_text(times_dict(outcome)) + "\n")
     manifest = _manifest(outcome)

@@ -1,0 +1,285 @@
+"""Ground truth carried over to another chunking: through the places of chunks, or through what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, DataError, Faults, listed
+from groupgt.evaluation.labelling import Sources
+from groupgt.evaluation.sources import as_ground_truth
+from groupgt.labellers import spans, text
+from groupgt.labellers.normal import Normalization
+from groupgt.labellers.reading import alternative_texts
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Floats, Ints
+from groupgt.model.ids import shown
+from groupgt.model.policy import Policy
+from groupgt.model.spans import Span
+
+__all__ = ["METHODS", "Carried", "Rechunked", "rechunk"]
+
+SOME = 3
+METHODS = ("spans", *text.METHODS)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """One alternative and what became of it: `share` is how much of it the new chunk has.
+
+    Where it was `lost`, `new` is the chunk that has most of it, if any has something.
+    """
+
+    qid: str
+    group: str
+    old: str
+    new: str | None
+    share: float
+    lost: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Rechunked:
+    """The ground truth in other chunks, and how it got there.
+
+    `rows` has one row for each alternative and each new chunk that stands for it, or says that it was lost. `dropped`
+    are the queries left out because a group of theirs was lost whole, with the numbers of these groups.
+    """
+
+    truth: GroundTruth
+    rows: list[Carried]
+    method: str
+    dropped: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> list[Carried]:
+        """The alternatives that could not be carried."""
+        return [row for row in self.rows if row.lost]
+
+    def counts(self) -> dict[str, int]:
+        """How many alternatives there were, what became of them, and what was left out."""
+        alternatives: dict[tuple[str, str, str], list[Carried]] = {}
+        for row in self.rows:
+            alternatives.setdefault((row.qid, row.group, row.old), []).append(row)
+        kept = [own for own in alternatives.values() if not own[0].lost]
+        return {
+            "queries": len(self.truth),
+            "alternatives": len(alternatives),
+            "carried to one chunk": sum(len(own) == 1 for own in kept),
+            "carried to several chunks": sum(len(own) > 1 for own in kept),
+            "lost": len(alternatives) - len(kept),
+            "queries left out": len(self.dropped),
+        }
+
+
+def rechunk(
+    truth: Any,
+    old: Any = None,
+    new: Any = None,
+    *,
+    method: str | None = None,
+    min_overlap: float = 0.5,
+    threshold: float = 0.9,
+    drop_lost: bool = False,
+    policy: Policy | str | dict[str, str] | None = None,
+    truth_format: str | None = None,
+) -> Rechunked:
+    """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.
+
+    Both are chunk tables (`chunk_id, doc_id, start, end`) or corpora (`doc_id, contents`): paths or mappings. Through
+    `spans` a new chunk stands for an alternative of which it covers at least `min_overlap`; through texts, one that
+    contains it (`contained`), or is as like it as `threshold` asks (`partial_ratio`, `token_recall`). The default is
+    `spans` where both tables have places. An alternative for which no chunk stands is lost. A group that loses all its
+    relevant ones is an error, for its query would ask for less than before; with `drop_lost` such queries are left out.
+    Raises `DataError` or `ConfigError`.
+
+    >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
+    >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100
+    [['n1'], ['n2']]
+    """
+    rules = Policy.of(policy)
+    given = as_ground_truth(truth, rules, truth_format)
+    places = [None if each is None else _places(each, option) for each, option in ((old, "old"), (new, "new"))]
+    if method is None:
+        method = "contained" if new is not None and None in places else "spans"
+    if method not in METHODS:
+        raise ConfigError(f"method: expected {listed(METHODS)}, found {shown(method)}")
+    if new is None:
+        labeller = spans.Spans(spans.Options(reference=places[0] or ""), Sources())
+        return Rechunked(labeller.truth(given), [], "spans")
+    if method == "spans":
+        found = _through_places(given, places, min_overlap)
+    else:
+        found = _through_texts(given, Sources(), old, new, method, threshold)
+    return _carried(*found, method, drop_lost=drop_lost)
+
+
+def _places(table: Any, option: str) -> Any:
+    """The places of a table; None where it has only texts."""
+    if isinstance(table, Mapping):
+        return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
+    return Sources(corpus=table).chunks(None, option)
+
+
+# The ground truth, what each alternative was called, and of (alternative, new chunk, share) one row each, best first.
+Found = tuple[GroundTruth, list[str], list[tuple[int, str, float, bool]]]
+
+
+def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: float) -> Found:
+    if places[1] is None or (places[0] is None and truth.forms is None):
+        lacking = "new" if places[1] is None else "old"
+        raise ConfigError(f"method spans: the {lacking} chunks have no places (doc, start, end); choose another method")
+    asked = spans.Options(min_overlap=min_overlap)
+    every = spans.Options(joint=True, chunks=places[1], reference=places[0] or "")
+    labeller = spans.Spans(every, Sources())
+    read = labeller.truth(truth)
+    old = {} if places[0] is None else {str(span): name for name, span in reversed(places[0].spans().items())}
+    matches = labeller.match(read, _Nothing())
+    if matches.low is None or matches.high is None:
+        raise DataError("there are no places to carry")
+    form = read.forms or []
+    length = np.array([span.end - span.start for span in form if isinstance(span, Span)], dtype=np.int64)
+    owner = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
+    share = (matches.high - matches.low) / length[matches.alternatives]
+    rows = [
+        (alternative, matches.keys[pair], part, part >= asked.min_overlap * (1 - spans.SLACK))
+        for alternative, pair, part in zip(matches.alternatives.tolist(), owner.tolist(), share.tolist())
+    ]
+    return read, [old.get(name, name) for name in read.ids], rows
+
+
+class _Nothing:
+    """No results: a table of chunks says everything."""
+
+    def pairs(self) -> tuple[Ints, list[str]]:
+        return np.zeros(0, dtype=np.int64), []
+
+    def texts(self) -> list[str | None]:
+        return []
+
+
+def _through_texts(truth: GroundTruth, sources: Sources, old: Any, new: Any, method: str, threshold: float) -> Found:
+    options = text.Options(method=method, threshold=threshold)
+    reference = {} if old is None else sources.texts(old, "old")
+    corpus = sources.texts(new, "new")
+    normal = Normalization()
+    wanted = [normal(each) for each in alternative_texts(truth, reference, "name the chunks it is from (--from)")]
+    said = [normal(each) for each in corpus.values()]
+    names = list(corpus)
+    distinct = list(dict.fromkeys(wanted))
+    chunk, alternative = _candidates(said, distinct, method, threshold)
+    hit = text.METHODS[method](said, distinct, chunk, alternative, options.threshold)
+    score = text.token_recalls(said, distinct, chunk, alternative)
+    if method == "partial_ratio":
+        score = text.partial_ratios(said, distinct, chunk, alternative)
+    score = np.where(hit & (method == "contained"), 1.0, score)
+    best = _best(alternative, score, len(distinct))
+    kept = np.flatnonzero(hit | best)
+    rows_of: dict[int, list[tuple[str, float, bool]]] = {}
+    for row in kept.tolist():
+        rows_of.setdefault(int(alternative[row]), []).append((names[chunk[row]], float(score[row]), bool(hit[row])))
+    number = {each: place for place, each in enumerate(distinct)}
+    rows = [(place, *row) for place, each in enumerate(wanted) for row in rows_of.get(number[each], [])]
+    return truth, truth.ids, rows
+
+
+def _candidates(said: list[str], wanted: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
+    """(chunk, alternative) of all that can reach the threshold, and of some that come near.
+
+    A chunk that contains an alternative has its rarest word; one that lacks at most a share of its words has one of
+    that many and one more.
+    """
+    chunks: dict[str, list[int]] = {}
+    for place, each in enumerate(said):
+        for word in set(each.split()):
+            chunks.setdefault(word, []).append(place)
+    pairs: list[tuple[int, int]] = []
+    for number, each in enumerate(wanted):
+        words = each.split()
+        rare = sorted(set(words) & set(chunks), key=lambda word: (len(chunks[word]), word))
+        enough = {"contained": 1, "token_recall": int((1 - threshold) * len(words) + 1e-9) + 1}
+        found = dict.fromkeys(
+            place for word in rare[: max(enough.get(method, len(rare)), SOME)] for place in chunks[word]
+        )
+        pairs += [(place, number) for place in found]
+    columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return columns[:, 0], columns[:, 1]
+
+
+def _best(alternative: Ints, score: Floats, size: int) -> Any:
+    """Which rows are the first of the highest score of their alternative."""
+    order = np.lexsort((np.arange(len(score)), -score, alternative))
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = alternative[order][1:] != alternative[order][:-1]
+    best = np.zeros(len(order), dtype=np.bool_)
+    best[order[first]] = True
+    return best & (score > 0)
+
+
+def _carried(
+    truth: GroundTruth, old: list[str], found: Iterable[tuple[int, str, float, bool]], method: str, *, drop_lost: bool
+) -> Rechunked:
+    own: dict[int, list[tuple[str, float, bool]]] = {}
+    for alternative, name, share, enough in found:
+        own.setdefault(alternative, []).append((name, share, enough))
+    rows: list[Carried] = []
+    groups: list[dict[str, float]] = [{} for _ in range(len(truth.group_query))]
+    faults = Faults()
+    unmet: dict[str, list[str]] = {}
+    lost_of: dict[int, list[Carried]] = {}
+    for alternative in range(len(truth.ids)):
+        group = int(truth.group_of[alternative])
+        qid, label = truth.qids[int(truth.group_query[group])], truth.group_label(group)
+        taken = sorted(own.get(alternative, []), key=lambda each: (-each[1], each[0]))
+        good = [each for each in taken if each[2]]
+        grade = float(truth.grade[alternative])
+        for name, share, _ in good:
+            rows.append(Carried(qid, label, old[alternative], name, share))
+            groups[group][name] = max(grade, groups[group].get(name, grade))
+        if not good:
+            best = taken[0] if taken else (None, 0.0)
+            row = Carried(qid, label, old[alternative], best[0], best[1], lost=True)
+            rows.append(row)
+            lost_of.setdefault(group, []).append(row)
+    relevant = np.bincount(truth.group_of[truth.grade > 0], minlength=len(groups)) > 0
+    for group, lost in lost_of.items():
+        if relevant[group] and not any(grade > 0 for grade in groups[group].values()):
+            unmet.setdefault(lost[0].qid, []).append(lost[0].group)
+            some = "; ".join(_told(row) for row in lost[:3])
+            faults.add(f"query {lost[0].qid!r}", f"{lost[0].group} is lost, for no new chunk stands for {some}")
+    if faults and not drop_lost:
+        way = "ask for less (--min-overlap, --threshold), or leave these queries out (--drop-lost); places survive as "
+        faults.add("rechunk", f"{way}they are: leave out --to, and evaluate with the labeller spans")
+        faults.fail(DataError)
+    return Rechunked(_written(truth, groups, set(unmet)), rows, method, unmet)
+
+
+def _told(row: Carried) -> str:
+    best = f" ({shown(row.new)} has {row.share:.2f} of it)" if row.new is not None else ""
+    return f"{shown(row.old)}{best}"
+
+
+def _written(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
+    """The groups of new chunks, with weights, names, texts and columns as they were."""
+    listed: list[list[Any]] = [[] for _ in truth.qids]
+    for group, found in enumerate(groups):
+        if not found:
+            continue
+        cells = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in found.items()]
+        extra: dict[str, Any] = {}
+        if truth.group_weight[group] != 1:
+            extra["weight"] = float(truth.group_weight[group])
+        if truth.group_name and truth.group_name[group] is not None:
+            extra["name"] = truth.group_name[group]
+        listed[int(truth.group_query[group])].append({"alternatives": cells, **extra} if extra else cells)
+    keep = [place for place, qid in enumerate(truth.qids) if qid not in dropped]
+    return GroundTruth.from_rows(
+        [truth.qids[place] for place in keep],
+        [listed[place] for place in keep],
+        Policy(),
+        texts=[truth.texts[place] for place in keep] if truth.texts else None,
+        columns={name: [values[place] for place in keep] for name, values in truth.columns.items()},
+    )
