@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,8 @@ def command(
         policy=policy,
         run_format=run_format,
     )
+    if annotator is not None:
+        found = replace(found, first=str(truth), second=str(annotator))
     names = ["qid", *(["annotator"] if annotator is not None else []), "group", *COUNTS]
     rows: list[list[Any]] = [[row[name] for name in names] for row in found.groups]
     if every is not None:
@@ -110,4 +113,4 @@ def _text(found: Agreement, style: str) -> str:
         ["neither", found.neither],
     ]
     head = f"first: {found.first}\nsecond: {found.second}\n{found.queries:,} queries\n\n"
-    return head + tables.table(["", ""], figures, style)
+    return head + tables.table(["agreement", "value"], figures, style)

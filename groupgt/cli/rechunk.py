@@ -28,7 +28,9 @@ HEADERS = ["query", "group", "alternative", "chunk", "share", "lost"]
 @click.option("--from", "old", type=options.FILE, help="The chunks that TRUTH names: their table, or their corpus.")
 @click.option("--to", "new", type=options.FILE, help="The chunks to carry it to; none for the places themselves.")
 @click.option(
-    "--out", type=options.FILE, required=True, help="Where the ground truth goes: .jsonl, .parquet, .csv, .tsv."
+    "--out",
+    type=options.FILE,
+    help="Where it goes: .jsonl, .parquet, .csv, .tsv; none to see what would become of it.",
 )
 @click.option(
     "--method",
@@ -46,7 +48,7 @@ def command(
     truth: Path,
     old: Path | None,
     new: Path | None,
-    out: Path,
+    out: Path | None,
     method: str | None,
     min_overlap: float,
     threshold: float,
@@ -64,10 +66,9 @@ def command(
     tables.check_style(style, "json", "csv")
     if report is not None:
         check_ending(report)
-    kind = out.suffix.lower().removeprefix(".")
-    if kind not in TRUTH_WRITERS:
-        known = listed(f".{each}" for each in ("jsonl", "parquet", "csv", "tsv"))
-        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+    kind = "" if out is None else _kind(out)
+    if out is None and new is None:
+        raise ConfigError("expected --to, the chunks to carry it to, or --out, where the places go")
     chunks = [each for each in (old, new) if each is not None]
     all_there(truth, chunks)
     options.check_outputs([truth, *chunks], [out, report])
@@ -82,14 +83,15 @@ def command(
         policy=Policy.of(options.split_policy(policies)),
         truth_format=truth_format,
     )
-    missing: list[str] = []
-    written_whole(out, lambda part: missing.extend(write_ground_truth(part, found.truth, kind)))
     if report is not None:
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in found.rows]
         written_whole(report, lambda part: write_rows(part, HEADERS, rows, report.suffix))
-    click.echo(f"groupgt: wrote {len(found.truth):,} queries to {out}", err=True)
-    if missing:
-        click.echo(f"groupgt: warning: {kind} has no place for {listed(missing)}", err=True)
+    if out is not None:
+        missing: list[str] = []
+        written_whole(out, lambda part: missing.extend(write_ground_truth(part, found.truth, kind)))
+        click.echo(f"groupgt: wrote {len(found.truth):,} queries to {out}", err=True)
+        if missing:
+            click.echo(f"groupgt: warning: {kind} has no place for {listed(missing)}", err=True)
     if style == "json":
         lost = [asdict(row) for row in found.lost]
         told = {"method": found.method, "counts": found.counts(), "lost": lost, "left_out": found.dropped}
@@ -107,6 +109,15 @@ def command(
         click.echo(
             "\n" + tables.table(["query", "group", "lost alternative", "most of it is in", "share", ""], lines, style)
         )
+
+
+def _kind(out: Path) -> str:
+    """The format that an ending names."""
+    kind = out.suffix.lower().removeprefix(".")
+    if kind not in TRUTH_WRITERS:
+        known = listed(f".{each}" for each in ("jsonl", "parquet", "csv", "tsv"))
+        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+    return kind
 
 
 def _row(row: Carried, dropped: dict[str, list[str]]) -> list[Any]:

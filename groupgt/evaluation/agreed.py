@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError
+from groupgt.errors import ConfigError, DataError, GroupgtWarning
 from groupgt.evaluation.core import label_run
 from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.evaluation.sources import as_ground_truth, as_run
@@ -122,6 +123,8 @@ def agree(
     if run is None:
         if given.forms or other.forms or one.name != "id" or two.name != "id":
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
+        text = "without a run only what one of the two has judged is looked at: kappa is lower than over all results"
+        warnings.warn(f"agree: {text}; give a run", GroupgtWarning, stacklevel=2)
         run = {qid: list(dict.fromkeys([*_ids(pair[0], qid), *_ids(pair[1], qid)])) for qid in shared}
     return _annotators(pair, as_run(run, given, run_format), (one, two), rules)
 

@@ -17,6 +17,7 @@ from groupgt.cli import run as cli_run
 from groupgt.cli.main import COMMANDS, main
 from groupgt.experiment.findings.reports import report
 from groupgt.experiment.runner import run_experiment
+from tests.docs import rechunked
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -211,3 +212,9 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     assert "difference of about .095 with a power of 80 %" in text
     assert power.needed == pytest.approx(510, abs=60)
     assert "about 510 questions" in text
+
+
+def test_the_rechunk_table_is_that_of_the_config(tmp_path: Path) -> None:
+    shown = re.search(r"<!-- rechunk -->\n```text\n(.*?)\n```", README, re.DOTALL)
+    assert shown is not None
+    assert shown[1] == rechunked.table(tmp_path)
