@@ -86,11 +86,7 @@ class Sources:
                 raise ConfigError(f"labeller target: expected a function, found {shown(target)}")
             path = source_of(name)
             return target, "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-        try:
-            source = inspect.getsource(target)
-        except (OSError, TypeError):
-            source = repr(target)
-        return target, hashlib.sha256(source.encode()).hexdigest()
+        return target, hashlib.sha256(_source_of(target).encode()).hexdigest()
 
     def verdicts(self, key: str) -> Verdicts:
         """What was judged under a key before."""
@@ -124,6 +120,16 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
         faults.add(f"labeller {spec['use']}: {key}", what)
     faults.stop(ConfigError)
     return kind.build(options, sources or Sources())
+
+
+def _source_of(target: Any) -> str:
+    """What a function, or the class of what is called, was written as; its name where that is not to be had."""
+    for each in (target, type(target)):
+        try:
+            return inspect.getsource(each)
+        except (OSError, TypeError):
+            continue
+    return f"{type(target).__module__}.{type(target).__qualname__}"
 
 
 def _nothing(given: Any) -> bool:

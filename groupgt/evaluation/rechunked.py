@@ -104,7 +104,8 @@ def rechunk(
     given = as_ground_truth(truth, rules, truth_format)
     places = [None if each is None else _places(each, option) for each, option in ((old, "old"), (new, "new"))]
     if method is None:
-        method = "contained" if new is not None and None in places else "spans"
+        lacking = new is not None and (places[1] is None or (old is not None and places[0] is None))
+        method = "contained" if lacking else "spans"
     if method not in METHODS:
         raise ConfigError(f"method: expected {listed(METHODS)}, found {shown(method)}")
     if new is None:

@@ -1,0 +1,209 @@
+"""Ground truth carried to other chunks, and what is said of what could not be."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+
+OLD = {"o1": ("d", 0, 100), "o2": ("d", 100, 200), "o3": ("e", 0, 50)}
+NEW = {"n1": ("d", 0, 80), "n2": ("d", 80, 200), "n3": ("e", 0, 20), "n4": ("e", 20, 40), "n5": ("e", 40, 50)}
+
+
+def test_by_hand() -> None:
+    found = groupgt.rechunk({"q": [["o1"], ["o2"]]}, OLD, NEW)
+    # n1 has 80 of o1's 100 characters, n2 20 of them and all of o2.
+    assert found.truth["q"] == [["n1"], ["n2"]]
+    assert [(row.old, row.new, row.share) for row in found.rows] == [("o1", "n1", 0.8), ("o2", "n2", 1.0)]
+    assert found.counts() == {
+        "queries": 1,
+        "alternatives": 2,
+        "carried to one chunk": 2,
+        "carried to several chunks": 0,
+        "lost": 0,
+        "queries left out": 0,
+    }
+
+
+def test_what_no_chunk_has_enough_of_is_lost_and_told() -> None:
+    truth = {"q1": [["o1", "o3"]], "q2": [["o3"], ["o1"]], "q3": [["o2"]]}
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.rechunk(truth, OLD, NEW)
+    told = str(caught.value).splitlines()
+    assert told[0] == "query 'q2': group 1 is lost, for no new chunk stands for 'o3' ('n3' has 0.40 of it)"
+    assert "--drop-lost" in told[1]
+    found = groupgt.rechunk(truth, OLD, NEW, drop_lost=True)
+    assert dict(found.truth.items()) == {"q1": [["n1"]], "q3": [["n2"]]}
+    assert found.dropped == {"q2": ["group 1"]}
+    assert [(row.qid, row.old, row.new, row.share) for row in found.lost] == [
+        ("q1", "o3", "n3", 0.4),
+        ("q2", "o3", "n3", 0.4),
+    ]
+    # 0.4 is enough where it is asked for; n3 and n4 both have it, and either will do.
+    assert groupgt.rechunk(truth, OLD, NEW, min_overlap=0.4).truth["q2"] == [["n3", "n4"], ["n1"]]
+
+
+def test_what_is_known_of_groups_and_queries_goes_with_them(tmp_path: Path) -> None:
+    path = tmp_path / "truth.jsonl"
+    groups = [{"alternatives": [{"id": "o1", "grade": 3}, {"id": "o2", "grade": 0}], "weight": 2, "name": "first"}]
+    path.write_text(json.dumps({"qid": "q", "query": "why?", "retrieval_gt": groups, "kind": "x"}), encoding="utf-8")
+    found = groupgt.rechunk(path, OLD, NEW).truth
+    alternatives = [{"id": "n1", "grade": 3}, {"id": "n2", "grade": 0}]
+    assert found["q"] == [{"alternatives": alternatives, "weight": 2, "name": "first"}]
+    assert (found.texts, found.columns) == (["why?"], {"kind": ["x"]})
+
+
+def test_several_that_become_one_have_its_highest_grade() -> None:
+    truth = {"q": [[{"id": "o1", "grade": 1}, {"id": "o2", "grade": 2}]]}
+    whole = {"n": ("d", 0, 200)}
+    assert groupgt.rechunk(truth, OLD, whole).truth["q"] == [[{"id": "n", "grade": 2}]]
+
+
+def test_without_new_chunks_the_places_are_written() -> None:
+    found = groupgt.rechunk({"q": [["o1"], ["o3"]]}, OLD).truth
+    assert found["q"] == [[{"doc": "d", "start": 0, "end": 100}], [{"doc": "e", "start": 0, "end": 50}]]
+    # And can be carried on from there.
+    assert groupgt.rechunk(found, None, NEW, min_overlap=0.4).truth["q"] == [["n1"], ["n3", "n4"]]
+
+
+def test_the_same_chunks_change_nothing_but_names() -> None:
+    renamed = {f"new-{name}": place for name, place in OLD.items()}
+    truth = {"q1": [["o1", "o3"], ["o2"]], "q2": []}
+    assert dict(groupgt.rechunk(truth, OLD, renamed).truth.items()) == {
+        "q1": [["new-o1", "new-o3"], ["new-o2"]],
+        "q2": [],
+    }
+
+
+def test_ids_that_the_old_chunks_do_not_have_are_all_told() -> None:
+    with pytest.raises(groupgt.DataError, match=r"'x1' is not in the reference\n.*'x2' is not in the reference"):
+        groupgt.rechunk({"q": [["o1", "x1"], ["x2"]]}, OLD, NEW)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_a_loop(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def cut() -> dict[str, tuple[str, int, int]]:
+        found = {}
+        for document in "de":
+            for number in range(30):
+                start = rng.randrange(0, 1000)
+                found[f"{document}{number}"] = (document, start, start + rng.randrange(1, 120))
+        return found
+
+    old, new = cut(), cut()
+    truth = {f"q{n}": [rng.sample(list(old), rng.randint(1, 3)) for _ in range(rng.randint(1, 3))] for n in range(30)}
+    share = rng.choice((0.1, 0.3, 0.5, 1.0))
+    found = groupgt.rechunk(truth, old, new, min_overlap=share, drop_lost=True)
+    for qid, groups in truth.items():
+        expected: list[set[str]] = []
+        for group in groups:
+            names: set[str] = set()
+            for document, start, end in (old[name] for name in group):
+                for name, (other, first, last) in new.items():
+                    common = min(end, last) - max(start, first) if other == document else 0
+                    if common > 0 and Fraction(common, end - start) >= Fraction(str(share)):
+                        names.add(name)
+            expected.append(names)
+        if all(expected):
+            assert [set(group) for group in found.truth[qid]] == expected
+        else:
+            assert qid in found.dropped
+            assert qid not in found.truth
+
+
+OLD_TEXTS = {"o1": "Leave is thirty days a year.", "o2": "Sick days are paid. They are not leave."}
+NEW_TEXTS = {
+    "n1": "About leave.\nLEAVE is thirty days\na year!",
+    "n2": "Sick days are paid.",
+    "n3": "They are not leave.",
+    "n4": "Sick days are payed. They are not leave.",
+}
+
+
+def test_through_texts() -> None:
+    truth = {"q": [["o1"]]}
+    found = groupgt.rechunk(truth, OLD_TEXTS, NEW_TEXTS)
+    assert (found.method, found.truth["q"]) == ("contained", [["n1"]])
+    with pytest.raises(groupgt.DataError, match=r"'o2' \('n4' has 0.88 of it\)"):  # 7 of its 8 words: not paid
+        groupgt.rechunk({"q": [["o2"]]}, OLD_TEXTS, NEW_TEXTS)
+    found = groupgt.rechunk({"q": [["o2"]]}, OLD_TEXTS, NEW_TEXTS, method="token_recall", threshold=0.5)
+    assert found.truth["q"] == [["n2", "n3", "n4"]] or found.truth["q"] == [["n4", "n2", "n3"]]
+    pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
+    found = groupgt.rechunk({"q": [["o2"]]}, OLD_TEXTS, NEW_TEXTS, method="partial_ratio")
+    assert found.truth["q"] == [["n4"]]
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(groupgt.ConfigError, match="method spans: the new chunks have no places"):
+        groupgt.rechunk({"q": [["o1"]]}, OLD, NEW_TEXTS, method="spans")
+    with pytest.raises(groupgt.ConfigError, match="method: expected spans, contained"):
+        groupgt.rechunk({"q": [["o1"]]}, OLD, NEW, method="guess")
+    with pytest.raises(groupgt.ConfigError, match="min_overlap: expected a number above 0"):
+        groupgt.rechunk({"q": [["o1"]]}, OLD, NEW, min_overlap=0)
+
+
+def files(folder: Path) -> tuple[Path, Path, Path]:
+    truth, old, new = (folder / name for name in ("truth.jsonl", "old.csv", "new.parquet"))
+    rows: list[dict[str, Any]] = [{"qid": "q1", "retrieval_gt": [["o1"]]}, {"qid": "q2", "retrieval_gt": [["o3"]]}]
+    truth.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    lines = ["chunk_id,doc_id,start,end", *(f"{name},{','.join(map(str, place))}" for name, place in OLD.items())]
+    old.write_text("\n".join(lines), encoding="utf-8")
+    names = ("doc_id", "start", "end")
+    columns = {name: [place[at] for place in NEW.values()] for at, name in enumerate(names)}
+    pl.DataFrame({"chunk_id": list(NEW), **columns}).write_parquet(new)
+    return truth, old, new
+
+
+def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth, old, new = files(tmp_path)
+    out, report = tmp_path / "out.jsonl", tmp_path / "report.csv"
+    words = ["rechunk", str(truth), "--from", str(old), "--to", str(new), "--out", str(out), "--report", str(report)]
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert "query 'q2': group 1 is lost" in capsys.readouterr().err
+    assert not out.exists()
+    assert not report.exists()
+    main([*words, "--drop-lost"])
+    shown = capsys.readouterr()
+    assert "wrote 1 queries" in shown.err
+    assert "q2       group 1  o3" in shown.out
+    assert groupgt.read_ground_truth(out)["q1"] == [["n1"]]
+    assert report.read_text(encoding="utf-8").splitlines() == [
+        "query,group,alternative,chunk,share,lost",
+        "q1,group 1,o1,n1,0.8,false",
+        "q2,group 1,o3,n3,0.4,true",
+    ]
+    main([*words[:-4], "--drop-lost", "--format", "json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["method"], told["left_out"], told["counts"]["lost"]) == ("spans", {"q2": ["group 1"]}, 1)
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        (["--out", "truth.jsonl"], "would overwrite truth.jsonl, which is read"),
+        (["--out", "out.txt"], "expected a file that ends in .jsonl, .parquet, .csv or .tsv, found .txt"),
+        (["--out", "nowhere/out.jsonl"], "no folder to write it in"),
+        (["--report", "report.md"], "expected a file that ends in .csv, .jsonl or .parquet"),
+    ],
+)
+def test_files_that_cannot_be_written(
+    extra: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        main(["rechunk", "truth.jsonl", "--from", "old.csv", "--to", "new.parquet", *extra])
+    assert end.value.code == 2
+    assert words in capsys.readouterr().err

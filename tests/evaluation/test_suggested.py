@@ -1,0 +1,153 @@
+"""Passages that were overlooked: found, reviewed by hand, and taken up only when marked."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.evaluation.suggested import HEADERS, accepted, near_duplicates
+
+pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
+
+CORPUS = {
+    "a": "Thirty days of leave a year, for everybody.",
+    "a2": "Thirty days of leave a year - for everybody",
+    "a3": "Thirty days of leave per year, for everybody!",
+    "b": "Sick days are paid from the first day on.",
+    "c": "Nothing like it at all.",
+}
+GROUPS = [
+    {"alternatives": [{"id": "a", "grade": 2}], "name": "leave"},
+    {"alternatives": ["b", {"id": "c", "grade": 0}], "weight": 3},
+]
+
+
+def found(threshold: float) -> list[tuple[str, str]]:
+    truth = groupgt.GroundTruth.of({"q": GROUPS})
+    return [(each.alternative, each.candidate) for each in near_duplicates(truth, CORPUS, threshold)]
+
+
+def test_what_nearly_equals_an_alternative() -> None:
+    # a2 is a once punctuation is gone; a3 differs in a word: "a" and "per".
+    assert found(1.0) == [("a", "a2")]
+    assert found(0.9) == [("a", "a2"), ("a", "a3")]
+
+
+def test_what_is_judged_is_no_candidate() -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a", {"id": "a2", "grade": 0}]], "other": [["a2"]]})
+    pairs = [(each.qid, each.candidate) for each in near_duplicates(truth, CORPUS, 1.0)]
+    assert pairs == [("other", "a")]
+
+
+def test_alternatives_that_are_texts_have_near_duplicates_too() -> None:
+    truth = groupgt.GroundTruth.of({"q": [[{"text": CORPUS["a3"]}]]})
+    assert [each.candidate for each in near_duplicates(truth, CORPUS, 0.9)] == ["a", "a2"]
+
+
+def test_what_has_no_text_is_told() -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a", "gone"]], "p": [[{"doc": "d", "start": 0, "end": 5}]]})
+    with pytest.raises(groupgt.DataError, match=r"'gone' is not in the corpus\n.*query 'p': .*found the span"):
+        near_duplicates(truth, CORPUS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    row = {"qid": "q", "query": "How much leave?", "retrieval_gt": GROUPS, "kind": "x"}
+    (tmp_path / "truth.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    lines = (json.dumps({"doc_id": name, "contents": text}) + "\n" for name, text in CORPUS.items())
+    (tmp_path / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def marked(path: Path, marks: list[str]) -> None:
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, HEADERS)
+            writer.writeheader()
+            writer.writerows({**row, "accept": mark} for row, mark in zip(rows, marks))
+        return
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    text = "".join(json.dumps({**row, "accept": mark}) + "\n" for row, mark in zip(lines, marks))
+    path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+    review = folder / f"review.{ending}"
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", review.name])
+    assert "wrote 2 candidates of 1 queries" in capsys.readouterr().err
+    main(["suggest", "truth.jsonl", "--accept", review.name, "--out", "same.jsonl"])
+    before, same = (groupgt.read_ground_truth(folder / name) for name in ("truth.jsonl", "same.jsonl"))
+    assert same.digest == before.digest
+    marked(review, ["", "TRUE"])
+    main(["suggest", "truth.jsonl", "--accept", review.name, "--out", "more.jsonl"])
+    assert "took up 1 candidates, left 1; wrote 1 queries to more.jsonl" in capsys.readouterr().err
+    more = groupgt.read_ground_truth(folder / "more.jsonl")
+    assert more["q"] == [
+        {"alternatives": [{"id": "a", "grade": 2}, {"id": "a3", "grade": 2}], "name": "leave"},
+        {"alternatives": ["b", {"id": "c", "grade": 0}], "weight": 3},
+    ]
+    assert (more.texts, more.columns) == (before.texts, before.columns)
+
+
+def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.jsonl"])
+    row = json.loads((folder / "review.jsonl").read_text(encoding="utf-8").splitlines()[1])
+    assert list(row) == HEADERS
+    assert 0.9 < row.pop("similarity") < 1
+    assert row == {
+        "accept": "",
+        "qid": "q",
+        "query": "How much leave?",
+        "group": "leave",
+        "alternative": "a",
+        "candidate": "a3",
+        "alternative_text": CORPUS["a"],
+        "candidate_text": CORPUS["a3"],
+    }
+
+
+def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "review.csv").write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit) as end:
+        main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.csv"])
+    assert end.value.code == 2
+    assert "what was marked in it would be lost" in capsys.readouterr().err
+    assert (folder / "review.csv").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"accept": "perhaps"}, "review.jsonl:1: expected yes, y, x, true, 1 .*found 'perhaps'"),
+        ({"qid": "p"}, "review.jsonl:1: query 'p' is not in the ground truth"),
+        ({"alternative": "z"}, "review.jsonl:1: query 'q': leave has no alternative 'z'"),
+        ({"group": "sick days"}, "sick days has no alternative 'a'"),
+    ],
+)
+def test_marks_and_rows_that_do_not_fit(folder: Path, change: dict[str, str], words: str) -> None:
+    truth = groupgt.read_ground_truth(folder / "truth.jsonl")
+    row = {"accept": "yes", "qid": "q", "group": "leave", "alternative": "a", "candidate": "a2"}
+    (folder / "review.jsonl").write_text(json.dumps({**row, **change}) + "\n", encoding="utf-8")
+    with pytest.raises(groupgt.DataError, match=words):
+        accepted(truth, folder / "review.jsonl")
+
+
+def test_check_counts_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["check", "truth.jsonl", "--corpus", "corpus.jsonl", "--near-duplicates", "--format", "json"]
+    main(words)
+    last = json.loads(capsys.readouterr().out)["truth.jsonl"][-1]
+    assert last["count"] == 2
+    assert last["example"].startswith("q: a2 ≈ a (1.00), q: a3 ≈ a (0.9")
+    with pytest.raises(SystemExit) as end:
+        main(["check", "truth.jsonl", "--near-duplicates"])
+    assert end.value.code == 2
+    assert "name them with --corpus" in capsys.readouterr().err

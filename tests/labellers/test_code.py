@@ -1,0 +1,154 @@
+"""A judge of the user's own: asked once for each content, in batches, and never silently wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.evaluation.labelling import Sources, labeller_of
+from groupgt.experiment.runner import run_experiment
+from groupgt.labellers.code import Pair
+
+ROOT = Path(__file__).parents[2]
+TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["a"]]}
+RUN = {"q1": ["x1", "x2", "x3"], "q2": ["x1"]}
+TEXTS = {"x1": "one a", "x2": "two", "x3": "three c", "a": "a", "b": "b", "c": "c"}
+
+
+class Judge:
+    """Says yes where the result's text ends in the alternative's, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Pair]] = []
+
+    def __call__(self, pairs: list[Pair]) -> list[bool]:
+        self.batches.append(list(pairs))
+        return [str(pair.result_text).endswith(f" {pair.alternative_text}") for pair in pairs]
+
+
+def evaluated(target: Any, cache: Path | None = None, **options: Any) -> groupgt.Evaluation:
+    labeller = labeller_of({"use": "code", "with": {"target": target, **options}}, Sources(TEXTS, cache=cache))
+    return groupgt.evaluate(TRUTH, RUN, ["recall", "mrr"], labeller=labeller)
+
+
+def test_a_judge_sees_texts_and_is_asked_once_for_each_content() -> None:
+    judge = Judge()
+    found = evaluated(judge, batch_size=4)
+    # q1: x1 hits a, x3 hits c: both groups; q2: x1 hits a.
+    assert found.means == {"recall": 1.0, "mrr": pytest.approx(((1 + 1 / 3) / 2 + 1) / 2)}
+    # q1 has 3 results × 3 alternatives, q2 one pair: its question is another, so that it is asked as well.
+    assert [len(batch) for batch in judge.batches] == [4, 4, 2]
+    assert judge.batches[0][0] == Pair("q1", None, "a", "a", "x1", "one a")
+
+
+def test_the_same_content_is_not_asked_again(tmp_path: Path) -> None:
+    first, second = Judge(), Judge()
+    one, two = evaluated(first, tmp_path), evaluated(second, tmp_path)
+    assert one.means == two.means
+    assert sum(map(len, first.batches)) == 10
+    assert second.batches == []
+    # Another version of the prompt is another judge.
+    evaluated(second, tmp_path, version="2")
+    assert sum(map(len, second.batches)) == 10
+
+
+@pytest.mark.parametrize("score", [True, 1, 1.0, 0.5, np.bool_(True), np.float64(0.5)])
+def test_verdicts_of_many_types(score: Any) -> None:
+    assert evaluated(lambda pairs: [score] * len(pairs)).means["recall"] == 1
+    assert evaluated(lambda pairs: (score for _ in pairs)).means["recall"] == 1
+    assert evaluated(lambda pairs: np.array([bool(score)] * len(pairs))).means["recall"] == 1
+
+
+def raises(pairs: Sequence[Pair]) -> list[bool]:
+    raise TimeoutError("the model is away")
+
+
+FAILURES: list[tuple[Callable[[Any], Any], str]] = [
+    (raises, r"failed on a batch of 10 pairs \(.*query 'q1', result 'x1'\): TimeoutError: the model is away"),
+    (lambda pairs: [True], "expected 10 verdicts, one a pair, found 1"),
+    (lambda pairs: [True] * 11, "expected 10 verdicts, one a pair, found 11"),
+    (lambda pairs: None, "failed on a batch .* TypeError"),
+    (lambda pairs: "yes", "expected 10 verdicts, one a pair, found 'yes'"),
+    (lambda pairs: ["yes"] * len(pairs), "query 'q1', result 'x1': expected True, False or a number .*found 'yes'"),
+    (lambda pairs: [None] * len(pairs), "found None"),
+    (lambda pairs: [float("nan")] * len(pairs), "found nan"),
+    (lambda pairs: [2] * len(pairs), "expected True, False or a number from 0 to 1, found 2"),
+]
+
+
+@pytest.mark.parametrize(("target", "words"), FAILURES, ids=[words[:40] for _, words in FAILURES])
+def test_a_judge_that_fails_is_an_error_and_never_a_zero(target: Any, words: str) -> None:
+    with pytest.raises(groupgt.DataError, match=words):
+        evaluated(target)
+
+
+def test_what_was_judged_before_a_failure_is_kept(tmp_path: Path) -> None:
+    judge = Judge()
+
+    def tires(pairs: list[Pair]) -> list[bool]:
+        if len(judge.batches) == 2:
+            raise ConnectionError
+        return judge(pairs)
+
+    with pytest.raises(groupgt.DataError, match="ConnectionError"):
+        evaluated(tires, tmp_path, batch_size=3)
+    # The same function, rested: only what is left is asked.
+    judge.batches.append([])
+    evaluated(tires, tmp_path, batch_size=3)
+    assert [len(batch) for batch in judge.batches] == [3, 3, 0, 3, 1]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")
+def test_what_was_judged_before_a_kill_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import pathlib, time\n"
+        "LOG = pathlib.Path(__file__).with_name('log')\n"
+        "def judge(pairs):\n"
+        "    with LOG.open('a') as log:\n"
+        "        log.write(f'{len(pairs)}\\n')\n"
+        "    if LOG.read_text().count('\\n') == 3:\n"
+        "        LOG.with_name('waiting').touch()\n"
+        "        time.sleep(600)\n"
+        "    return [True] * len(pairs)\n",
+        encoding="utf-8",
+    )
+    truth, results = tmp_path / "truth.jsonl", tmp_path / "run.jsonl"
+    lines = (json.dumps({"qid": qid, "retrieval_gt": groups}) + "\n" for qid, groups in TRUTH.items())
+    truth.write_text("".join(lines), encoding="utf-8")
+    lines = (json.dumps({"qid": qid, "retrieved_ids": ids}) + "\n" for qid, ids in RUN.items())
+    results.write_text("".join(lines), encoding="utf-8")
+    words = [sys.executable, "-m", "groupgt", "evaluate", str(truth), str(results), "-m", "recall", "--allow-code"]
+    words += ["--labeller", "code", "--with", "target=mine:judge", "--with", "batch_size=4"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment) as first:  # our own interpreter
+        while not (tmp_path / "waiting").exists():
+            assert first.poll() is None
+            time.sleep(0.01)
+        first.send_signal(signal.SIGKILL)
+    (tmp_path / "waiting").unlink()
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "1.0000" in done.stdout
+    # Four, four and two; the last two were asked again, for their verdicts never came.
+    assert (tmp_path / "log").read_text(encoding="utf-8").split() == ["4", "4", "2", "2"]
+
+
+def test_the_example_judges_in_an_experiment(tmp_path: Path) -> None:
+    changes = [f"cache={tmp_path / 'cache'}"]
+    with pytest.raises(groupgt.ConfigError, match="--allow-code"):
+        run_experiment(ROOT / "examples" / "judge.yaml", output=tmp_path, changes=changes)
+    outcome = run_experiment(ROOT / "examples" / "judge.yaml", output=tmp_path, changes=changes, allow_code=True)
+    found = outcome.evaluations["sentences"]["bm25"]
+    assert 0.4 < found["recall@10"] < 1
+    assert "labeller code (llm_judge:judge)" in found.footer()
+    assert len(list((tmp_path / "cache" / "verdicts").iterdir())) == 1

@@ -1,0 +1,133 @@
+"""Options of labellers, in Python, in the shell and in experiments: every fault is told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.evaluation.labelling import Sources, labeller_of
+from groupgt.experiment.description.config import load
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.registry import LABELLERS
+
+ROOT = Path(__file__).parents[2]
+
+
+def refused(use: str, given: dict[str, Any], *, texts: bool = False) -> str:
+    with pytest.raises(groupgt.ConfigError) as caught:
+        labeller_of({"use": use, "with": given}, Sources(), texts=texts)
+    return str(caught.value)
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("id", {"x": 1}, "id: x: unknown option 'x'; there are none"),
+    ("parents", {"pattern": "a#"}, "parents: pattern: expected a regular expression whose first group is the parent"),
+    ("parents", {"pattern": "("}, "parents: pattern: expected a regular expression, found '('"),
+    ("parents", {"pattern": "(.*)", "mapping": "a.csv"}, "parents: pattern: stands beside a mapping"),
+    ("spans", {"min_overlap": 0}, "spans: min_overlap: expected a number above 0, at most 1, found 0"),
+    ("spans", {"min_overlap": 1.5}, "found 1.5"),
+    ("spans", {"min_overlap": "half"}, "spans: min_overlap: expected a number, found 'half'"),
+    ("spans", {"min_overlap": True}, "expected a number, found True"),
+    ("spans", {"min_overlap": float("nan")}, "expected a number, found nan"),
+    ("spans", {"of": "alternatives"}, "spans: of: expected alternative, result or union, found 'alternatives' (did"),
+    ("spans", {"unit": "words"}, "spans: unit: expected chars, pages or lines"),
+    ("spans", {"joint": True, "of": "union"}, "spans: joint: results cover an alternative together"),
+    ("spans", {"joint": 1}, "spans: joint: expected true or false, found 1"),
+    ("spans", {"chunk": "a.csv"}, "did you mean 'chunks'?"),
+    ("spans", {"chunks": 5}, "spans: chunks: expected a path, found 5"),
+    ("text", {"method": "contain"}, "text: method: expected contained, partial_ratio or token_recall"),
+    ("text", {"threshold": 0}, "text: threshold: expected a number above 0, at most 1"),
+    ("embedding", {}, "embedding: documents: expected vectors (or a model that makes them), found nothing"),
+    ("embedding", {"model": "m", "threshold": -1}, "embedding: threshold: expected a cosine above 0"),
+    ("code", {}, "code: target: expected module:function, found ''"),
+    ("code", {"target": "module"}, "code: target: expected module:function, found 'module'"),
+    ("code", {"target": "a:b", "batch_size": 0}, "code: batch_size: expected a whole number from 1 to 1000000"),
+]
+
+
+@pytest.mark.parametrize(("use", "given", "words"), WRONG, ids=[words for *_, words in WRONG])
+def test_in_python(use: str, given: dict[str, Any], words: str) -> None:
+    assert words in refused(use, given)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    told = refused("spans", {"min_overlap": 2, "of": "x", "joint": "yes", "colour": 3})
+    assert [word in told for word in ("min_overlap", "of: ", "joint", "colour")] == [True] * 4
+
+
+def test_the_shell_reads_numbers_and_truth_values() -> None:
+    given = {"min_overlap": "0.25", "joint": "true", "chunks": ""}
+    assert "0.25 of the alternative together" in str(labeller_of({"use": "spans", "with": given}, texts=True))
+    assert "expected true or false, found 'yes'" in refused("spans", {"joint": "yes"}, texts=True)
+    assert "expected a whole number, found '1.5'" in refused("code", {"target": "a:b", "batch_size": "1.5"}, texts=True)
+
+
+@pytest.mark.parametrize("spec", [5, None, {}, {"use": 5}, {"use": "id", "options": {}}, ["id"]])
+def test_what_names_no_labeller(spec: Any) -> None:
+    with pytest.raises(groupgt.ConfigError, match="labeller: expected"):
+        labeller_of(spec)
+    with pytest.raises(groupgt.ConfigError, match=r"found 'span' \(did you mean 'spans'"):
+        labeller_of("span")
+
+
+def test_a_labeller_of_ones_own_is_taken_as_it_is() -> None:
+    own = Labeller()
+    assert labeller_of(own) is own
+
+
+@pytest.mark.parametrize("name", LABELLERS)
+def test_every_labeller_says_what_its_options_are(name: str) -> None:
+    assert len(LABELLERS[name].options.__doc__ or "") > 20
+
+
+def experiment(tmp_path: Path, labeller: str) -> Path:
+    path = tmp_path / "experiment.yaml"
+    folder = (ROOT / "examples" / "first").as_posix()
+    path.write_text(
+        f"version: 1\nname: x\ndatasets:\n  a: {{ground_truth: {folder}/truth.jsonl}}\n"
+        f"  b: {{ground_truth: {folder}/truth.jsonl}}\n"
+        f"systems:\n  s: {{use: results, with: {{path: {folder}/bm25.trec}}}}\n"
+        f"evaluate:\n  metrics: recall\n  labeller: {labeller}\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_an_experiment_names_line_and_column(tmp_path: Path) -> None:
+    path = experiment(tmp_path, "{use: spans, with: {min_overlap: 3, joit: true, chunks: 'chunks/{dataset}.csv'}}")
+    with pytest.raises(groupgt.ConfigError) as caught:
+        load(path)
+    told = str(caught.value).splitlines()
+    assert [line.split(": ")[0] for line in told] == [f"{path}:10:{column}" for column in (46, 49, 69, 69)]
+    assert "evaluate.labeller.with.min_overlap: expected a number above 0, at most 1, found 3" in told[0]
+    assert "evaluate.labeller.with.joit: unknown option 'joit'" in told[1]
+    assert told[2].endswith("chunks/a.csv")
+    assert told[3].endswith("chunks/b.csv")
+
+
+def test_an_experiment_runs_no_code_that_was_not_allowed(tmp_path: Path) -> None:
+    path = experiment(tmp_path, "{use: code, with: {target: 'mine:judge'}}")
+    with pytest.raises(groupgt.ConfigError, match=r":10:19: evaluate\.labeller\.use: code runs code of yours"):
+        load(path)
+
+
+def test_the_shell_runs_no_code_that_was_not_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ROOT / "examples" / "first"
+    words = ["evaluate", str(folder / "truth.jsonl"), str(folder / "bm25.trec"), "--labeller", "code"]
+    with pytest.raises(SystemExit) as end:
+        main([*words, "--with", "target=mine:judge"])
+    assert end.value.code == 2
+    assert "mine:judge is code of yours, which runs only with --allow-code" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["chunks", "=x", ""])
+def test_an_option_without_a_value(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ROOT / "examples" / "first"
+    with pytest.raises(SystemExit) as end:
+        main(["evaluate", str(folder / "truth.jsonl"), str(folder / "bm25.trec"), "--with", given])
+    assert end.value.code == 2
+    assert "--with: expected OPTION=VALUE" in capsys.readouterr().err
