@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import environment
 
-PARTS = ("lists", "trec", "imports", "compare")
+PARTS = ("lists", "trec", "imports", "compare", "labellers")
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -52,6 +52,10 @@ def main(argv: Sequence[str]) -> int:
         import compare
 
         compare.measure(options.rounds, (options.size or 10_000) * 10)
+    if "labellers" in options.parts:
+        import labellers
+
+        labellers.measure(options.rounds, options.size or 10_000)
     if not agreed:
         print("\nA value DIFFERS where the definitions are the same, or something failed: see above.")
     return 0 if agreed else 1

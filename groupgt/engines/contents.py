@@ -13,7 +13,7 @@ from groupgt.engines.lists import carried, places_in_order, ranking_of
 from groupgt.engines.prefixes import in_rank_order
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.reading import alternative_texts, pairs_of
-from groupgt.labellers.text import common_tokens
+from groupgt.labellers.text import common_tokens, distinct
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Contents, Ints
 from groupgt.model.ids import shown
@@ -48,8 +48,8 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     wanted = _wanted(truth, relevant, corpus)
     query, rank, ids, texts = _results(truth, run, policy)
     said = _said(truth, run, query, ids, texts, corpus)
-    left, left_of = _numbered(said)
-    right, right_of = _numbered(wanted)
+    left, left_of = distinct(said)
+    right, right_of = distinct(wanted)
     pairs = pairs_of(truth, query)
     kept = relevant[pairs.alternative]
     result, alternative = pairs.result[kept], pairs.alternative[kept]
@@ -149,15 +149,9 @@ def _said(
     return said
 
 
-def _numbered(texts: list[str]) -> tuple[list[str], Ints]:
-    codes: dict[str, int] = {}
-    of = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int64, len(texts))
-    return list(codes), of
-
-
 def _again(query: Ints, ids: list[str]) -> np.ndarray:
     """Whether an id stood in its query before."""
-    _, code = _numbered(ids)
+    _, code = distinct(ids)
     key = query * (int(code.max()) + 1 if len(code) else 1) + code
     _, first = np.unique(key, return_index=True)
     again = np.ones(len(ids), dtype=np.bool_)

@@ -68,8 +68,12 @@ def _rows(truth: GroundTruth, run: Run, key: str, policy: Policy) -> list[Row]:
     rows: list[Row] = []
     for number, qid in enumerate(truth.qids):
         given = run.rankings.get(keys.get(qid, qid))
-        ids = ranking_of(given, policy, quiet, "")[0]
-        own: Sequence[Any] | None = beside.get(qid) if qid in beside else carried(given, key)
+        own: Sequence[Any] | None = beside.get(qid)
+        if type(given) is list and set(map(type, given)) == {str}:
+            ids = given
+        else:
+            ids = ranking_of(given, policy, quiet, "")[0]
+            own = carried(given, key) if own is None else own
         if own is not None and len(own) != len(ids):
             where = f"{run.source or run.name or 'results'}: query {qid!r}"
             faults.add(where, f"expected a {key} for each of {len(ids):,} results, found {len(own):,}")

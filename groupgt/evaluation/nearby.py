@@ -67,9 +67,12 @@ def _names(run: Run) -> tuple[list[str], list[str]]:
         rows = run.columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
     faults = Faults()
+    policy = Policy()
     documents: dict[str, None] = {}
     for ranking in run.rankings.values():
-        documents.update(dict.fromkeys(ranking_of(ranking, Policy(), faults, "")[0]))
+        plain = type(ranking) is list and set(map(type, ranking)) == {str}
+        ids = ranking if plain else ranking_of(ranking, policy, faults, "")[0]
+        documents.update(dict.fromkeys(ids))
         if len(documents) > LOOKED_AT:
             break
     return [str(qid) for qid in run.rankings], list(documents)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -116,7 +117,7 @@ class Labeller:
         """Whether `names` or `column` change what results are called."""
         return bool(self.column)
 
-    @property
+    @cached_property
     def known(self) -> Collection[str] | None:
         """The results it can say something about, where these are known beforehand."""
         return None

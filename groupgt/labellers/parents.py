@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from groupgt.errors import ConfigError, Faults
@@ -69,7 +70,7 @@ class Parents(Named):
         """Whether results are called otherwise: always."""
         return True
 
-    @property
+    @cached_property
     def known(self) -> Collection[str] | None:
         """The parents of a mapping."""
         return None if self.mapping is None else frozenset(self.mapping.values())

@@ -51,6 +51,10 @@ def result_texts(
 ) -> list[str]:
     """The text of each result: what it carries, else what the corpus holds; raises `DataError` where there is none."""
     carried = results.texts()
+    if carried.count(None) == len(carried):
+        texts = list(map(corpus.get, keys))
+        if None not in texts:
+            return texts  # type: ignore[return-value]  # none of them is None
     found: list[str] = []
     faults = Faults()
     for place, (key, own) in enumerate(zip(keys, carried)):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ MEASURES = ("alternative", "result", "union")
 UNITS = ("chars", "pages", "lines")
 # A share of a length is compared as if it had this much more.
 SLACK = 1e-12
-NAME = re.compile(r"(.*)\[([0-9]{1,13}):([0-9]{1,13})\]", re.DOTALL)
+NAME = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Spans(Labeller):
         if self.chunks is not None and not self.beyond:
             self._refuse_empty(self.chunks.ids, self.chunks.start, self.chunks.end, "chunk")
 
-    @property
+    @cached_property
     def known(self) -> Collection[str] | None:
         """The chunks of the table."""
         return None if self.chunks is None else frozenset(self.chunks.ids)
@@ -141,33 +141,35 @@ class Spans(Labeller):
             return matches_of(truth, pairs // max(len(self.chunks), 1), names, place, alternative, begin, stop)
         query, keys = results.pairs()
         doc, low, high = self._places(truth, query, keys, codes)
-        of, size = (query, doc), len(codes) + 1
-        own = np.flatnonzero(doc >= 0)
-        part, alternative, begin, stop = self._joined(
-            ((of[0] * size + of[1])[own], low[own], high[own] + self.beyond),
-            (query_of * size + wanted, start, end),
-        )
+        size = len(codes)
+        asked, given = query_of * size + wanted, query * size + doc
+        # Other documents than those judged for the query are left out before the join.
+        own = np.flatnonzero((doc >= 0) & np.isin(given, asked))
+        results_of = (given[own], low[own], high[own] + self.beyond)
+        part, alternative, begin, stop = self._joined(results_of, (asked, start, end))
         return matches_of(truth, query, keys, own[part], alternative, begin, stop)
 
     def _places(
         self, truth: GroundTruth, query: Ints, keys: list[str], codes: dict[str, int]
     ) -> tuple[Ints, Ints, Ints]:
         """The places that results carry, read back from what they are called."""
+        import polars as pl
+
+        names = pl.Series("key", keys, dtype=pl.String)
+        parts = names.str.extract_groups(NAME).struct.unnest()
+        bad = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
         faults = Faults()
-        found: list[tuple[int, int, int]] = []
-        for place, key in enumerate(keys):
-            match = NAME.fullmatch(key)
-            if match is None:
-                where = f"results of query {truth.qids[int(query[place])]!r}"
-                what = "expected results that carry doc, start and end, or a chunk table (the option chunks)"
-                faults.add(where, f"{what}, found {shown(key)}")
-                continue
-            found.append((codes.get(match[1], -1), int(match[2]), int(match[3])))
+        for place in bad:
+            where = f"results of query {truth.qids[int(query[place])]!r}"
+            what = "expected results that carry doc, start and end, or a chunk table (the option chunks)"
+            faults.add(where, f"{what}, found {shown(keys[place])}")
         faults.stop(DataError)
-        columns = np.array(found, dtype=np.int64).reshape(-1, 3)
+        table = pl.DataFrame({"doc": pl.Series(list(codes), dtype=pl.String), "code": np.arange(len(codes))})
+        doc = parts.join(table, on="doc", how="left", maintain_order="left")["code"].fill_null(-1)
+        start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
-            self._refuse_empty(keys, columns[:, 1], columns[:, 2], "result")
-        return columns[:, 0], columns[:, 1], columns[:, 2]
+            self._refuse_empty(keys, start, end, "result")
+        return doc.to_numpy(), start, end
 
     def _joined(
         self, results: tuple[Ints, Ints, Ints], wanted: tuple[Ints, Ints, Ints]

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from operator import contains
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.ids import shown
 
-__all__ = ["METHODS", "Options", "Text", "partial_ratios", "token_recalls"]
+__all__ = ["METHODS", "Options", "Text", "common_tokens", "distinct", "partial_ratios", "token_recalls"]
 
 BLOCK = 500_000
 
@@ -54,6 +55,18 @@ class Options:
         faults.stop(ConfigError)
 
 
+class _Kept(dict[str, str]):
+    """Normalized texts, each made once."""
+
+    def __init__(self, normal: Normalization) -> None:
+        super().__init__()
+        self.normal = normal
+
+    def __missing__(self, text: str) -> str:
+        found = self[text] = self.normal(text)
+        return found
+
+
 class Text(Labeller):
     """A result hits an alternative that it contains, resembles, or shares enough words with.
 
@@ -72,14 +85,7 @@ class Text(Labeller):
         self.corpus = tables.texts(options.corpus, "corpus")
         self.reference = tables.texts(options.reference, "reference")
         self.carried_first = not options.corpus
-        self.kept: dict[str, str] = {}
-
-    def normalized(self, text: str) -> str:
-        """The normalized text; each is made once."""
-        found = self.kept.get(text)
-        if found is None:
-            found = self.kept[text] = self.normal(text)
-        return found
+        self.normalized = _Kept(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Alternatives of a group that are the same once normalized become one; one without a word is an error."""
@@ -99,10 +105,9 @@ class Text(Labeller):
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query; two texts are compared once, however often they meet."""
         query, keys = results.pairs()
-        said = [self.normalized(text) for text in result_texts(truth, query, keys, results, self.corpus, self.name)]
-        wanted = [self.normalized(text) for text in alternative_texts(truth, self.reference)]
-        left, left_of = _distinct(said)
-        right, right_of = _distinct(wanted)
+        said = result_texts(truth, query, keys, results, self.corpus, self.name)
+        left, left_of = distinct(list(map(self.normalized, said)))
+        right, right_of = distinct(list(map(self.normalized, alternative_texts(truth, self.reference))))
         pairs = pairs_of(truth, query)
         code = left_of[pairs.result] * max(len(right), 1) + right_of[pairs.alternative]
         codes, place = np.unique(code, return_inverse=True)
@@ -115,22 +120,25 @@ class Text(Labeller):
         return f"text ({self.options.method}{least}; {self.normal})"
 
 
-def _distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
+def distinct(texts: Sequence[str]) -> tuple[list[str], Ints]:
     """The distinct texts, and which of them each is."""
-    codes: dict[str, int] = {}
-    of = np.fromiter((codes.setdefault(text, len(codes)) for text in texts), np.int64, len(texts))
-    return list(codes), of
+    first = list(dict.fromkeys(texts))
+    codes = dict(zip(first, range(len(first))))
+    return first, np.fromiter(map(codes.__getitem__, texts), np.int64, len(texts))
 
 
 def _contained(left: list[str], right: list[str], first: Ints, second: Ints, threshold: float) -> Bools:
     # Blanks at both ends: words are compared whole.
     whole, part = [f" {text} " for text in left], [f" {text} " for text in right]
-    found = (part[b] in whole[a] for a, b in zip(first.tolist(), second.tolist()))
-    return np.fromiter(found, np.bool_, len(first))
+    results, alternatives = map(whole.__getitem__, first.tolist()), map(part.__getitem__, second.tolist())
+    return np.fromiter(map(contains, results, alternatives), np.bool_, len(first))
 
 
-def partial_ratios(left: list[str], right: list[str], first: Ints, second: Ints) -> Floats:
-    """RapidFuzz' partial ratio of the alternatives in the results, from 0 to 1; the plain ratio in shorter results."""
+def partial_ratios(left: list[str], right: list[str], first: Ints, second: Ints, least: float = 0.0) -> Floats:
+    """RapidFuzz' partial ratio of the alternatives in the results, from 0 to 1; the plain ratio in shorter results.
+
+    What is below `least` is 0.
+    """
     from rapidfuzz import fuzz, process
 
     shorter = np.array([len(text) for text in left])[first] < np.array([len(text) for text in right])[second]
@@ -139,12 +147,16 @@ def partial_ratios(left: list[str], right: list[str], first: Ints, second: Ints)
         for start in range(0, int(mask.sum()), BLOCK):
             rows = np.flatnonzero(mask)[start : start + BLOCK]
             results, alternatives = ([texts[at] for at in of[rows]] for texts, of in ((left, first), (right, second)))
-            score[rows] = process.cpdist(alternatives, results, scorer=scorer, dtype=np.float64, workers=-1) / 100
+            found = process.cpdist(
+                alternatives, results, scorer=scorer, score_cutoff=100 * least, dtype=np.float64, workers=-1
+            )
+            score[rows] = found / 100
     return score
 
 
 def _partial(left: list[str], right: list[str], first: Ints, second: Ints, threshold: float) -> Bools:
-    return np.asarray(partial_ratios(left, right, first, second) >= threshold - 1e-9)
+    least = threshold - 1e-9
+    return np.asarray(partial_ratios(left, right, first, second, least) >= least)
 
 
 def token_recalls(left: list[str], right: list[str], first: Ints, second: Ints) -> Floats:
