@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from operator import gt, itemgetter
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 from groupgt.errors import Faults
 from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
+from groupgt.model.run import Run
 from groupgt.model.spans import span_of
 
-__all__ = ["carried", "in_order", "places_in_order", "ranking_of", "text_keys"]
+__all__ = ["carried", "in_order", "places_in_order", "ranking_of", "text_keys", "ties_of"]
 
 
 def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
@@ -31,6 +33,11 @@ def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
             out[name] = ranking
     faults.stop()
     return out
+
+
+def ties_of(run: Run, policy: Policy) -> Policy:
+    """The policy for a run's scores: renamed lists were put in order by the names they had before."""
+    return replace(policy, ties="input") if run.original is not None and run.columns is None else policy
 
 
 def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
@@ -74,19 +81,18 @@ def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tupl
                 faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
                 return [], None
             cell = cell[0]
-        name = _name_of(cell) if isinstance(cell, Mapping) else id_text(cell)
+        name = _name_of(cell)
         if name is None:
-            kind = type(cell).__name__
-            faults.add(
-                where, f"expected an id (text or an integer) at rank {place}, found {shown(cell)} of type {kind}"
-            )
+            faults.add(where, _what_is_wrong(cell, place))
             return [], None
         ids.append(name)
     return ids, None
 
 
-def _name_of(cell: Mapping[str, Any]) -> str | None:
-    """What names a result that is `{"id", …}`, `{"doc", "start", "end"}` or `{"text"}`: its id, place or text."""
+def _name_of(cell: Any) -> str | None:
+    """What names a result: its id; of `{"doc", "start", "end"}` its place, of `{"text"}` its text."""
+    if not isinstance(cell, Mapping):
+        return id_text(cell)
     if cell.get("id") is not None:
         return id_text(cell["id"])
     if cell.get("start") is not None:
@@ -96,13 +102,29 @@ def _name_of(cell: Mapping[str, Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def _what_is_wrong(cell: Any, rank: int) -> str:
+    span = span_of(cell) if isinstance(cell, Mapping) and cell.get("id") is None and "start" in cell else None
+    if isinstance(span, str):
+        return f"at rank {rank}: {span}"
+    kind = type(cell).__name__
+    return f"expected an id (text or an integer) at rank {rank}, found {shown(cell)} of type {kind}"
+
+
 def carried(ranking: Any, key: str) -> list[Any] | None:
     """What results that are mappings carry under a key, None where there are none such."""
     ranking = plain(ranking)
-    cells = [cell[0] if isinstance(cell, tuple) and cell else cell for cell in ranking or ()]
-    if isinstance(ranking, Mapping) or not any(isinstance(cell, Mapping) and key in cell for cell in cells):
+    if not isinstance(ranking, (list, tuple)):
         return None
-    return [cell.get(key) if isinstance(cell, Mapping) else None for cell in cells]
+    cells = [cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell for cell in ranking]
+    # A result that says where it is from carries its place.
+    wanted = "start" if key == "span" else key
+    if not any(isinstance(cell, Mapping) and (key in cell or wanted in cell) for cell in cells):
+        return None
+    found = []
+    for cell in cells:
+        given = cell if isinstance(cell, Mapping) else {}
+        found.append(cell if key not in given and wanted in given else given.get(key))
+    return found
 
 
 def _by_score(

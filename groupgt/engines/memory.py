@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.base import Labelled, settled
-from groupgt.engines.lists import in_order, ranking_of, text_keys
+from groupgt.engines.lists import in_order, ranking_of, text_keys, ties_of
 from groupgt.engines.results import Listed
 from groupgt.errors import SHOWN, Faults
 from groupgt.labellers.base import Labeller, first_hits
@@ -20,6 +20,9 @@ from groupgt.model.run import Run
 
 __all__ = ["label"]
 
+# More hits of one query than this are not searched for one by one.
+MANY = 32
+
 
 def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
     """Labels a run of lists; raises `DataError` with everything that is no ranking."""
@@ -28,7 +31,7 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> L
 
 class _Probe:
     def __init__(self, run: Run, policy: Policy) -> None:
-        self.policy = policy
+        self.policy, self.rules = policy, ties_of(run, policy)
         self.faults = Faults()
         self.run = run
         self.title = run.source or run.name
@@ -63,7 +66,7 @@ class _Probe:
             except TypeError:
                 ranking, own = self.read(qid, ranking)
             if self.scores is not None and qid in self.scores:
-                ranking, own = in_order(ranking, self.scores[qid], self.policy)
+                ranking, own = in_order(ranking, self.scores[qid], self.rules)
             if not penalize:
                 ranking, own = self.without_repeats(qid, ranking, own)
             lengths.append(len(ranking))
@@ -73,10 +76,16 @@ class _Probe:
             # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
             places: list[int] = []
             place = -1
+            low, high = bounds[number], bounds[number + 1]
+            if len(found) > MANY < high - low:
+                # Of many, each is looked up; the first of equal keys is written last.
+                own_keys = dict(zip(reversed(matches.keys[low:high]), range(high - 1, low - 1, -1)))
+                keys += map(own_keys.__getitem__, found)
+            else:
+                keys += [key_at(name, low, high) for name in found]
             for name in found:
                 place = ranking.index(name, place + 1)
                 places.append(place)
-                keys.append(key_at(name, bounds[number], bounds[number + 1]))
             queries += [number] * len(places)
             ranks += places
             if own is not None:

@@ -151,9 +151,15 @@ def _of_columns(truth: GroundTruth, run: Run, columns: Columns, policy: Policy, 
     import polars as pl
 
     names = columns.frame.collect_schema().names()
-    if not lengths.has(unit) and unit not in names:
+    counted = "text" in names and unit not in names and (unit == "chars" or lengths.count is not None)
+    if not lengths.has(unit) and unit not in names and not counted:
         raise DataError(_unknown(run, unit))
-    found = in_rank_order(truth, columns, policy, [] if lengths.has(unit) else [unit])
+    beside = "text" if counted else unit
+    found = in_rank_order(truth, columns, policy, [] if lengths.has(unit) else [beside])
+    if counted and not lengths.has(unit):
+        whole = not found["text"].null_count()
+        own_lengths = lengths.measure(unit, found["text"].to_list()) if whole else [None] * len(found)
+        found = found.with_columns(pl.Series(unit, own_lengths, dtype=pl.Int64))
     sizes = np.bincount(found["query"].to_numpy(), minlength=len(truth))
     if lengths.has(unit):
         ids = found["doc"].unique().to_list()

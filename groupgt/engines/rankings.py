@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from groupgt.engines.lists import in_order, ranking_of
+from groupgt.engines.lists import in_order, places_in_order, ranking_of, ties_of
 from groupgt.errors import Faults
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["all_rankings", "ranking_for"]
 
@@ -22,7 +26,7 @@ def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
 
         columns = run.columns
         rows = columns.guard(lambda: columns.frame.filter(pl.col("qid") == qid).collect(engine="streaming"))
-        found: Ranking = in_order(rows["doc"].to_list(), rows["score"].to_list(), policy)
+        found = _ordered(rows, columns.tie, policy)
     else:
         key = next((key for key in run.rankings if str(key) == qid), qid)
         found = _in_memory(run, key, policy)
@@ -42,7 +46,8 @@ def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
 
     columns = run.columns
     try:
-        frame = columns.guard(lambda: columns.frame.select("qid", "doc", "score").collect(engine="streaming"))
+        wanted = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
+        frame = columns.guard(lambda: columns.frame.select(wanted).collect(engine="streaming"))
         doubtful = bool(frame.null_count().sum_horizontal().item()) or not frame["score"].is_finite().all()
     except (pl.exceptions.PolarsError, OSError):
         doubtful = True
@@ -50,7 +55,13 @@ def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
         yield from all_rankings(columns.checked, policy)
         return
     for (qid,), rows in frame.group_by("qid", maintain_order=True):
-        yield str(qid), in_order(rows["doc"].to_list(), rows["score"].to_list(), policy)
+        yield str(qid), _ordered(rows, columns.tie, policy)
+
+
+def _ordered(rows: pl.DataFrame, tie: str, policy: Policy) -> Ranking:
+    ids, scores = rows["doc"].to_list(), rows["score"].to_list()
+    places = places_in_order(rows[tie].to_list(), scores, policy)
+    return [ids[place] for place in places], [scores[place] for place in places]
 
 
 def _in_memory(run: Run, key: str, policy: Policy) -> Ranking:
@@ -58,5 +69,5 @@ def _in_memory(run: Run, key: str, policy: Policy) -> Ranking:
     ids, scores = ranking_of(run.rankings.get(key), policy, faults, f"results of query {str(key)!r}")
     faults.stop()
     if run.scores is not None and key in run.scores:
-        return in_order(ids, run.scores[key], policy)
+        return in_order(ids, run.scores[key], ties_of(run, policy))
     return ids, scores

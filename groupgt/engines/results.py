@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.lists import carried, ranking_of
+from groupgt.engines.lists import carried, places_in_order, ranking_of
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
@@ -17,7 +17,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.ids import id_text, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.spans import Span, span_of
+from groupgt.model.spans import FARTHEST, Span, span_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,11 +46,20 @@ class Listed:
         sizes: list[int] = []
         keys: list[str] = []
         texts: list[str | None] = []
-        for _, ids, own in _rows(self.given, self.run, "text", self.policy):
+        wanted = self.given.per_query > 0
+        for number, ids, own in _rows(self.given, self.run, "text", self.policy):
+            if not wanted[number]:
+                sizes.append(0)
+                continue
             first: dict[str, Any] = dict.fromkeys(ids)
-            if own is not None:
-                first = dict(zip(reversed(ids), reversed(own)))
-                first = {name: first[name] for name in dict.fromkeys(ids)}
+            if own is not None and len(first) == len(ids):
+                first = dict(zip(ids, own))
+            elif own is not None:
+                # What a repeated result says is what its best place says.
+                scores = (self.run.scores or {}).get(self.given.qids[number])
+                places = range(len(ids)) if scores is None else places_in_order(ids, scores, self.policy)
+                said = {ids[place]: own[place] for place in reversed(places)}
+                first = {name: said[name] for name in first}
             sizes.append(len(first))
             keys += first
             texts += [text if isinstance(text, str) else None for text in first.values()]
@@ -102,9 +111,14 @@ class Streamed:
 
         names = self.columns.frame.collect_schema().names()
         wanted = ["query", "doc", *(name for name in ("text",) if name in names)]
-        judged = pl.LazyFrame({"qid": pl.Series(self.given.qids, dtype=pl.String), "query": np.arange(len(self.given))})
+        asked = np.flatnonzero(self.given.per_query > 0)
+        qids = pl.Series(self.given.qids, dtype=pl.String).gather(asked)
+        judged = pl.LazyFrame({"qid": qids, "query": asked})
         rows = self.columns.frame.with_row_index("row").join(judged, on="qid", how="inner")
-        rows = rows.filter(pl.col("doc").is_not_null()).sort("row").select(wanted)
+        rows = rows.filter(pl.col("doc").is_not_null())
+        # What a repeated result says is what its best place says.
+        keys = ["score", self.columns.tie, "row"] if "text" in wanted else ["row"]
+        rows = rows.sort(keys, descending=[True, True, False] if "text" in wanted else [False]).select(wanted)
         rows = rows.unique(["query", "doc"], keep="first", maintain_order=True)
         found: pl.DataFrame = self.columns.guard(lambda: rows.collect(engine="streaming"))
         return found.sort("query", maintain_order=True)
@@ -124,12 +138,18 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
         qid = truth.qids[number]
         if qid not in keys:
             continue
+        key = keys[qid]
         where = f"{run.source or run.name or 'results'}: query {qid!r}"
-        given = rankings[keys[qid]]
-        read, order = ranking_of(given, policy, faults, where)
-        rankings[keys[qid]] = _names(labeller, read, own, where, faults) if labeller.column else labeller.names(read)
-        if isinstance(given, Mapping) and order is not None:
-            scores[qid] = order
+        read, order = ranking_of(rankings[key], policy, faults, where)
+        called = _names(labeller, read, own, where, faults) if labeller.column else list(labeller.names(read))
+        if run.scores is not None and key in run.scores:
+            # Equal scores go by the names that results had.
+            order = run.scores[key]
+            places = places_in_order(read, order, policy)
+            called, order = [called[place] for place in places], [order[place] for place in places]
+        rankings[key] = called
+        if order is not None:
+            scores[key] = order
     faults.stop(DataError)
     return replace(run, rankings=rankings, scores=scores or None, original=run)
 
@@ -145,11 +165,12 @@ def _names(labeller: Labeller, ids: list[str], own: Sequence[Any] | None, where:
     for rank, cell in enumerate(own, 1):
         name: str | None
         if labeller.column == "span":
-            span = cell if isinstance(cell, Span) else span_of(cell) if isinstance(cell, Mapping) else "found no place"
+            span = cell if isinstance(cell, Span) else span_of(cell) if isinstance(cell, Mapping) else ""
             name = str(span) if isinstance(span, Span) else None
-            what = f"{span}" if isinstance(span, str) else ""
+            what = span if isinstance(span, str) and span else f"expected doc, start and end, found {shown(cell)}"
         else:
             name, what = id_text(cell), f"expected a {labeller.column}, found {shown(cell)}"
+            name = name if name and name.strip() else None
         if name is None:
             faults.add(where, f"at rank {rank}: {what}")
             break
@@ -166,33 +187,65 @@ def _renamed_columns(truth: GroundTruth, run: Run, columns: Columns, labeller: L
         return renamed(truth, columns.checked, labeller, policy)
 
     title = run.source or run.name or "results"
+    own = pl.col("doc").alias("own")
     if labeller.column == "span":
         if not {"start", "end"} <= set(names):
             return columns
         _check_places(columns, title)
-        bounds = [pl.col(name).cast(pl.String) for name in ("start", "end")]
-        name = pl.concat_str([pl.col("doc"), pl.lit("["), bounds[0], pl.lit(":"), bounds[1], pl.lit("]")])
-        return replace(columns, frame=frame.with_columns(doc=name), recheck=recheck)
+        bounds = [pl.col(name).cast(pl.Int64).cast(pl.String) for name in ("start", "end")]
+        document = pl.col("document" if "document" in names else "doc")
+        name = pl.concat_str([document, pl.lit("["), bounds[0], pl.lit(":"), bounds[1], pl.lit("]")])
+        return replace(columns, frame=frame.with_columns(own, doc=name), recheck=recheck, tie="own")
     if labeller.column:
         if labeller.column not in names:
             raise DataError(f"{title}: expected results with a column {labeller.column}, found {', '.join(names)}")
-        return replace(columns, frame=frame.with_columns(doc=pl.col(labeller.column)), recheck=recheck)
+        _check_names(columns, labeller.column, title)
+        called = pl.col(labeller.column).cast(pl.String)
+        return replace(columns, frame=frame.with_columns(own, doc=called), recheck=recheck, tie="own")
     ids = columns.guard(lambda: frame.select(pl.col("doc").unique()).collect(engine="streaming"))["doc"].drop_nulls()
     table = pl.LazyFrame({"doc": ids, "name": pl.Series(list(labeller.names(ids.to_list())), dtype=pl.String)})
-    joined = frame.join(table, on="doc", how="left", maintain_order="left")
-    kept = [pl.col("name").alias("doc") if each == "doc" else pl.col(each) for each in names]
-    return replace(columns, frame=joined.select(kept), recheck=recheck)
+    joined = frame.with_columns(own).join(table, on="doc", how="left", maintain_order="left")
+    kept = [pl.col("name").alias("doc") if each == "doc" else pl.col(each) for each in (*names, "own")]
+    return replace(columns, frame=joined.select(kept), recheck=recheck, tie="own")
 
 
 def _check_places(columns: Columns, title: str) -> None:
-    """Raises `DataError` for rows whose start or end is no place."""
+    """Raises `DataError` for rows whose document, start or end is no place."""
     import polars as pl
 
-    start, end = pl.col("start"), pl.col("end")
-    sound = (start >= 0) & (end >= start)
-    wrong = columns.frame.with_row_index("row").filter(~sound.fill_null(False)).select("row", "qid", "start", "end")
+    schema = columns.frame.collect_schema()
+    for name in ("start", "end"):
+        if not schema[name].is_numeric():
+            raise DataError(f"{title}: expected whole numbers in the column {name!r}, found {schema[name]}")
+    start, end = (pl.col(name).cast(pl.Float64) for name in ("start", "end"))
+    sound = (start >= 0) & (end >= start) & (end <= FARTHEST) & (start == start.floor()) & (end == end.floor())
+    if "document" in schema:
+        sound &= pl.col("document").str.strip_chars() != ""
+    what = f"expected a document and whole numbers from 0 to {FARTHEST} as start and end, end not before start"
+    _refuse(columns, ~sound.fill_null(False), ["start", "end"], title, what)
+
+
+def _check_names(columns: Columns, name: str, title: str) -> None:
+    """Raises `DataError` for rows that carry no name, or no text."""
+    import polars as pl
+
+    kind = columns.frame.collect_schema()[name]
+    if kind != pl.String and not kind.is_integer():
+        raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
+    blank = (pl.col(name).cast(pl.String).str.strip_chars() == "").fill_null(True)
+    _refuse(columns, blank, [name], title, f"expected a {name}")
+
+
+def _refuse(columns: Columns, wrong: pl.Expr, shown_columns: list[str], title: str, what: str) -> None:
+    import polars as pl
+
+    rows = columns.frame.with_row_index("row").filter(wrong)
+    told = columns.guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
+    if not told:
+        return
     faults = Faults()
-    for row, qid, first, last in columns.guard(lambda: wrong.head(100).collect(engine="streaming")).iter_rows():
-        where = f"{title}: row {row + 1}: query {shown(qid)}"
-        faults.add(where, f"expected whole numbers as start and end, end not before start, found {first} to {last}")
+    first = columns.guard(lambda: rows.select("row", "qid", *shown_columns).head(100).collect(engine="streaming"))
+    for row, qid, *cells in first.iter_rows():
+        faults.add(f"{title}: row {row + 1}: query {shown(qid)}", f"{what}, found {' to '.join(map(shown, cells))}")
+    faults.total = told
     faults.stop(DataError)

@@ -110,7 +110,7 @@ class _Plan:
                 broken=~starts & ~tied & ~falls,
                 sound=self.sound(),
                 tied=tied,
-                doc=pl.when(in_block).then(column("doc")),
+                doc=pl.when(in_block).then(column(self.columns.tie)),
             ).filter(column("starts") | column("broken") | ~column("sound") | column("doc").is_not_null()),
             self.hits(),
             self.rows.select(pl.len()),
@@ -207,12 +207,13 @@ class _Plan:
         column = pl.col
         many = (pl.len() > MANY).over("query")
         heavy = hits.filter(many)
-        own = hits.filter(~many).lazy().select("hit", "qid", its_score="score", its_doc="doc", its_row="row")
+        own = hits.filter(~many).lazy().select("hit", "qid", its_score="score", its_doc=self.columns.tie, its_row="row")
         higher, equal = column("score") > column("its_score"), column("score") == column("its_score")
         before = column("row") < column("its_row")
-        same = column("doc") == column("its_doc")
+        tie = column(self.columns.tie)
+        same = tie == column("its_doc")
         # The same id with the same score twice keeps the order in which it came.
-        wins_tie = before if self.policy.ties == "input" else (column("doc") > column("its_doc")) | (same & before)
+        wins_tie = before if self.policy.ties == "input" else (tie > column("its_doc")) | (same & before)
         few, lengths, whole = self.collect(
             self.rows.join(own, on="qid", how="inner")
             .filter(column("score") >= column("its_score"))
@@ -238,7 +239,7 @@ class _Plan:
         import polars as pl
 
         by_id = self.policy.ties == "id"
-        keys = ["qid", "score", *(["doc"] if by_id else []), "row"]
+        keys = ["qid", "score", *([self.columns.tie] if by_id else []), "row"]
         ordered = rows.sort(keys, descending=[False, True, *([True] if by_id else []), False]).with_columns(
             better=pl.int_range(pl.len()).over("qid")
         )
@@ -275,7 +276,12 @@ class _Plan:
         import polars as pl
 
         best = pl.col("score") == pl.col("score").max()
-        first = self.rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), pl.col("row").filter(best).min())
+        tie = pl.col(self.columns.tie)
+        # Of equal scores the one that comes first in the order of ties.
+        chosen = best & (tie == tie.filter(best).max()) if self.policy.ties == "id" else best
+        row = pl.col("row").filter(chosen).min()
+        others = [] if self.columns.tie == "doc" else [tie.filter(pl.col("row") == row).first()]
+        first = self.rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), row, *others)
         judged = pl.LazyFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)})
         repeated = first.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
         repeated = repeated.sort("qid", "doc")
@@ -289,4 +295,4 @@ class _Plan:
                 what = f"the result {doc!r} stands twice; remove it, or choose the policy duplicates=drop"
                 faults.add(f"{self.title}: query {qid!r}", what)
             faults.stop()
-        self.rows = first.select("row", "qid", "doc", "score")
+        self.rows = first.drop("len")

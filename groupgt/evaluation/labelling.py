@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ class Sources:
             return {}
         if isinstance(chosen, Mapping):
             return _texts(chosen, option)
+        if not isinstance(chosen, (str, os.PathLike)):
+            raise ConfigError(f"{option}: expected a path or {{id: text}}, found {shown(chosen)}")
         path = Path(chosen) if _nothing(given) else self._path(chosen, option)
         if path not in self._read:
             self._read[path] = read_corpus(path)
@@ -63,7 +66,7 @@ class Sources:
     def parents(self, given: Any, column: str) -> Mapping[str, str]:
         """{id: its parent} of a file or a mapping."""
         if isinstance(given, Mapping):
-            return _texts(given, "mapping")
+            return _texts(given, "mapping", numbers=True)
         return read_parents(self._path(given, "mapping"), column)
 
     def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
@@ -72,6 +75,8 @@ class Sources:
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
         """What makes vectors of texts: a sentence-transformers model."""
+        if find_spec("sentence_transformers") is None:
+            raise ConfigError("labeller model: a model needs sentence-transformers: pip install 'groupgt[dense]'")
         local = self.folder / model
         return encoder_of(str(local) if local.is_dir() else model)
 
@@ -136,10 +141,10 @@ def _nothing(given: Any) -> bool:
     return given is None or (isinstance(given, str) and not given)
 
 
-def _texts(given: Mapping[Any, Any], option: str) -> dict[str, str]:
+def _texts(given: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, text in given.items():
-        name = id_text(key)
+        name, text = id_text(key), id_text(text) if numbers else text
         if name is None or not isinstance(text, str):
             raise DataError(f"labeller {option}: expected {{id: text}}, found {shown(key)}: {shown(text)}")
         found[name] = text

@@ -30,7 +30,8 @@ METHODS = ("spans", *text.METHODS)
 class Carried:
     """One alternative and what became of it: `share` is how much of it the new chunk has.
 
-    Where it was `lost`, `new` is the chunk that has most of it, if any has something.
+    `number` is the group's among all groups. Where it was `lost`, `new` is the chunk that has most of it, if any has
+    something.
     """
 
     qid: str
@@ -39,6 +40,7 @@ class Carried:
     new: str | None
     share: float
     lost: bool = False
+    number: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +63,9 @@ class Rechunked:
 
     def counts(self) -> dict[str, int]:
         """How many alternatives there were, what became of them, and what was left out."""
-        alternatives: dict[tuple[str, str, str], list[Carried]] = {}
+        alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
-            alternatives.setdefault((row.qid, row.group, row.old), []).append(row)
+            alternatives.setdefault((row.number, row.old), []).append(row)
         kept = [own for own in alternatives.values() if not own[0].lost]
         return {
             "queries": len(self.truth),
@@ -100,6 +102,9 @@ def rechunk(
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100
     [['n1'], ['n2']]
     """
+    for option, value in (("min_overlap", min_overlap), ("threshold", threshold)):
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise ConfigError(f"{option}: expected a number, found {shown(value)}")
     rules = Policy.of(policy)
     given = as_ground_truth(truth, rules, truth_format)
     places = [None if each is None else _places(each, option) for each, option in ((old, "old"), (new, "new"))]
@@ -108,6 +113,8 @@ def rechunk(
         method = "contained" if lacking else "spans"
     if method not in METHODS:
         raise ConfigError(f"method: expected {listed(METHODS)}, found {shown(method)}")
+    if new is None and method != "spans":
+        raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
     if new is None:
         labeller = spans.Spans(spans.Options(reference=places[0] or ""), Sources())
         return Rechunked(labeller.truth(given), [], "spans")
@@ -133,8 +140,7 @@ def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: floa
     if places[1] is None or (places[0] is None and truth.forms is None):
         lacking = "new" if places[1] is None else "old"
         raise ConfigError(f"method spans: the {lacking} chunks have no places (doc, start, end); choose another method")
-    asked = spans.Options(min_overlap=min_overlap)
-    every = spans.Options(joint=True, chunks=places[1], reference=places[0] or "")
+    every = spans.Options(min_overlap=min_overlap, joint=True, chunks=places[1], reference=places[0] or "")
     labeller = spans.Spans(every, Sources())
     read = labeller.truth(truth)
     old = {} if places[0] is None else {str(span): name for name, span in reversed(places[0].spans().items())}
@@ -144,10 +150,13 @@ def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: floa
     form = read.forms or []
     length = np.array([span.end - span.start for span in form if isinstance(span, Span)], dtype=np.int64)
     owner = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
-    share = (matches.high - matches.low) / length[matches.alternatives]
+    overlap, whole = matches.high - matches.low, length[matches.alternatives]
+    share, good = overlap / whole, labeller.enough(overlap, whole, whole)
     rows = [
-        (alternative, matches.keys[pair], part, part >= asked.min_overlap * (1 - spans.SLACK))
-        for alternative, pair, part in zip(matches.alternatives.tolist(), owner.tolist(), share.tolist())
+        (alternative, matches.keys[pair], part, enough)
+        for alternative, pair, part, enough in zip(
+            matches.alternatives.tolist(), owner.tolist(), share.tolist(), good.tolist()
+        )
     ]
     return read, [old.get(name, name) for name in read.ids], rows
 
@@ -201,10 +210,12 @@ def _candidates(said: list[str], wanted: list[str], method: str, threshold: floa
     for number, each in enumerate(wanted):
         words = each.split()
         rare = sorted(set(words) & set(chunks), key=lambda word: (len(chunks[word]), word))
+        if method == "partial_ratio":
+            # What is written a little differently may share no word.
+            pairs += [(place, number) for place in range(len(said))]
+            continue
         enough = {"contained": 1, "token_recall": int((1 - threshold) * len(words) + 1e-9) + 1}
-        found = dict.fromkeys(
-            place for word in rare[: max(enough.get(method, len(rare)), SOME)] for place in chunks[word]
-        )
+        found = dict.fromkeys(place for word in rare[: max(enough[method], SOME)] for place in chunks[word])
         pairs += [(place, number) for place in found]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
@@ -238,11 +249,11 @@ def _carried(
         good = [each for each in taken if each[2]]
         grade = float(truth.grade[alternative])
         for name, share, _ in good:
-            rows.append(Carried(qid, label, old[alternative], name, share))
+            rows.append(Carried(qid, label, old[alternative], name, share, number=group))
             groups[group][name] = max(grade, groups[group].get(name, grade))
         if not good:
             best = taken[0] if taken else (None, 0.0)
-            row = Carried(qid, label, old[alternative], best[0], best[1], lost=True)
+            row = Carried(qid, label, old[alternative], best[0], best[1], lost=True, number=group)
             rows.append(row)
             lost_of.setdefault(group, []).append(row)
     relevant = np.bincount(truth.group_of[truth.grade > 0], minlength=len(groups)) > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,12 +19,14 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.spans import TEXT, Span
+from groupgt.render.tables import as_written
 
 __all__ = ["HEADERS", "Candidate", "accepted", "near_duplicates", "rows_of"]
 
 # So many similarities are held at a time.
 BLOCK = 10_000_000
-YES, NO = ("yes", "y", "x", "true", "1"), ("", "no", "n", "false", "0")
+KEPT = ("qid", "group", "alternative", "candidate", "candidate_text")
+YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "0.0")
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Candidate:
     candidate_text: str
 
 
-HEADERS = ["accept", *(each.name for each in fields(Candidate))]
+HEADERS = ["accept", *(each.name for each in fields(Candidate)), "check"]
 
 
 def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float = 0.9) -> list[Candidate]:
@@ -123,9 +127,15 @@ def _wanted(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
     return found
 
 
+def check_of(row: Mapping[str, Any]) -> str:
+    """What tells whether a reviewed row still says what was proposed."""
+    text = json.dumps([str(row[name]) for name in KEPT], ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def rows_of(candidates: list[Candidate]) -> list[list[Any]]:
     """A row for each candidate under `HEADERS`, not accepted yet."""
-    return [["", *(getattr(each, name) for name in HEADERS[1:])] for each in candidates]
+    return [["", *(getattr(each, name) for name in HEADERS[1:-1]), check_of(vars(each))] for each in candidates]
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
@@ -137,8 +147,9 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
     faults = Faults()
     additions: dict[int, dict[str, float]] = {}
     taken = left = 0
+    is_csv = path.suffix.lower() != ".jsonl"
     for where, row in table_rows(Source.at(path), faults):
-        if not {"accept", "qid", "group", "alternative", "candidate"} <= set(row):
+        if not {"accept", "check", *KEPT} <= set(row):
             faults.add(where, f"expected the columns {', '.join(HEADERS)}, found {', '.join(row)}")
             break
         mark = str(row["accept"] if row["accept"] is not None else "").strip().lower()
@@ -148,6 +159,12 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
         if mark not in YES:
             faults.add(where, f"expected {', '.join(YES)} (taken) or nothing, no (left) as accept, found {shown(mark)}")
             continue
+        # A CSV file holds a mark before what a spreadsheet would run.
+        row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}
+        if row["check"] != check_of(row):
+            known = f"{shown(row['candidate'])} for {shown(row['alternative'])}"
+            faults.add(where, f"this row is not what was proposed ({known}): only accept may be changed")
+            continue
         at = _place(truth, row)
         if isinstance(at, str):
             faults.add(where, at)
@@ -155,7 +172,7 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
         taken += 1
         group = int(truth.group_of[at])
         text = bool(truth.forms) and (truth.forms or [])[at] == TEXT
-        name = str(row["candidate_text"] if text and row.get("candidate_text") else row["candidate"])
+        name = str(row["candidate_text"] if text else row["candidate"])
         own = additions.setdefault(group, {})
         own[name] = max(float(truth.grade[at]), own.get(name, -np.inf))
     faults.stop(DataError)

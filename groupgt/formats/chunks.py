@@ -13,8 +13,8 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
 from groupgt.formats.corpus import IDS, table_rows
 from groupgt.formats.frames import read_table
 from groupgt.formats.source import Source, bad_id
-from groupgt.model.ids import id_text, shown
-from groupgt.model.spans import Chunks, Span, span_of
+from groupgt.model.ids import id_text, is_integer, shown
+from groupgt.model.spans import FARTHEST, Chunks, Span, span_of
 
 __all__ = ["read_chunks", "read_parents"]
 
@@ -40,7 +40,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     seen: dict[str, str] = {}
     lost: list[str] = []
     for where, row in table_rows(source, faults):
-        key = "chunk_id" if "chunk_id" in row else next((name for name in IDS if row.get(name) is not None), "chunk_id")
+        key = next((name for name in IDS if name in row), "chunk_id")
         if optional and not seen and not lost and not _has_places(row):
             return None
         name = id_text(row.get(key))
@@ -87,10 +87,11 @@ def _span(row: dict[str, Any], key: str) -> Span | str | None:
         bounds = row[AUTORAG]
         if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
             return f"expected two numbers as {AUTORAG}, found {shown(bounds)}"
-        if tuple(bounds) == (0, 0) and len(row.get("contents") or "") != 1:
+        contents = row.get("contents")
+        if tuple(bounds) == (0, 0) and not (isinstance(contents, str) and len(contents) == 1):
             return None
-        last = bounds[1] + 1 if isinstance(bounds[1], int) else bounds[1]
-        row = {**row, "start": bounds[0], "end": last}
+        first, last = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in bounds)
+        row = {**row, "start": first, "end": last + 1 if is_integer(last) else last}
     if document is None or not {"start", "end"} <= set(row):
         return f"expected the columns chunk_id, doc_id, start and end, found {', '.join(row)}"
     cell = {"doc": row[document], "start": _number(row["start"]), "end": _number(row["end"])}
@@ -108,7 +109,7 @@ def _columns(source: Source) -> Chunks | None:
     import polars as pl
 
     frame = read_table(source)
-    key = "chunk_id" if "chunk_id" in frame.columns else next((name for name in IDS if name in frame.columns), "")
+    key = next((name for name in IDS if name in frame.columns), "")
     document = _document(frame.columns, key)
     if not key or document is None or not {"start", "end"} <= set(frame.columns):
         return None
@@ -117,13 +118,13 @@ def _columns(source: Source) -> Chunks | None:
     if not plain or not all(schema[name].is_integer() for name in ("start", "end")):
         return None
     frame = frame.select(pl.col(key).alias("id"), pl.col(document).alias("doc"), "start", "end")
-    start, end = frame["start"], frame["end"]
-    sound = not frame.null_count().sum_horizontal().item() and bool(((start >= 0) & (end >= start)).all())
+    start, end = (frame[name].cast(pl.Int64, strict=False) for name in ("start", "end"))
+    within = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
+    sound = not frame.null_count().sum_horizontal().item() and bool(within.fill_null(False).all())
     ids = frame["id"]
     if not len(frame) or not sound or ids.n_unique() < len(ids) or any(map(bad_id, ids)):
         return None
-    numbers = (each.cast(pl.Int64).to_numpy() for each in (start, end))
-    return Chunks(ids.to_list(), frame["doc"].to_list(), *numbers)
+    return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
 
 
 def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
@@ -134,7 +135,7 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     faults = Faults()
     found: dict[str, str] = {}
     for where, row in table_rows(source, faults):
-        key = "chunk_id" if "chunk_id" in row else next((name for name in IDS if row.get(name) is not None), "doc_id")
+        key = next((name for name in IDS if name in row), "doc_id")
         name, parent = id_text(row.get(key)), id_text(row.get(column))
         if column not in row:
             near = near_names(column, row)

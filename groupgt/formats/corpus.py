@@ -17,7 +17,7 @@ from groupgt.model.lengths import UNITS, Lengths
 
 __all__ = ["IDS", "read_corpus", "read_lengths", "table_rows"]
 
-IDS = ("doc_id", "_id", "id")
+IDS = ("chunk_id", "doc_id", "_id", "id")
 TEXTS = ("contents", "text")
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
 from groupgt.formats.rows import (
     CONTENTS,
+    DOCUMENT,
     Judgment,
     beside_of,
     finite,
@@ -151,7 +152,8 @@ def read_slowly(source: Source) -> Run:
             own = found.setdefault(row["qid"], ([], []))
             own[0].append(row["doc_id"])
             own[1].append(sign * score)
-            for what, cell in beside_of(row).items():
+            # An empty cell is none, as in a column.
+            for what, cell in beside_of({name: given or None for name, given in row.items()}).items():
                 beside.setdefault(what, {}).setdefault(row["qid"], []).append(cell)
     faults.stop()
     return ordered_run(source, {}, found, lengths, beside)
@@ -188,6 +190,7 @@ def _columns(source: Source) -> Run:
         *(_whole(pl.col(name)) for name in (*UNITS, "start", "end") if name in header),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if each in header][:1]),
         *(pl.col(name) for name in ("parent",) if name in header),
+        *(pl.col(DOCUMENT).alias("document") for _ in range(DOCUMENT in header)),
     )
     return Run(
         columns=Columns(frame, lambda: read_slowly(source)),

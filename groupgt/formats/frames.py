@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.pages import check_pages
-from groupgt.formats.rows import CONTENTS, Judgment, gather, length_of, run_name
+from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.ids import finite_number, plain, shown
@@ -54,11 +55,19 @@ def lazy(value: Any) -> pl.LazyFrame:
         return value.lazy()
     if type(value).__module__.startswith("pandas"):
         # Column by column: pandas' own way to Arrow needs pyarrow.
-        columns = {str(name): [_plain_inside(cell) for cell in value[name].tolist()] for name in value.columns}
+        columns = {str(name): _cells(value[name].tolist()) for name in value.columns}
         return pl.DataFrame({name: pl.Series(cells, strict=False) for name, cells in columns.items()}).lazy()
     if hasattr(value, "__arrow_c_stream__"):
         return pl.DataFrame(value).lazy()
     raise DataError(f"expected a polars, pandas or Arrow frame, found {type(value).__name__}")
+
+
+def _cells(given: list[Any]) -> list[Any]:
+    """The cells of a column of pandas; what is missing among texts is None, which pandas calls NaN."""
+    cells = [_plain_inside(cell) for cell in given]
+    if any(isinstance(cell, str) for cell in cells):
+        return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
+    return cells
 
 
 def _plain_inside(cell: Any) -> Any:
@@ -272,16 +281,12 @@ def run_of(
         id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
         *(pl.col(unit) for unit in UNITS if unit in names and schema[unit].is_numeric()),
-        *(pl.col(name).cast(pl.Int64, strict=False) for name in ("start", "end") if _is_number(schema, name)),
+        *(pl.col(name) for name in ("start", "end", "parent") if name in names),
+        *(pl.col(DOCUMENT).cast(pl.String).alias("document") for _ in range(DOCUMENT in names)),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if schema.get(each) == pl.String][:1]),
-        *(id_column(schema["parent"], "parent", title) for _ in range("parent" in names)),
     )
     columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard)
     return Run(columns=columns, source=title)
-
-
-def _is_number(schema: pl.Schema, name: str) -> bool:
-    return name in schema and schema[name].is_numeric()
 
 
 def _beside(guard: Callable[[Callable[[], Any]], Any], frame: pl.LazyFrame, name: str) -> list[list[Any]]:

@@ -16,6 +16,7 @@ from groupgt.model.run import Run
 
 __all__ = [
     "CONTENTS",
+    "DOCUMENT",
     "Judgment",
     "beside_of",
     "finite",
@@ -30,6 +31,8 @@ __all__ = [
 
 # The columns that may hold the text of a result.
 CONTENTS = ("contents", "text")
+# The column that names a result's document, where its id does not.
+DOCUMENT = "doc"
 Judgment = tuple[str, str, str, float]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -133,7 +136,7 @@ def beside_of(row: dict[str, Any], id_column: str = "doc_id") -> dict[str, Any]:
         found["parent"] = row["parent"]
     if "start" in row and "end" in row:
         bounds = {key: _whole(row[key]) for key in ("start", "end")}
-        found["span"] = {"doc": row.get(id_column), **bounds}
+        found["span"] = {"doc": row.get(DOCUMENT, row.get(id_column)), **bounds}
     return found
 
 

@@ -15,7 +15,7 @@ from groupgt.errors import DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.ids import shown
-from groupgt.model.spans import Chunks, Form, Span
+from groupgt.model.spans import Chunks, kind_of
 
 __all__ = [
     "Labeller",
@@ -24,7 +24,6 @@ __all__ = [
     "Tables",
     "all_of_kind",
     "first_hits",
-    "kind_of",
     "listed_by",
     "matches_of",
     "spread",
@@ -163,11 +162,6 @@ def all_of_kind(truth: GroundTruth, kind: str, labeller: str) -> GroundTruth:
 KINDS = {"id": "ids", "span": "spans", "text": "texts"}
 ONE = {"id": "an id", "span": "a span", "text": "a text"}
 FITTING = {"id": "id", "span": "spans", "text": "text"}
-
-
-def kind_of(form: Form) -> str:
-    """`id`, `span` or `text`: what an alternative is."""
-    return "id" if form is None else "span" if isinstance(form, Span) else "text"
 
 
 def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, kind_of, matches_of
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of
 from groupgt.labellers.reading import pairs_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import finite_number, shown
-from groupgt.model.spans import TEXT
+from groupgt.model.spans import TEXT, kind_of
 
 __all__ = ["Code", "Options", "Pair"]
 
@@ -41,8 +43,9 @@ class Options:
 
     `target` is `module:function`: it takes a list of at most `batch_size` pairs and returns for each True or False, or
     a number from 0 to 1, which is a hit from `threshold` on. Verdicts are kept by what was judged (the texts, the
-    function's module, and `version`: change it when the prompt or the model changes). `corpus` and `reference` hold the
-    texts of results and of alternatives that are ids.
+    function's module, and `version`: change it when the prompt, the model, or a module that it imports changes), so
+    that of results that say the same the first is asked about. `corpus` and `reference` hold the texts of results and
+    of alternatives that are ids.
     """
 
     target: Any = ""
@@ -100,8 +103,12 @@ class Code(Labeller):
             asked.append(Pair(truth.qids[number], text, name, wanted, keys[place], said))
         digests = [_digest(pair) for pair in asked]
         verdicts = dict(self.kept.known(digests))
-        fresh = {digest: pair for digest, pair in zip(digests, asked) if digest not in verdicts}
+        # Of equal contents the first is asked.
+        last = {digest: pair for digest, pair in zip(reversed(digests), reversed(asked)) if digest not in verdicts}
+        fresh = {digest: last[digest] for digest in digests if digest in last}
         names = list(fresh)
+        if names:
+            self.kept.prepare()
         for start in range(0, len(names), self.options.batch_size):
             batch = names[start : start + self.options.batch_size]
             judged = self._judged([fresh[name] for name in batch])
@@ -116,9 +123,13 @@ class Code(Labeller):
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {shown(batch[0].result)})"
         try:
-            given = self.function(list(batch))
-            answers = list(given)
-        except Exception as error:  # whatever the user's function raises
+            # What it prints is not a result.
+            with redirect_stdout(sys.stderr):
+                given = self.function(list(batch))
+                answers = list(given)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever the user's function raises, and its sys.exit
             what = f"{type(error).__name__}: {error}".rstrip(": ")
             raise DataError(f"{where} failed on a batch of {len(batch):,} pairs {first}: {what}") from None
         if isinstance(given, (str, Mapping)) or len(answers) != len(batch):

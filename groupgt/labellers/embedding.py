@@ -101,8 +101,10 @@ class Embedding(Labeller):
     def _encoded(self, texts: list[str]) -> Vectors:
         fresh = [text for text in dict.fromkeys(texts) if text not in self.made]
         if fresh and self.encode is not None:
-            self.made.update(zip(fresh, _unit(self.encode(fresh))))
-        return np.array([self.made[text] for text in texts]).reshape(len(texts), -1)
+            made = np.asarray(self.encode(fresh), dtype=np.float64)
+            _refuse_zero(made, fresh, f"the model {self.options.model!r}")
+            self.made.update(zip(fresh, _unit(made)))
+        return np.array([self.made[text] for text in texts]).reshape(len(texts), -1 if texts else 0)
 
     def __str__(self) -> str:
         of = f"model {self.options.model}" if self.options.model else "vectors of files"
@@ -116,16 +118,26 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
             faults.add(f"{what} {shown(name)}", f"has no vector in `{option}`")
     faults.stop(DataError)
     try:
-        found = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1)
+        found = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1 if names else 0)
     except (TypeError, ValueError):
         raise DataError(f"`{option}`: expected vectors of one length, lists of numbers") from None
     if not np.isfinite(found).all():
         bad = names[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
         raise DataError(f"`{option}`: the vector of {shown(bad)} holds NaN or infinity")
+    _refuse_zero(found, names, f"`{option}`")
     return _unit(found)
 
 
+def _refuse_zero(vectors: Vectors, names: list[str], source: str) -> None:
+    zero = np.flatnonzero(~vectors.any(axis=1))
+    if len(zero):
+        raise DataError(f"{source}: the vector of {shown(names[int(zero[0])])} is 0, which is near to nothing")
+
+
 def _unit(vectors: Vectors) -> Vectors:
+    # By a power of two first, so that no square overflows or vanishes.
+    _, exponent = np.frexp(np.abs(vectors).max(axis=1, initial=0.0, keepdims=True))
+    vectors = np.ldexp(vectors, -exponent)
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return scaled

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, get_type_hints
 
 from groupgt.errors import GroupgtError, near_names
 from groupgt.model.ids import shown
+from groupgt.model.spans import Chunks
 
 __all__ = ["options_of"]
 
+LARGEST = 1e300
 EXPECTED = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
 
 
@@ -33,8 +35,8 @@ def options_of(kind: type[Any], given: Mapping[str, Any], *, texts: bool = False
         if not _fits(value, hints[key]):
             faults.append((key, f"expected {EXPECTED[hints[key]]}, found {shown(value)}"))
             continue
-        if known[key].metadata.get("path") and isinstance(value, (bool, int, float)):
-            faults.append((key, f"expected a path, found {shown(value)}"))
+        if known[key].metadata.get("path") and not isinstance(value, (str, os.PathLike, Mapping, Chunks)):
+            faults.append((key, f"expected a path or a mapping, found {shown(value)}"))
             continue
         values[key] = float(value) if hints[key] is float else value
     try:
@@ -50,7 +52,8 @@ def _fits(value: Any, kind: Any) -> bool:
     if kind is Any:
         return value is not None
     if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+        # NaN is not at most anything.
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, kind)

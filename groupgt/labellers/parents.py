@@ -29,10 +29,17 @@ class Options:
     column: str = "parent"
     pattern: str = ""
 
+    @property
+    def maps(self) -> bool:
+        """Whether there is a mapping, be it an empty one."""
+        return not isinstance(self.mapping, str) or bool(self.mapping)
+
     def __post_init__(self) -> None:
         faults = Faults()
-        if self.mapping and self.pattern:
+        if self.maps and self.pattern:
             faults.add("pattern", "stands beside a mapping; keep one of the two")
+        if not self.maps and self.column != "parent":
+            faults.add("column", "names a column of a mapping, and there is none")
         try:
             groups = re.compile(self.pattern).groups
         except re.error as error:
@@ -61,8 +68,8 @@ class Parents(Named):
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
         self.pattern = re.compile(options.pattern) if options.pattern else None
-        self.mapping = tables.parents(options.mapping, options.column) if options.mapping else None
-        self.column = "" if options.mapping or options.pattern else "parent"
+        self.mapping = tables.parents(options.mapping, options.column) if options.maps else None
+        self.column = "" if options.maps or options.pattern else "parent"
         self.found = _Parents(self.pattern, self.mapping or {})
 
     @property
@@ -95,7 +102,7 @@ class Parents(Named):
     def __str__(self) -> str:
         if self.options.pattern:
             return f"parents (pattern {self.options.pattern})"
-        return "parents (a mapping)" if self.options.mapping else "parents (as results carry them)"
+        return "parents (a mapping)" if self.options.maps else "parents (as results carry them)"
 
 
 class _Parents(dict[str, str]):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from groupgt.errors import DataError, Faults
-from groupgt.labellers.base import Results, kind_of
+from groupgt.labellers.base import Results
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.ids import shown
-from groupgt.model.spans import TEXT
+from groupgt.model.spans import TEXT, kind_of
 
 __all__ = ["Pairs", "alternative_texts", "pairs_of", "result_texts"]
 

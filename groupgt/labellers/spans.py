@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, kind_of, matches_of, spread
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of, spread
 from groupgt.labellers.intervals import first_covered, overlapping
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.hits import Bools, Ints
 from groupgt.model.ids import shown
-from groupgt.model.spans import Form, Span
+from groupgt.model.spans import Form, Span, kind_of
 
 __all__ = ["Options", "Spans"]
 
 MEASURES = ("alternative", "result", "union")
 UNITS = ("chars", "pages", "lines")
-# A share of a length is compared as if it had this much more.
-SLACK = 1e-12
+# Shares are exact to so many parts: lengths up to 10^12 times this are whole numbers still.
+PARTS = 10**6
 NAME = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
@@ -46,7 +47,7 @@ class Options:
 
     def __post_init__(self) -> None:
         faults = Faults()
-        if not 0 < self.min_overlap <= 1:
+        if not 1 / PARTS <= self.min_overlap <= 1:
             faults.add("min_overlap", f"expected a number above 0, at most 1, found {self.min_overlap!r}")
         for name, known in (("of", MEASURES), ("unit", UNITS)):
             given = getattr(self, name)
@@ -72,6 +73,7 @@ class Spans(Labeller):
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
+        self.share = Fraction(repr(float(options.min_overlap))).limit_denominator(PARTS)
         self.chunks = tables.chunks(options.chunks, "chunks")
         self.reference = tables.chunks(options.reference, "reference") if options.reference else None
         self.column = "" if self.chunks is not None else "span"
@@ -181,19 +183,17 @@ class Spans(Labeller):
             stop = np.minimum(results[2][own], wanted[2][other])
             if not self.options.joint:
                 length, whole = results[2][own] - results[1][own], wanted[2][other] - wanted[1][other]
-                enough = self._enough(stop - begin, length, whole)
+                enough = self.enough(stop - begin, length, whole)
                 own, other, begin, stop = own[enough], other[enough], begin[enough], stop[enough]
             kept.append((own, other, begin, stop))
         none = np.zeros(0, dtype=np.int64)
         columns = [np.concatenate(each) for each in zip(*kept)] if kept else [none] * 4
         return columns[0], columns[1], columns[2], columns[3]
 
-    def _enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
+    def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
+        """Whether overlaps of results with alternatives, of these lengths, are what `min_overlap` asks."""
         whole = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
-        return np.asarray(overlap >= self._share(whole[self.options.of]))
-
-    def _share(self, length: Ints) -> Floats:
-        return np.asarray(self.options.min_overlap * length * (1 - SLACK), dtype=np.float64)
+        return np.asarray(overlap * self.share.denominator >= whole[self.options.of] * self.share.numerator)
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
@@ -205,7 +205,7 @@ class Spans(Labeller):
         alternative = matches.alternatives[place]
         spans = [form for form in truth.forms or () if isinstance(form, Span)]
         length = np.array([span.end - span.start + self.beyond for span in spans], dtype=np.int64)
-        need = np.ceil(self._share(length)).astype(np.int64)
+        need = -(-length * self.share.numerator // self.share.denominator)
         hit, alternative = first_covered(alternative, matches.low[place], matches.high[place], need)
         row = row[hit]
         order = np.lexsort((alternative, row))

@@ -90,17 +90,19 @@ class Text(Labeller):
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Alternatives of a group that are the same once normalized become one; one without a word is an error."""
         texts = alternative_texts(truth, self.reference)
-        names: dict[str, str] = {}
+        first: dict[tuple[int, str], int] = {}
         faults = Faults()
         for alternative, text in enumerate(texts):
+            query = int(truth.query_of[alternative])
             if not self.normalized(text):
-                where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+                where = f"query {truth.qids[query]!r}"
                 faults.add(where, f"nothing is left of the alternative {shown(text)} once it is normalized")
-            names.setdefault(self.normalized(text), truth.ids[alternative])
+            first.setdefault((query, self.normalized(text)), alternative)
         faults.stop(DataError)
-        kinds = dict(zip(truth.ids, truth.forms)) if truth.forms else {}
-        chosen = [names[self.normalized(text)] for text in texts]
-        return truth.renamed(chosen, [kinds.get(name) for name in chosen] if truth.forms else None)
+        queries = truth.query_of.tolist()
+        chosen = [first[query, self.normalized(text)] for query, text in zip(queries, texts)]
+        forms = truth.forms
+        return truth.renamed([truth.ids[at] for at in chosen], [forms[at] for at in chosen] if forms else None)
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query; two texts are compared once, however often they meet."""

@@ -15,7 +15,7 @@ import numpy as np
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.reading import GRADE_LIMIT, read_carefully, read_plain
-from groupgt.model.spans import TEXT, Form, Span
+from groupgt.model.spans import TEXT, Form, Span, kind_of
 
 __all__ = ["GRADE_LIMIT", "GroundTruth"]
 
@@ -134,7 +134,8 @@ class GroundTruth:
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
         """The same with other alternatives; those of one group that have one name become one, of the highest grade."""
         codes: dict[str, int] = {}
-        code = np.fromiter((codes.setdefault(name, len(codes)) for name in names), np.int64, len(names))
+        keys = _keys(names, forms)
+        code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
         _, first, place = np.unique(self.group_of * len(names) + code, return_index=True, return_inverse=True)
         if len(first) == len(names):
             return replace(self, ids=names, forms=forms)
@@ -160,9 +161,7 @@ class GroundTruth:
             found.update(numbers.astype(kind).tobytes())
         found.update(self.group_weight.astype("<f8").tobytes())
         if self.forms:
-            found.update(
-                json.dumps(["" if form is None else "text" if form == TEXT else "span" for form in self.forms]).encode()
-            )
+            found.update(json.dumps([kind_of(form) for form in self.forms]).encode())
         return found.hexdigest()
 
     @cached_property
@@ -191,12 +190,17 @@ class GroundTruth:
         """The document number of each alternative: its own position, or that of the first one with the same id."""
         documents = np.arange(len(self.ids), dtype=np.int64)
         sizes = self.per_query
-        distinct = np.fromiter(map(len, self.id_sets), np.int64, len(self.id_sets))
+        names, sets = self.ids, self.id_sets
+        if self.forms:
+            names = _keys(self.ids, self.forms)
+            each = iter(names)
+            sets = [frozenset(islice(each, size)) for size in sizes.tolist()]
+        distinct = np.fromiter(map(len, sets), np.int64, len(sets))
         ends = np.cumsum(sizes)
         for query in np.flatnonzero(distinct < sizes).tolist():
             end = int(ends[query])
             start = end - int(sizes[query])
-            own = self.ids[start:end]
+            own = names[start:end]
             documents[start:end] = [start + own.index(name) for name in own]
         return documents
 
@@ -244,6 +248,13 @@ class GroundTruth:
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
         return places[self.document_of] if len(order) else places
+
+
+def _keys(names: list[str], forms: list[Form] | None) -> list[str]:
+    """What tells alternatives apart: an id, a place and a text of one spelling are three."""
+    if not forms:
+        return names
+    return [name if form is None else f"{kind_of(form)}\0{name}" for name, form in zip(names, forms)]
 
 
 def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:

@@ -11,7 +11,7 @@ import numpy as np
 from groupgt.errors import Faults
 from groupgt.model.ids import finite_number, id_text, plain, shown
 from groupgt.model.policy import Policy
-from groupgt.model.spans import TEXT, Form, span_of
+from groupgt.model.spans import TEXT, Form, kind_of, span_of
 
 __all__ = ["GRADE_LIMIT", "read_carefully", "read_plain"]
 
@@ -119,7 +119,7 @@ class _Reader:
                 )
             if not alternatives:
                 continue
-            for alternative, (grade, form) in alternatives.items():
+            for (alternative, _), (grade, form) in alternatives.items():
                 self.ids.append(alternative)
                 self.grades.append(grade)
                 self.forms.append(form)
@@ -154,8 +154,10 @@ class _Reader:
         )
         return []
 
-    def group(self, cell: Any, where: str) -> tuple[dict[str, tuple[float, Form]], float, str | None, bool] | None:
-        """(alternatives with grade and form, weight, name, whether a blank one was among them); None after a fault."""
+    def group(
+        self, cell: Any, where: str
+    ) -> tuple[dict[tuple[str, str], tuple[float, Form]], float, str | None, bool] | None:
+        """(alternatives with grade and form, weight, name, whether one was blank); None after a fault."""
         weight, label = 1.0, None
         if cell is None:
             return {}, weight, label, False
@@ -180,20 +182,21 @@ class _Reader:
         if not isinstance(cell, SEQUENCES):
             self.faults.add(where, f"expected a group of ids, found {shown(cell)}")
             return None
-        alternatives: dict[str, tuple[float, Form]] = {}
+        alternatives: dict[tuple[str, str], tuple[float, Form]] = {}
         blank = False
         for each in sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell:
             read = self.alternative(each, where)
             if read is None:
                 return None
             name, grade, form = read
+            key = (name, kind_of(form))
             if not name.strip():
                 blank = True
-            elif name in alternatives:
+            elif key in alternatives:
                 self.repeated += 1
-                alternatives[name] = (max(alternatives[name][0], grade), alternatives[name][1])
+                alternatives[key] = (max(alternatives[key][0], grade), form)
             else:
-                alternatives[name] = (grade, form)
+                alternatives[key] = (grade, form)
         return alternatives, weight, label, blank
 
     def alternative(self, cell: Any, where: str) -> tuple[str, float, Form] | None:

@@ -30,6 +30,7 @@ class Columns:
     recheck: Callable[[], Run]
     guard: Callable[[Callable[[], Any]], Any] = lambda read: read()
     ids_checked: bool = False
+    tie: str = "doc"
 
     @cached_property
     def checked(self) -> Run:

@@ -12,7 +12,7 @@ from groupgt.errors import Faults
 from groupgt.model.hits import Ints
 from groupgt.model.ids import id_text, is_integer, shown
 
-__all__ = ["FARTHEST", "TEXT", "Chunks", "Form", "Span", "span_of"]
+__all__ = ["FARTHEST", "TEXT", "Chunks", "Form", "Span", "kind_of", "span_of"]
 
 FARTHEST = 10**12
 TEXT: Literal["text"] = "text"
@@ -35,6 +35,11 @@ class Span(NamedTuple):
 
 # What an alternative is: a place, a text, or (None) an id.
 Form = Span | Literal["text"] | None
+
+
+def kind_of(form: Form) -> str:
+    """`id`, `span` or `text`: what an alternative is."""
+    return "id" if form is None else "span" if isinstance(form, Span) else "text"
 
 
 def span_of(cell: Mapping[str, Any]) -> Span | str:
@@ -72,17 +77,21 @@ class Chunks:
     def of(cls, places: Mapping[str, Any]) -> Chunks:
         """Of `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
         faults = Faults()
-        spans = []
-        for name, given in places.items():
-            cell = given if isinstance(given, Mapping) else dict(zip(("doc", "start", "end"), given))
-            span = span_of(cell)
-            if isinstance(span, str):
-                faults.add(f"chunk {name!r}", span)
+        spans: dict[str, Span] = {}
+        for key, given in places.items():
+            name = id_text(key)
+            listed = isinstance(given, (list, tuple)) and len(given) == 3
+            cell = dict(zip(("doc", "start", "end"), given)) if listed else given
+            span = span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {shown(given)}"
+            if name is None or name in spans:
+                faults.add(f"chunk {key!r}", "expected an id (text or an integer) that no other chunk has")
+            elif isinstance(span, str):
+                faults.add(f"chunk {key!r}", span)
             else:
-                spans.append(span)
+                spans[name] = span
         faults.stop()
-        start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
-        return cls([str(name) for name in places], [span.doc for span in spans], start, end)
+        start, end = (np.array([span[at] for span in spans.values()], dtype=np.int64) for at in (1, 2))
+        return cls(list(spans), [span.doc for span in spans.values()], start, end)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -36,6 +36,17 @@ class Verdicts:
             self._read()
         return {key: self.scores[key] for key in keys if key in self.scores}
 
+    def prepare(self) -> None:
+        """Raises `DataError` where nothing could be kept: before anything is paid for."""
+        if self.path is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab"):
+                pass
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+
     def keep(self, scores: Mapping[str, float]) -> None:
         """Adds scores; raises `DataError` where they cannot be written."""
         self.scores.update(scores)
@@ -66,7 +77,7 @@ class Verdicts:
                 key, score, check = json.loads(line)
                 if check == _check(key, score):
                     self.scores.setdefault(key, float(score))
-            except (ValueError, TypeError, RecursionError):
+            except (ValueError, TypeError, OverflowError, RecursionError):
                 continue
 
 

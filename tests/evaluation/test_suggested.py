@@ -10,7 +10,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.suggested import HEADERS, accepted, near_duplicates
+from groupgt.evaluation.suggested import HEADERS, accepted, check_of, near_duplicates
 
 pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
 
@@ -103,6 +103,7 @@ def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
     row = json.loads((folder / "review.jsonl").read_text(encoding="utf-8").splitlines()[1])
     assert list(row) == HEADERS
     assert 0.9 < row.pop("similarity") < 1
+    assert row.pop("check") == check_of(row)
     assert row == {
         "accept": "",
         "qid": "q",
@@ -127,7 +128,7 @@ def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"accept": "perhaps"}, "review.jsonl:1: expected yes, y, x, true, 1 .*found 'perhaps'"),
+        ({"accept": "perhaps"}, "review.jsonl:1: expected yes, y, x, true, 1, 1.0 .*found 'perhaps'"),
         ({"qid": "p"}, "review.jsonl:1: query 'p' is not in the ground truth"),
         ({"alternative": "z"}, "review.jsonl:1: query 'q': leave has no alternative 'z'"),
         ({"group": "sick days"}, "sick days has no alternative 'a'"),
@@ -135,10 +136,33 @@ def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixtur
 )
 def test_marks_and_rows_that_do_not_fit(folder: Path, change: dict[str, str], words: str) -> None:
     truth = groupgt.read_ground_truth(folder / "truth.jsonl")
-    row = {"accept": "yes", "qid": "q", "group": "leave", "alternative": "a", "candidate": "a2"}
-    (folder / "review.jsonl").write_text(json.dumps({**row, **change}) + "\n", encoding="utf-8")
+    row = {"accept": "yes", "qid": "q", "query": "", "group": "leave", "alternative": "a", "candidate": "a2", **change}
+    row |= {"similarity": 1, "alternative_text": "", "candidate_text": ""}
+    row["check"] = check_of(row)
+    (folder / "review.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     with pytest.raises(groupgt.DataError, match=words):
         accepted(truth, folder / "review.jsonl")
+
+
+@pytest.mark.parametrize(("old", "new"), [("a2", "a9"), ("Thirty days of leave a year - ", "Thirty "), ("leave", "b")])
+def test_a_row_that_was_changed_is_no_proposal(folder: Path, old: str, new: str) -> None:
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.csv"])
+    review = folder / "review.csv"
+    marked(review, ["yes", ""])
+    review.write_text(review.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(groupgt.DataError, match=r"review\.csv:2: this row is not what was proposed"):
+        accepted(groupgt.read_ground_truth(folder / "truth.jsonl"), review)
+
+
+def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(folder: Path) -> None:
+    corpus = {"=a": CORPUS["a"], "-b": CORPUS["a2"], "'=c": CORPUS["a"]}
+    lines = (json.dumps({"doc_id": name, "contents": text}) + "\n" for name, text in corpus.items())
+    (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "truth.jsonl").write_text(json.dumps({"qid": "+q", "retrieval_gt": [["=a"]]}), encoding="utf-8")
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.csv"])
+    marked(folder / "review.csv", ["x", "x"])
+    main(["suggest", "truth.jsonl", "--accept", "review.csv", "--out", "more.jsonl"])
+    assert groupgt.read_ground_truth(folder / "more.jsonl")["+q"] == [["=a", "-b", "'=c"]]
 
 
 def test_check_counts_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -266,10 +266,13 @@ class Encoders(Sources):
 
 
 def embedding_world(rng: random.Random, how: str, queries: int) -> World:
-    """Small whole numbers in three dimensions, some of no length; from tables, or made of texts by a model."""
+    """Small numbers in three dimensions; from tables, or made of texts by a model."""
 
     def vectors(letter: str) -> dict[str, list[float]]:
-        return {f"{letter}{number}": [float(rng.randint(-2, 4)) for _ in range(3)] for number in range(8)}
+        def vector() -> list[float]:
+            return [rng.randint(-2, 4) + 0.5, *(float(rng.randint(-2, 4)) for _ in range(2))]
+
+        return {f"{letter}{number}": vector() for number in range(8)}
 
     documents, alternatives = vectors("c"), vectors("j")
     scores = [abs(slow.Embedding(0, documents, alternatives).score(c, j)) for c in documents for j in alternatives]

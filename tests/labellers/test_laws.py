@@ -121,7 +121,8 @@ def texts_of_a_corpus(salt: str) -> Kit:
 
 def vectors(salt: str) -> Kit:
     """A dimension for each half: a half, or two neighbours, are at 45 degrees from an alternative."""
-    rows = {name: [float(half in halves(name)) for half in range(18)] for name in NAMES}
+    # What has no half at all has a dimension of its own: a vector of zeros is near to nothing.
+    rows = {name: [*(float(half in halves(name)) for half in range(18)), float(not halves(name))] for name in NAMES}
     documents = {salt + name: [value * (3 if name.endswith("'") else 1) for value in row] for name, row in rows.items()}
     given = {"threshold": 0.7, "documents": documents, "alternatives": {name: rows[name] for name in TOKENS}}
     return Kit({"use": "embedding", "with": given}, str, lambda name: salt + name)

@@ -38,7 +38,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("spans", {"joint": True, "of": "union"}, "spans: joint: results cover an alternative together"),
     ("spans", {"joint": 1}, "spans: joint: expected true or false, found 1"),
     ("spans", {"chunk": "a.csv"}, "did you mean 'chunks'?"),
-    ("spans", {"chunks": 5}, "spans: chunks: expected a path, found 5"),
+    ("spans", {"chunks": 5}, "spans: chunks: expected a path or a mapping, found 5"),
     ("text", {"method": "contain"}, "text: method: expected contained, partial_ratio or token_recall"),
     ("text", {"threshold": 0}, "text: threshold: expected a number above 0, at most 1"),
     ("embedding", {}, "embedding: documents: expected vectors (or a model that makes them), found nothing"),
