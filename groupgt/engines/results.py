@@ -142,6 +142,8 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
         where = f"{run.source or run.name or 'results'}: query {qid!r}"
         read, order = ranking_of(rankings[key], policy, faults, where)
         called = _names(labeller, read, own, where, faults) if labeller.column else list(labeller.names(read))
+        if len(called) < len(read):
+            continue  # at fault
         if run.scores is not None and key in run.scores:
             # Equal scores go by the names that results had.
             order = run.scores[key]

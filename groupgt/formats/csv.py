@@ -37,8 +37,8 @@ __all__ = ["delimiter_of", "header_of", "read_ground_truth", "read_run", "table"
 
 
 def delimiter_of(line: bytes) -> str:
-    """A tab where there is one, else a comma."""
-    return "\t" if b"\t" in line else ","
+    """A tab where there is one; a semicolon, as some spreadsheets write it, where there is no comma; else a comma."""
+    return "\t" if b"\t" in line else ";" if b";" in line and b"," not in line else ","
 
 
 def header_of(source: Source) -> list[str]:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from inspect import iscoroutine
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,9 @@ class Code(Labeller):
             # What it prints is not a result.
             with redirect_stdout(sys.stderr):
                 given = self.function(list(batch))
+                if iscoroutine(given):
+                    given.close()
+                    raise TypeError("it is async; wrap it in a plain function that runs it")
                 answers = list(given)
         except KeyboardInterrupt:
             raise
