@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, no_garbage_collection
-from groupgt.engines.contents import contents
 from groupgt.engines.prefixes import depths
 from groupgt.engines.results import renamed
 from groupgt.errors import ConfigError, DataError, Faults
@@ -78,6 +77,8 @@ def evaluate(
         budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
         labelled = label_run(grouped, system, rules, chosen, lengths=as_lengths(lengths), budgets=budgets)
         if any(metric.definition.reads_texts for metric in asked.values()):
+            from groupgt.engines.contents import contents
+
             said = contents(given, system, rules, sources.texts(None, "corpus"))
             labelled = replace(labelled, hits=replace(labelled.hits, contents=said))
     _check_population(grouped, labelled, rules)

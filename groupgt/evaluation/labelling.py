@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +13,6 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.formats.chunks import read_chunks, read_parents
 from groupgt.formats.corpus import read_corpus
-from groupgt.formats.modules import imported, source_of
-from groupgt.formats.vectors import encoder_of, table_of
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.options import options_of
 from groupgt.labellers.registry import kind_named
@@ -71,10 +68,16 @@ class Sources:
 
     def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
         """{id: its vector} of a file or a mapping."""
-        return given if isinstance(given, Mapping) else table_of(self._path(given, option))
+        if isinstance(given, Mapping):
+            return given
+        from groupgt.formats.vectors import table_of
+
+        return table_of(self._path(given, option))
 
     def encoder(self, model: str) -> Callable[[list[str]], Any]:
         """What makes vectors of texts: a sentence-transformers model."""
+        from groupgt.formats.vectors import encoder_of
+
         if find_spec("sentence_transformers") is None:
             raise ConfigError("labeller model: a model needs sentence-transformers: pip install 'groupgt[dense]'")
         local = self.folder / model
@@ -82,6 +85,8 @@ class Sources:
 
     def function(self, target: Any) -> tuple[Callable[..., Any], str]:
         """A function, and the SHA-256 of what it was read from."""
+        from groupgt.formats.modules import imported, source_of
+
         if not callable(target):
             if not self.allow_code:
                 raise ConfigError(f"labeller target: {target} is code of yours, which runs only with --allow-code")
@@ -129,6 +134,8 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
 
 def _source_of(target: Any) -> str:
     """What a function, or the class of what is called, was written as; its name where that is not to be had."""
+    import inspect
+
     for each in (target, type(target)):
         try:
             return inspect.getsource(each)

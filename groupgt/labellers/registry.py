@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any
 
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.labellers import code, embedding, ids, parents, spans, text
 from groupgt.labellers.base import Labeller
 
 __all__ = ["LABELLERS", "Kind", "kind_named", "paths_of"]
+
+# Where each lives, and its class; a module is imported when its labeller is chosen.
+LABELLERS = {
+    "id": "ids:Ids",
+    "parents": "parents:Parents",
+    "spans": "spans:Spans",
+    "text": "text:Text",
+    "embedding": "embedding:Embedding",
+    "code": "code:Code",
+}
 
 
 @dataclass(frozen=True)
@@ -21,14 +31,13 @@ class Kind:
     build: Callable[[Any, Any], Labeller]
 
 
-LABELLERS: dict[str, Kind] = {
-    "id": Kind(ids.Options, ids.Ids),
-    "parents": Kind(parents.Options, parents.Parents),
-    "spans": Kind(spans.Options, spans.Spans),
-    "text": Kind(text.Options, text.Text),
-    "embedding": Kind(embedding.Options, embedding.Embedding),
-    "code": Kind(code.Options, code.Code),
-}
+def kind_named(name: Any) -> Kind:
+    """The labeller of that name; raises `ConfigError` where there is none."""
+    if name not in LABELLERS:
+        raise ConfigError(f"labeller: expected {listed(LABELLERS)}, found {name!r}{near_names(str(name), LABELLERS)}")
+    home, _, made = LABELLERS[name].partition(":")
+    module = import_module(f"groupgt.labellers.{home}")
+    return Kind(module.Options, getattr(module, made))
 
 
 def paths_of(kind: Kind, given: Mapping[str, Any]) -> list[str]:
@@ -38,10 +47,3 @@ def paths_of(kind: Kind, given: Mapping[str, Any]) -> list[str]:
         for each in fields(kind.options)
         if each.metadata.get("path") and isinstance(given.get(each.name), str) and given[each.name]
     ]
-
-
-def kind_named(name: Any) -> Kind:
-    """The labeller of that name; raises `ConfigError` where there is none."""
-    if name not in LABELLERS:
-        raise ConfigError(f"labeller: expected {listed(LABELLERS)}, found {name!r}{near_names(str(name), LABELLERS)}")
-    return LABELLERS[name]

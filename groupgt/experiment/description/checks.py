@@ -18,7 +18,7 @@ from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import TRUTHS
 from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.labellers.options import options_of
-from groupgt.labellers.registry import LABELLERS, paths_of
+from groupgt.labellers.registry import LABELLERS, kind_named, paths_of
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics
 from groupgt.model.policy import Policy
@@ -150,7 +150,7 @@ class Checks:
         path: Path_ = ("evaluate", "labeller")
         if not self._among((*path, "use"), labeller.use, list(LABELLERS)):
             return
-        kind = LABELLERS[labeller.use]
+        kind = kind_named(labeller.use)
         _, faults = options_of(kind.options, labeller.with_)
         for key, what in faults:
             self.document.fault((*path, "with", key), what, key=what.startswith("unknown"))

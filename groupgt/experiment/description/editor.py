@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from groupgt.experiment.description.schema import Config, model_of
-from groupgt.labellers.registry import LABELLERS
+from groupgt.labellers.registry import LABELLERS, kind_named
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.model.policy import CHOICES, PRESETS
 from groupgt.retrievers.registry import RETRIEVERS
@@ -42,7 +42,8 @@ def _schema() -> dict[str, Any]:
     labeller = definitions["Use"]
     labeller["properties"]["use"]["enum"] = list(LABELLERS)
     labeller["allOf"] = []
-    for name, made in LABELLERS.items():
+    for name in LABELLERS:
+        made = kind_named(name)
         options = model_of(made.options).model_json_schema(by_alias=True)
         options["description"] = inspect.getdoc(made.options) or ""
         definitions[f"labeller with {name}"] = options

@@ -24,7 +24,7 @@ from groupgt.formats.corpus import read_lengths
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Ids
-from groupgt.labellers.registry import LABELLERS, paths_of
+from groupgt.labellers.registry import kind_named, paths_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
 from groupgt.model.lengths import Lengths
@@ -241,7 +241,7 @@ def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
     if kind == "tokenizers" and experiment.at(rest).is_file():
         found[rest] = sha256(experiment.at(rest))
     labeller = experiment.config.evaluate.labeller
-    for key in paths_of(LABELLERS[labeller.use], labeller.with_):
+    for key in paths_of(kind_named(labeller.use), labeller.with_):
         for dataset_name in experiment.config.datasets:
             table = labeller.with_[key].replace("{dataset}", dataset_name)
             if experiment.at(table).is_file():
