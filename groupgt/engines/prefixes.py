@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.lists import places_in_order, ranking_of
+from groupgt.engines.lists import carried, places_in_order, ranking_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -111,15 +111,23 @@ def _of_lists(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, un
 
 def _with_results(run: Run, lengths: Lengths, unit: str) -> dict[str, list[int | None]]:
     """The lengths that came with the results: as numbers, or counted from their texts."""
-    named = unit == "tokens" and lengths.count is not None and "text" in run.beside
-    if unit in run.lengths and not named:
+    named = unit == "tokens" and lengths.count is not None
+    texts = _texts(run) if named or (unit == "chars" and unit not in run.lengths) else {}
+    if unit in run.lengths and not texts:
         return {str(key): list(row) for key, row in run.lengths[unit].items()}
-    if "text" in run.beside and (unit == "chars" or lengths.count is not None):
-        rows = run.beside["text"]()
+    if texts:
         # What is no text has no length.
-        whole = {str(key): row if all(isinstance(text, str) for text in row) else [] for key, row in rows.items()}
+        whole = {str(key): row if all(isinstance(text, str) for text in row) else [] for key, row in texts.items()}
         return {key: list(lengths.measure(unit, row)) for key, row in whole.items()}
     raise DataError(_unknown(run, unit))
+
+
+def _texts(run: Run) -> Mapping[Any, Sequence[Any]]:
+    """The texts that results carry, by query; nothing where they carry none."""
+    if "text" in run.beside:
+        return run.beside["text"]()
+    found = {key: carried(ranking, "text") for key, ranking in run.rankings.items()}
+    return {key: texts for key, texts in found.items() if texts is not None}
 
 
 def _unknown(run: Run, unit: str) -> str:
