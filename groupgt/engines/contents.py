@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from groupgt.engines.lists import carried, places_in_order, ranking_of
+from groupgt.engines.lists import carried, ranked, ranking_of
 from groupgt.engines.prefixes import in_rank_order
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.reading import alternative_texts, pairs_of
@@ -103,14 +103,7 @@ def _results(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Ints, 
         if len(said) != len(own):
             faults.add(f"query {qid!r}", f"expected a text for each of {len(own):,} results, found {len(said):,}")
             continue
-        places: Sequence[int] = range(len(own))
-        if run.scores is not None and key in run.scores:
-            places = places_in_order(own, run.scores[key], policy)
-        if policy.duplicates == "drop":
-            first: dict[str, int] = {}
-            for place in places:
-                first.setdefault(own[place], place)
-            places = list(first.values())
+        places = ranked(own, (run.scores or {}).get(key), policy)
         sizes.append(len(places))
         ids += [own[place] for place in places]
         texts += [text if isinstance(text := said[place], str) else None for place in places]

@@ -14,7 +14,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.spans import span_of
 
-__all__ = ["carried", "in_order", "places_in_order", "ranking_of", "text_keys", "ties_of"]
+__all__ = ["carried", "in_order", "places_in_order", "ranked", "ranking_of", "text_keys", "ties_of"]
 
 
 def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
@@ -59,6 +59,17 @@ def places_in_order(ranking: list[str], scores: Sequence[float], policy: Policy)
         return places
     by_id = policy.ties == "id"
     return sorted(places, key=lambda at: (scores[at], ranking[at] if by_id else ""), reverse=True)
+
+
+def ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
+    """Where results stand among those given, best first; of repeats the first alone, where the policy drops them."""
+    places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
+    if policy.duplicates != "drop":
+        return places
+    first: dict[str, int] = {}
+    for place in places:
+        first.setdefault(ids[place], place)
+    return list(first.values())
 
 
 def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tuple[list[str], Sequence[float] | None]:

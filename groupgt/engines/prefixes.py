@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.lists import carried, places_in_order, ranking_of
+from groupgt.engines.lists import carried, ranked, ranking_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -86,14 +86,7 @@ def _of_lists(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, un
     for qid in truth.qids:
         key = keys.get(qid, qid)
         given, _ = ranking_of(run.rankings.get(key), policy, faults, f"results of query {qid!r}")
-        places: Sequence[int] = range(len(given))
-        if run.scores is not None and key in run.scores:
-            places = places_in_order(given, run.scores[key], policy)
-        if policy.duplicates == "drop":
-            first: dict[str, int] = {}
-            for place in places:
-                first.setdefault(given[place], place)
-            places = list(first.values())
+        places = ranked(given, (run.scores or {}).get(key), policy)
         sizes.append(len(places))
         if own is None:
             ids += [given[place] for place in places]
