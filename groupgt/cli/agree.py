@@ -75,7 +75,9 @@ def command(
         run,
         other_truth=annotator,
         labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
-        other_labeller=None if other is None else options.labeller_from(other, others, corpus, allow_code=allow_code),
+        other_labeller=None
+        if other is None
+        else options.labeller_from(other, others, corpus, allow_code=allow_code, option="--other-with"),
         policy=policy,
         run_format=run_format,
     )
@@ -91,6 +93,7 @@ def command(
     if style == "csv":
         figures = found.to_dict()
         figures.pop("groups")
+        figures.pop("labellers")
         click.echo(tables.csv_text(list(figures), [list(figures.values())]).rstrip("\n"))
         return
     click.echo(_text(found, style))
@@ -112,5 +115,9 @@ def _text(found: Agreement, style: str) -> str:
         ["only the second", found.only_second],
         ["neither", found.neither],
     ]
-    head = f"first: {found.first}\nsecond: {found.second}\n{found.queries:,} queries\n\n"
+    asked = (
+        [] if found.labellers in (("id", "id"), (found.first, found.second)) else list(dict.fromkeys(found.labellers))
+    )
+    by = f"labeller {' and '.join(asked)}\n" if asked else ""
+    head = f"first: {found.first}\nsecond: {found.second}\n{by}{found.queries:,} queries\n\n"
     return head + tables.table(["agreement", "value"], figures, style)

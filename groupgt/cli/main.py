@@ -28,6 +28,7 @@ COMMANDS = {
     "rechunk": "Carry ground truth over to another chunking.",
     "suggest": "Propose alternatives that were overlooked, for review.",
     "agree": "How far two labellers, or two annotators, agree.",
+    "labellers": "What may decide which result hits which alternative, and its options.",
     "metrics": "The catalogue: formula, conventions, parameters, source.",
     "convert": "From one format to another.",
     "init": "Write a starter experiment.",

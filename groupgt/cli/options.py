@@ -106,7 +106,7 @@ format_option: Decorator = click.option(
     "--format", "style", default="simple", show_default=True, help="Any tabulate format, csv, or json."
 )
 corpus_option: Decorator = click.option(
-    "--corpus", type=FILE, help="The texts, to show beside ids: JSONL, parquet or CSV."
+    "--corpus", type=FILE, help="The texts, for labellers and to show beside ids: JSONL, parquet or CSV."
 )
 lengths_option: Decorator = click.option(
     "--corpus",
@@ -132,7 +132,7 @@ labeller_option: Decorator = click.option(
     default="id",
     show_default=True,
     metavar="NAME",
-    help=f"What says which result hits which alternative: {', '.join(LABELLERS)}.",
+    help=f"What says which result hits which alternative: {', '.join(LABELLERS)} (groupgt labellers).",
 )
 with_option: Decorator = click.option(
     "--with",
@@ -150,16 +150,21 @@ def labeller_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def labeller_from(
-    name: str, settings: tuple[str, ...], corpus: Path | None = None, *, allow_code: bool = False
+    name: str,
+    settings: tuple[str, ...],
+    corpus: Path | None = None,
+    *,
+    allow_code: bool = False,
+    option: str = "--with",
 ) -> Labeller:
     """The labeller that --labeller and --with name; its verdicts are kept where experiments keep theirs."""
     given: dict[str, str] = {}
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"--with: expected OPTION=VALUE, such as min_overlap=0.5, found {text!r}")
+            raise ConfigError(f"{option}: expected OPTION=VALUE, such as min_overlap=0.5, found {text!r}")
         if key.strip() in given:
-            raise ConfigError(f"--with {key.strip()}: stands twice; remove one")
+            raise ConfigError(f"{option} {key.strip()}: stands twice; remove one")
         given[key.strip()] = value
     sources = Sources(corpus, allow_code=allow_code, cache=Path(CACHE))
     return labeller_of({"use": name, "with": given}, sources, texts=True)

@@ -44,6 +44,7 @@ __all__ = ["command"]
 @options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.labeller_options
 @options.format_option
 def command(
     truth: Path,
@@ -64,6 +65,8 @@ def command(
     allow_code: bool,
     truth_format: str | None,
     run_format: str | None,
+    labeller: str,
+    settings: tuple[str, ...],
     style: str,
 ) -> None:
     """Say how large a difference these questions can show, and how many questions show a wanted one.
@@ -76,6 +79,7 @@ def command(
     if len(paths) < 2:
         raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
+    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     table = compare(
         grouped,
         paths,
@@ -89,7 +93,9 @@ def command(
         convention=convention,
         k=options.split_ks(ks),
         by=options.split_columns(by),
-        lengths=options.lengths_of(corpus, tokenizer, allow_code=allow_code),
+        labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
+        lengths=lengths,
+        corpus=lengths.texts or None,
     )
     found = table.power(difference=difference, wanted=wanted)
     labels = {text: each.short(table.convention) for text, each in table.metrics.items()}

@@ -13,6 +13,7 @@ from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.rechunked import METHODS, Carried, rechunk
 from groupgt.formats.detect import all_there
 from groupgt.formats.write import TRUTH_WRITERS, write_ground_truth
+from groupgt.labellers.spans import UNITS
 from groupgt.model.policy import Policy
 from groupgt.render import tables
 from groupgt.render.export import check_ending, write_rows
@@ -39,6 +40,7 @@ HEADERS = ["query", "group", "alternative", "chunk", "share", "lost"]
 )
 @click.option("--min-overlap", type=float, default=0.5, show_default=True, help="Of an alternative, with spans.")
 @click.option("--threshold", type=float, default=0.9, show_default=True, help="With partial_ratio and token_recall.")
+@click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Of the places of chunks.")
 @click.option("--drop-lost", is_flag=True, help="Leave out queries of which a whole group cannot be carried.")
 @click.option("--report", type=options.FILE, help="Write what became of each alternative: .csv, .jsonl or .parquet.")
 @options.policy_option
@@ -52,6 +54,7 @@ def command(
     method: str | None,
     min_overlap: float,
     threshold: float,
+    unit: str,
     drop_lost: bool,
     report: Path | None,
     policies: tuple[str, ...],
@@ -79,7 +82,9 @@ def command(
         method=method,
         min_overlap=min_overlap,
         threshold=threshold,
-        drop_lost=drop_lost,
+        unit=unit,
+        # Where nothing is written nothing can be lost: it is only told.
+        drop_lost=drop_lost or out is None,
         policy=Policy.of(options.split_policy(policies)),
         truth_format=truth_format,
     )
@@ -103,7 +108,7 @@ def command(
     if style == "csv":
         click.echo(tables.csv_text(["what", "count"], grid).rstrip("\n"))
         return
-    click.echo(tables.table(["what", "count"], grid, style))
+    click.echo(tables.table([f"by {found.method}", "count"], grid, style))
     if found.lost:
         lines = [_row(row, found.dropped) for row in found.lost]
         click.echo(

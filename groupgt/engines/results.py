@@ -161,7 +161,8 @@ def _names(labeller: Labeller, ids: list[str], own: Sequence[Any] | None, where:
     if own is None:
         if labeller.column == "span" or not ids:
             return ids
-        faults.add(where, f"expected results that carry a {labeller.column}, found {shown(ids[0])}")
+        way = f"; the labeller {labeller.name} has options that find it from ids" if labeller.column == "parent" else ""
+        faults.add(where, f"expected results that carry a {labeller.column}, found {shown(ids[0])}{way}")
         return ids
     found: list[str] = []
     for rank, cell in enumerate(own, 1):

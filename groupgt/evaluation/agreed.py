@@ -27,7 +27,7 @@ class Agreement:
     """Two opinions of the same items, counted: `both` say hit, `only_first`, `only_second`, or `neither`.
 
     An item is a result beside a group of its query (two labellers), or a result by itself (two annotators). `groups`
-    lists each group with its own counts, those of most disagreement first.
+    lists each group with its own counts, those of most disagreement first; `labellers` are those asked.
     """
 
     first: str
@@ -38,6 +38,7 @@ class Agreement:
     only_first: int
     only_second: int
     neither: int
+    labellers: tuple[str, str] = ("id", "id")
     groups: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -77,7 +78,8 @@ class Agreement:
         """Everything as plain Python."""
         counts = {name: getattr(self, name) for name in ("both", "only_first", "only_second", "neither")}
         figures = {name: getattr(self, name) for name in ("kappa", "observed", "expected", "positive")}
-        head = {"first": self.first, "second": self.second, "of": self.of, "queries": self.queries}
+        head: dict[str, Any] = {"first": self.first, "second": self.second, "of": self.of, "queries": self.queries}
+        head["labellers"] = list(self.labellers)
         return {**head, "items": self.items, **counts, **figures, "groups": self.groups}
 
 
@@ -111,7 +113,8 @@ def agree(
     given = as_ground_truth(truth, rules, truth_format)
     if other_truth is None:
         if other_labeller is None:
-            raise ConfigError("agree: expected another labeller, or another ground truth, to agree with")
+            ways = "another labeller (--other), or another ground truth (--annotator)"
+            raise ConfigError(f"agree: expected {ways}, to agree with")
         if run is None:
             raise ConfigError("agree: two labellers are compared over the results of a run, and none was given")
         return _labellers(given, as_run(run, given, run_format), (one, two), rules)
@@ -154,17 +157,28 @@ def _labellers(truth: GroundTruth, run: Run, pair: tuple[Labeller, Labeller], po
     # Groups keep their numbers whatever a labeller makes of their alternatives.
     calls = [np.unique(group * deepest + rank) for _, rank, group in (_relevant(*each) for each in found)]
     asked = np.bincount(truth.group_of[truth.grade > 0], minlength=len(truth.group_query)) > 0
-    rows = []
-    total = 0
-    for group in np.flatnonzero(asked).tolist():
-        size = int(length[truth.group_query[group]])
-        total += size
-        own = [each[(each >= group * deepest) & (each < (group + 1) * deepest)] for each in calls]
-        rows.append(_row(truth, group, *own))
+    sizes = len(truth.group_query)
+    one, two = calls
+    shared, alone, others = (
+        np.bincount(own // deepest, minlength=sizes)
+        for own in (np.intersect1d(one, two), np.setdiff1d(one, two), np.setdiff1d(two, one))
+    )
+    total = int(length[truth.group_query[asked]].sum())
+    rows = [
+        {
+            "qid": truth.qids[int(truth.group_query[group])],
+            "group": truth.group_label(group),
+            "both": int(shared[group]),
+            "only_first": int(alone[group]),
+            "only_second": int(others[group]),
+        }
+        for group in np.flatnonzero(asked).tolist()
+    ]
     both, first, second = _counted(*calls)
     queries = int((truth.judgments.defined & (length > 0)).sum())
     counts = (both, first, second, total - both - first - second)
-    return Agreement(str(pair[0]), str(pair[1]), "results beside groups", queries, *counts, _sorted(rows))
+    names = (str(pair[0]), str(pair[1]))
+    return Agreement(*names, "results beside groups", queries, *counts, names, _sorted(rows))
 
 
 def _annotators(
@@ -176,31 +190,30 @@ def _annotators(
     relevant = [_relevant(*each) for each in found]
     calls = [np.unique(query * deepest + rank) for query, rank, _ in relevant]
     both, first, second = _counted(*calls)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for who, (query, rank, group) in enumerate(relevant):
         code = query * deepest + rank
-        for number in np.unique(group).tolist():
-            own = np.unique(code[group == number])
-            shared = int(np.isin(own, calls[1 - who]).sum())
-            row = {"qid": truths[0].qids[int(query[group == number][0])], "annotator": who + 1}
-            alone = [len(own) - shared, 0] if who == 0 else [0, len(own) - shared]
-            label = found[who][0].group_label(number)
-            rows.append({**row, "group": label, "both": shared, "only_first": alone[0], "only_second": alone[1]})
+        # Distinct (group, result), and whether the other calls the result relevant.
+        pairs = np.unique(np.stack((group, code)), axis=1)
+        known = np.isin(pairs[1], calls[1 - who])
+        size = len(found[who][0].group_query)
+        own, shared = (np.bincount(pairs[0][mask], minlength=size) for mask in (np.ones_like(known), known))
+        for number in np.flatnonzero(own).tolist():
+            qid = truths[0].qids[int(found[who][0].group_query[number])]
+            rest = int(own[number] - shared[number])
+            row = {"qid": qid, "annotator": who + 1, "group": found[who][0].group_label(number)}
+            row |= {"both": int(shared[number]), "only_first": 0, "only_second": 0}
+            rows.append({**row, ("only_first", "only_second")[who]: rest})
     total = int(length.sum())
     counts = (both, first, second, total - both - first - second)
     queries = int((length > 0).sum())
-    return Agreement("the first annotator", "the second annotator", "results", queries, *counts, _sorted(rows))
+    names = (str(pair[0]), str(pair[1]))
+    return Agreement("the first annotator", "the second annotator", "results", queries, *counts, names, _sorted(rows))
 
 
 def _counted(first: Ints, second: Ints) -> tuple[int, int, int]:
     both = len(np.intersect1d(first, second, assume_unique=True))
     return both, len(first) - both, len(second) - both
-
-
-def _row(truth: GroundTruth, group: int, first: Ints, second: Ints) -> dict[str, Any]:
-    both, one, two = _counted(first, second)
-    qid = truth.qids[int(truth.group_query[group])]
-    return {"qid": qid, "group": truth.group_label(group), "both": both, "only_first": one, "only_second": two}
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

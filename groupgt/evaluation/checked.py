@@ -74,7 +74,7 @@ def check_run(
     check_known(run, judge)
     defined = truth.judgments.defined
     if labelled.no_match:
-        warn_of_near_ids(truth, run, int((defined & labelled.present).sum()))
+        warn_of_near_ids(truth, run, judge, int((defined & labelled.present).sum()))
     missing = [truth.qids[position] for position in np.flatnonzero(defined & ~labelled.present).tolist()]
     lengths = labelled.hits.length[labelled.present]
     spread = f"{lengths.min():,} to {lengths.max():,} a query, median {np.median(lengths):,.0f}" if len(lengths) else ""

@@ -75,17 +75,20 @@ def evaluate(
         slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
         system = renamed(grouped, as_run(run, grouped, run_format, name), chosen, rules)
         budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
-        labelled = label_run(grouped, system, rules, chosen, lengths=as_lengths(lengths), budgets=budgets)
+        measured = as_lengths(lengths)
+        if budgets and lengths is None and corpus is not None:
+            measured = Lengths(texts=sources.texts(None, "corpus"))
+        labelled = label_run(grouped, system, rules, chosen, lengths=measured, budgets=budgets)
         if any(metric.definition.reads_texts for metric in asked.values()):
             from groupgt.engines.contents import contents
 
-            said = contents(given, system, rules, sources.texts(None, "corpus"))
+            known = {**chosen.texts(), **sources.texts(None, "corpus")}
+            said = contents(given, system, rules, known)
             labelled = replace(labelled, hits=replace(labelled.hits, contents=said))
     _check_population(grouped, labelled, rules)
-    if labelled.no_match:
-        warn_of_near_ids(grouped, system, int((grouped.judgments.defined & labelled.present).sum()))
-    if chosen.known is not None:
-        check_known(system, chosen)
+    told = check_known(system, chosen)
+    if labelled.no_match and not told:
+        warn_of_near_ids(grouped, system, chosen, int((grouped.judgments.defined & labelled.present).sum()))
     return Evaluation(
         truth=grouped,
         run=system,
@@ -106,6 +109,7 @@ def label(
     groups: bool = False,
     policy: Policy | str | dict[str, str] | None = None,
     labeller: Any = "id",
+    corpus: Any = None,
 ) -> NDArray[np.uint8]:
     """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
 
@@ -118,7 +122,7 @@ def label(
            [0, 0, 0, 1]], dtype=uint8)
     """
     rules = Policy.of(policy)
-    judge = labeller_of(labeller)
+    judge = labeller_of(labeller, Sources(corpus))
     grouped = judge.read(GroundTruth.of({"query": truth}, rules))
     hits = label_run(grouped, Run.of({"query": ranking}), rules, judge).hits
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)

@@ -54,6 +54,7 @@ def explanation(
     qid: str,
     metrics: Sequence[Metric],
     corpus: Mapping[str, str] | None = None,
+    labeller: str = "id",
 ) -> str:
     """The query, its groups, the hit matrix by rank, and every formula with its figures filled in."""
     position = position_of(truth, qid)
@@ -62,6 +63,8 @@ def explanation(
         _groups(truth, position, corpus),
         _matrix(truth, run, labelled, policy, position, corpus),
     ]
+    if labeller != "id":
+        parts.append(f"labeller {labeller}; a repeat hits what an earlier result has hit, and earns nothing")
     if not labelled.hits.judgments.defined[position]:
         parts.append("no group with a relevant alternative: the query is undefined and counts in no mean")
     for row in worked_out(labelled, position, metrics):

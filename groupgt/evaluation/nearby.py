@@ -23,7 +23,7 @@ LOOKED_AT = 200_000
 SEVERAL = 10
 
 
-def warn_of_near_ids(truth: GroundTruth, run: Run, questions: int) -> None:
+def warn_of_near_ids(truth: GroundTruth, run: Run, labeller: Labeller, questions: int) -> None:
     """Warns when no result hits anything: with a pair that differs only in blanks, case, form or decimals, if any.
 
     Without such a pair it warns only where `questions` with results are so many that not all can just have failed.
@@ -35,30 +35,38 @@ def warn_of_near_ids(truth: GroundTruth, run: Run, questions: int) -> None:
         finding = f"{title}no query of the results has ground truth"
         if not _warn("query ids", truth.qids, qids, finding):
             warnings.warn(f"{finding}: are these results of the same questions?", GroupgtWarning, stacklevel=3)
+    elif labeller.name not in ("id", "parents") and truth.ids and documents:
+        if questions >= SEVERAL:
+            finding = f"{title}no result hits anything, by the labeller {labeller}"
+            warnings.warn(f"{finding}: are these results of the same documents?", GroupgtWarning, stacklevel=3)
     elif truth.ids and documents:
         finding = f"{title}no result is in the ground truth"
         if not _warn("document ids", truth.ids, documents, finding) and questions >= SEVERAL:
             warnings.warn(f"{finding}: are these results of the same corpus?", GroupgtWarning, stacklevel=3)
 
 
-def check_known(run: Run, labeller: Labeller) -> None:
-    """Warns of results a labeller can say nothing about; raises `DataError` where it knows none of them."""
-    known = labeller.known
-    if known is None:
-        return
-    documents = _names(run)[1]
-    strangers = [name for name in documents if name not in known]
-    if not strangers:
-        return
+def check_known(run: Run, labeller: Labeller) -> bool:
+    """Warns of results a labeller can say nothing about; raises `DataError` where that is all of them, and a fault.
+
+    Returns whether something was said.
+    """
+    if labeller.name == "id":
+        return False
+    documents = _names(run.original or run)[1]
+    strangers = labeller.strange(documents)
+    every = len(strangers) == len(documents)
+    if not strangers or not (every or labeller.certain):
+        return False
     title = f"{run.name}: " if run.name else ""
     some = ", ".join(map(shown, strangers[:3])) + (" …" if len(strangers) > 3 else "")
-    if len(strangers) == len(documents):
-        expected = f"expected ids such as {shown(min(known))}" if known else "and it is empty"
-        raise DataError(
-            f"{title}none of the results stands in the table of the labeller {labeller.name}: {some}; {expected}"
-        )
-    what = f"{len(strangers):,} of {len(documents):,} results do not stand in the table of the labeller {labeller.name}"
-    warnings.warn(f"{title}{what} and hit nothing: {some}", GroupgtWarning, stacklevel=3)
+    if every and labeller.certain:
+        raise DataError(f"{title}none of the results is known to the labeller {labeller}: {some}; is its table theirs?")
+    if every:
+        what = f"the labeller {labeller} matches none of the results, and each stands for itself: {some}"
+    else:
+        what = f"{len(strangers):,} of {len(documents):,} results are not known to the labeller {labeller}: {some}"
+    warnings.warn(f"{title}{what}", GroupgtWarning, stacklevel=3)
+    return True
 
 
 def _names(run: Run) -> tuple[list[str], list[str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
-from groupgt.model.spans import Span
 
 __all__ = ["METHODS", "Carried", "Rechunked", "rechunk"]
 
@@ -68,7 +68,7 @@ class Rechunked:
             alternatives.setdefault((row.number, row.old), []).append(row)
         kept = [own for own in alternatives.values() if not own[0].lost]
         return {
-            "queries": len(self.truth),
+            "queries carried": len(self.truth),
             "alternatives": len(alternatives),
             "carried to one chunk": sum(len(own) == 1 for own in kept),
             "carried to several chunks": sum(len(own) > 1 for own in kept),
@@ -85,18 +85,19 @@ def rechunk(
     method: str | None = None,
     min_overlap: float = 0.5,
     threshold: float = 0.9,
+    unit: str = "chars",
     drop_lost: bool = False,
     policy: Policy | str | dict[str, str] | None = None,
     truth_format: str | None = None,
 ) -> Rechunked:
     """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.
 
-    Both are chunk tables (`chunk_id, doc_id, start, end`) or corpora (`doc_id, contents`): paths or mappings. Through
-    `spans` a new chunk stands for an alternative of which it covers at least `min_overlap`; through texts, one that
-    contains it (`contained`), or is as like it as `threshold` asks (`partial_ratio`, `token_recall`). The default is
-    `spans` where both tables have places. An alternative for which no chunk stands is lost. A group that loses all its
-    relevant ones is an error, for its query would ask for less than before; with `drop_lost` such queries are left out.
-    Raises `DataError` or `ConfigError`.
+    Both are chunk tables (`chunk_id, doc_id, start, end`, in `unit`: chars, pages or lines) or corpora
+    (`doc_id, contents`): paths or mappings. Through `spans` a new chunk stands for an alternative of which it covers at
+    least `min_overlap`; through texts, one that contains it (`contained`), or is as like it as `threshold` asks
+    (`partial_ratio`, `token_recall`). The default is `spans` where both tables have places. An alternative for which no
+    chunk stands is lost. A group that loses all its relevant ones is an error, for its query would ask for less than
+    before; with `drop_lost` such queries are left out. Raises `DataError` or `ConfigError`.
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100
@@ -116,10 +117,13 @@ def rechunk(
     if new is None and method != "spans":
         raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
     if new is None:
-        labeller = spans.Spans(spans.Options(reference=places[0] or ""), Sources())
-        return Rechunked(labeller.truth(given), [], "spans")
+        labeller = spans.Spans(spans.Options(reference=places[0] or "", unit=unit), Sources())
+        read = _places_of(labeller, given)
+        names = _names(read, places[0])
+        whole = ((place, name, 1.0, True) for place, name in enumerate(read.ids))
+        return replace(_carried(read, names, whole, "spans", drop_lost=drop_lost), truth=read)
     if method == "spans":
-        found = _through_places(given, places, min_overlap)
+        found = _through_places(given, places, min_overlap, unit=unit, old_is_absent=old is None)
     else:
         found = _through_texts(given, Sources(), old, new, method, threshold)
     return _carried(*found, method, drop_lost=drop_lost)
@@ -132,23 +136,25 @@ def _places(table: Any, option: str) -> Any:
     return Sources(corpus=table).chunks(None, option)
 
 
-# The ground truth, what each alternative was called, and of (alternative, new chunk, share) one row each, best first.
+# The ground truth, what each alternative was called, and rows of (alternative, new chunk, its share, whether enough).
 Found = tuple[GroundTruth, list[str], list[tuple[int, str, float, bool]]]
 
 
-def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: float) -> Found:
+def _through_places(
+    truth: GroundTruth, places: Sequence[Any], min_overlap: float, *, unit: str, old_is_absent: bool
+) -> Found:
     if places[1] is None or (places[0] is None and truth.forms is None):
-        lacking = "new" if places[1] is None else "old"
-        raise ConfigError(f"method spans: the {lacking} chunks have no places (doc, start, end); choose another method")
-    every = spans.Options(min_overlap=min_overlap, joint=True, chunks=places[1], reference=places[0] or "")
+        lacking = "new chunks (--to)" if places[1] is None else "old chunks (--from)"
+        what = "are not named" if places[1] is not None and old_is_absent else "have no places (doc, start, end)"
+        raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
+    every = spans.Options(min_overlap, joint=True, chunks=places[1], reference=places[0] or "", unit=unit)
     labeller = spans.Spans(every, Sources())
-    read = labeller.truth(truth)
-    old = {} if places[0] is None else {str(span): name for name, span in reversed(places[0].spans().items())}
+    read = _places_of(labeller, truth)
     matches = labeller.match(read, _Nothing())
     if matches.low is None or matches.high is None:
         raise DataError("there are no places to carry")
     form = read.forms or []
-    length = np.array([span.end - span.start for span in form if isinstance(span, Span)], dtype=np.int64)
+    length = labeller.lengths(form)
     owner = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
     overlap, whole = matches.high - matches.low, length[matches.alternatives]
     share, good = overlap / whole, labeller.enough(overlap, whole, whole)
@@ -158,7 +164,23 @@ def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: floa
             matches.alternatives.tolist(), owner.tolist(), share.tolist(), good.tolist()
         )
     ]
-    return read, [old.get(name, name) for name in read.ids], rows
+    return read, _names(read, places[0]), rows
+
+
+def _places_of(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
+    """The ground truth as places; what has none is told in the words of who carries it over."""
+    try:
+        return labeller.truth(truth)
+    except DataError as error:
+        texts = [text.replace("the reference", "the old chunks (--from)") for text in error.faults]
+        texts = [text.replace("choose the labeller text", "name a method that compares texts") for text in texts]
+        raise DataError(*texts, total=error.total) from None
+
+
+def _names(read: GroundTruth, old: Any) -> list[str]:
+    """What alternatives were called before they were places."""
+    known = {} if old is None else {str(span): name for name, span in reversed(old.spans().items())}
+    return [known.get(name, name) for name in read.ids]
 
 
 class _Nothing:
@@ -206,16 +228,16 @@ def _candidates(said: list[str], wanted: list[str], method: str, threshold: floa
     for place, each in enumerate(said):
         for word in set(each.split()):
             chunks.setdefault(word, []).append(place)
+    if method == "partial_ratio":
+        # What is written a little differently may share no word.
+        every, own = np.arange(len(said)), np.arange(len(wanted))
+        return np.tile(every, len(own)), np.repeat(own, len(every))
     pairs: list[tuple[int, int]] = []
     for number, each in enumerate(wanted):
         words = each.split()
         rare = sorted(set(words) & set(chunks), key=lambda word: (len(chunks[word]), word))
-        if method == "partial_ratio":
-            # What is written a little differently may share no word.
-            pairs += [(place, number) for place in range(len(said))]
-            continue
-        enough = {"contained": 1, "token_recall": int((1 - threshold) * len(words) + 1e-9) + 1}
-        found = dict.fromkeys(place for word in rare[: max(enough[method], SOME)] for place in chunks[word])
+        enough = 1 if method == "contained" else int((1 - threshold) * len(words) + 1e-9) + 1
+        found = dict.fromkeys(place for word in rare[: max(enough, SOME)] for place in chunks[word])
         pairs += [(place, number) for place in found]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
@@ -264,13 +286,13 @@ def _carried(
             faults.add(f"query {lost[0].qid!r}", f"{lost[0].group} is lost, for no new chunk stands for {some}")
     if faults and not drop_lost:
         way = "ask for less (--min-overlap, --threshold), or leave these queries out (--drop-lost); places survive as "
-        faults.add("rechunk", f"{way}they are: leave out --to, and evaluate with the labeller spans")
+        faults.texts[-1] += f"\n{way}they are: leave out --to, and evaluate with the labeller spans"
         faults.fail(DataError)
     return Rechunked(_written(truth, groups, set(unmet)), rows, method, unmet)
 
 
 def _told(row: Carried) -> str:
-    best = f" ({shown(row.new)} has {row.share:.2f} of it)" if row.new is not None else ""
+    best = f" ({shown(row.new)} has {math.floor(100 * row.share) / 100:.2f} of it)" if row.new is not None else ""
     return f"{shown(row.old)}{best}"
 
 

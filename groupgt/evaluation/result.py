@@ -181,7 +181,7 @@ class Evaluation:
         """The hit matrix of one query, and every formula with its figures filled in."""
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
         asked = [parse_metric(metric, self.convention) for metric in listed] or list(self.metrics.values())
-        return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked, corpus)
+        return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked, corpus, str(self.labeller))
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """The same as plain Python."""

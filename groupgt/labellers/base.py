@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -116,17 +114,22 @@ class Labeller:
         """Whether `names` or `column` change what results are called."""
         return bool(self.column)
 
-    @cached_property
-    def known(self) -> Collection[str] | None:
-        """The results it can say something about, where these are known beforehand."""
-        return None
+    def strange(self, ids: Sequence[str]) -> list[str]:
+        """Which results, by their own ids, it can say nothing about."""
+        return []
+
+    @property
+    def certain(self) -> bool:
+        """Whether a strange result is surely a fault; else only a ranking of nothing but strange ones is doubtful."""
+        return True
+
+    def texts(self) -> Mapping[str, str]:
+        """The texts it knows, by id."""
+        return {}
 
     def read(self, truth: GroundTruth) -> GroundTruth:
         """What `truth` makes of a ground truth, made once: for many runs it is the same."""
-        kept: WeakKeyDictionary[GroundTruth, GroundTruth] = self.__dict__.setdefault("_read", WeakKeyDictionary())
-        if truth not in kept:
-            kept[truth] = self.truth(truth)
-        return kept[truth]
+        return truth.judgments.once(("read", self), lambda: self.truth(truth))
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """The table of results and what they hit."""
@@ -147,14 +150,16 @@ def all_of_kind(truth: GroundTruth, kind: str, labeller: str) -> GroundTruth:
     """The ground truth itself; raises `DataError` that names the alternatives of another kind."""
     if truth.forms is None and kind == "id":
         return truth
-    faults = Faults()
+    others: dict[str, list[int]] = {}
     for alternative, form in enumerate(truth.forms or [None] * len(truth.ids)):
-        own = kind_of(form)
-        if own != kind:
-            where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
-            name = shown(truth.ids[alternative])
-            what = f"the labeller {labeller} reads alternatives that are {KINDS[kind]}, and {name}"
-            faults.add(where, f"{what} is {ONE[own]}; choose another labeller, such as {FITTING[own]}")
+        if kind_of(form) != kind:
+            others.setdefault(kind_of(form), []).append(alternative)
+    faults = Faults()
+    for own, found in others.items():
+        where = f"query {truth.qids[int(truth.query_of[found[0]])]!r}"
+        more = f", as are {len(found) - 1:,} more" if len(found) > 1 else ""
+        what = f"the labeller {labeller} reads alternatives that are {KINDS[kind]}, and {shown(truth.ids[found[0]])}"
+        faults.add(where, f"{what} is {ONE[own]}{more}; choose another labeller, such as {FITTING[own]}")
     faults.stop(DataError)
     return truth
 

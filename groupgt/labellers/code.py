@@ -27,7 +27,8 @@ __all__ = ["Code", "Options", "Pair"]
 class Pair:
     """One question to a judge: does this result say what the alternative says?
 
-    Texts are None where none is known.
+    `query` is the text of the question `qid`; `alternative` and `result` are ids (or what names a place or a text), and
+    `alternative_text` and `result_text` what they say. Texts are None where none is known.
     """
 
     qid: str
@@ -88,6 +89,10 @@ class Code(Labeller):
         self.base = json.dumps(["code", digest, self.title, options.version])
         self.kept: Any = tables.verdicts(hashlib.sha256(self.base.encode()).hexdigest())
 
+    def texts(self) -> Mapping[str, str]:
+        """The texts of its reference and its corpus."""
+        return {**self.reference, **self.corpus}
+
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Asks in batches for every result beside the alternatives of its query, each pair of contents once."""
         query, keys = results.pairs()
@@ -104,9 +109,10 @@ class Code(Labeller):
             asked.append(Pair(truth.qids[number], text, name, wanted, keys[place], said))
         digests = [_digest(pair) for pair in asked]
         verdicts = dict(self.kept.known(digests))
-        # Of equal contents the first is asked.
-        last = {digest: pair for digest, pair in zip(reversed(digests), reversed(asked)) if digest not in verdicts}
-        fresh = {digest: last[digest] for digest in digests if digest in last}
+        fresh: dict[str, Pair] = {}
+        for digest, pair in zip(digests, asked):
+            if digest not in verdicts:
+                fresh.setdefault(digest, pair)
         names = list(fresh)
         if names:
             self.kept.prepare()
@@ -152,7 +158,8 @@ class Code(Labeller):
         return judged
 
     def __str__(self) -> str:
-        return f"code ({self.title})"
+        version = f", version {self.options.version}" if self.options.version else ""
+        return f"code ({self.title} ≥ {self.options.threshold:g}{version})"
 
 
 def _digest(pair: Pair) -> str:

@@ -65,12 +65,19 @@ class Embedding(Labeller):
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
-        given = (options.documents, options.alternatives)
-        self.stored = [tables.vectors(each, "") if not isinstance(each, str) or each else None for each in given]
+        given = {"documents": options.documents, "alternatives": options.alternatives}
+        self.stored = [
+            tables.vectors(each, option) if not isinstance(each, str) or each else None
+            for option, each in given.items()
+        ]
         self.encode = tables.encoder(options.model) if options.model else None
         self.corpus = tables.texts(options.corpus, "corpus") if self.stored[0] is None else {}
         self.reference = tables.texts(options.reference, "reference") if self.stored[1] is None else {}
         self.made: dict[str, Any] = {}
+
+    def texts(self) -> Mapping[str, str]:
+        """The texts of its reference and its corpus."""
+        return {**self.reference, **self.corpus}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query."""

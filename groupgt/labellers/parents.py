@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -77,10 +77,23 @@ class Parents(Named):
         """Whether results are called otherwise: always."""
         return True
 
+    def strange(self, ids: Sequence[str]) -> list[str]:
+        """The results that the mapping does not know, or that the pattern does not match."""
+        if self.pattern is not None:
+            return [name for name in ids if self.pattern.fullmatch(name) is None]
+        if self.mapping is None:
+            return []
+        return [name for name in ids if name not in self.mapping and name not in self.parents]
+
+    @property
+    def certain(self) -> bool:
+        """What a pattern does not match may be a parent."""
+        return self.pattern is None
+
     @cached_property
-    def known(self) -> Collection[str] | None:
+    def parents(self) -> frozenset[str]:
         """The parents of a mapping."""
-        return None if self.mapping is None else frozenset(self.mapping.values())
+        return frozenset(self.mapping.values() if self.mapping is not None else ())
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
         """The parent of each id."""
@@ -89,11 +102,10 @@ class Parents(Named):
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Groups of parents; raises `DataError` for alternatives that a mapping does not know."""
         all_of_kind(truth, "id", self.name)
-        known = self.known
-        if known is not None and self.mapping is not None:
+        if self.mapping is not None:
             faults = Faults()
             for alternative, name in enumerate(truth.ids):
-                if name not in self.mapping and name not in known:
+                if name not in self.mapping and name not in self.parents:
                     where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
                     faults.add(where, f"expected the id of a chunk or a parent in the mapping, found {shown(name)}")
             faults.stop()

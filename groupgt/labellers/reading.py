@@ -16,6 +16,7 @@ from groupgt.model.spans import TEXT, kind_of
 
 __all__ = ["Pairs", "alternative_texts", "pairs_of", "result_texts"]
 
+PLACES = "places are what the labeller spans compares"
 REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
 
 
@@ -28,20 +29,26 @@ def alternative_texts(
     """
     faults = Faults()
     found: list[str] = []
+    unknown: list[int] = []
     for alternative, name in enumerate(truth.ids):
         form = truth.forms[alternative] if truth.forms else None
         text = name if form == TEXT else reference.get(name) if form is None else None
-        if text is not None and (blank or text.strip()):
-            found.append(text)
-            continue
         where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
         if kind_of(form) == "span":
-            what = f"expected a text, or an id of one, found the span {shown(name)}; choose the labeller spans"
-        elif text is not None:
-            what = f"the text of the alternative {shown(name)} is blank"
-        else:
-            what = f"the text of the alternative {shown(name)} is not known; {way}"
-        faults.add(where, what)
+            faults.add(where, f"expected a text, or an id of one, found the span {shown(name)}; {PLACES}")
+        elif text is None:
+            unknown.append(alternative)
+        elif not blank and not text.strip():
+            faults.add(where, f"the text of the alternative {shown(name)} is blank")
+        found.append(text or "")
+    if unknown and not reference:
+        first = truth.ids[unknown[0]]
+        more = f", nor of {len(unknown) - 1:,} more" if len(unknown) > 1 else ""
+        where = f"query {truth.qids[int(truth.query_of[unknown[0]])]!r}"
+        faults.add(where, f"the text of the alternative {shown(first)} is not known{more}; {way}")
+    for alternative in unknown if reference else ():
+        where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
+        faults.add(where, f"the text of the alternative {shown(truth.ids[alternative])} is not known; {way}")
     faults.stop(DataError)
     return found
 
@@ -61,11 +68,10 @@ def result_texts(
         text = own if own is not None else corpus.get(key)
         if text is None:
             where = f"results of query {truth.qids[int(query[place])]!r}"
-            if corpus:
-                faults.add(where, f"the corpus has no text of the result {shown(key)}")
-            else:
+            if not corpus:
                 way = "name a corpus, or results that carry their contents"
-                faults.add(where, f"the labeller {labeller} needs the text of the result {shown(key)}; {way}")
+                raise DataError(f"{where}: the labeller {labeller} needs the text of the result {shown(key)}; {way}")
+            faults.add(where, f"the corpus has no text of the result {shown(key)}")
             continue
         found.append(text)
     faults.stop(DataError)

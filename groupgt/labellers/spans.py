@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import warnings
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, listed, near_names
 from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of, spread
 from groupgt.labellers.intervals import first_covered, overlapping
 from groupgt.model.ground_truth import GroundTruth
@@ -18,7 +19,7 @@ from groupgt.model.hits import Bools, Ints
 from groupgt.model.ids import shown
 from groupgt.model.spans import Form, Span, kind_of
 
-__all__ = ["Options", "Spans"]
+__all__ = ["UNITS", "Options", "Spans"]
 
 MEASURES = ("alternative", "result", "union")
 UNITS = ("chars", "pages", "lines")
@@ -82,10 +83,14 @@ class Spans(Labeller):
         if self.chunks is not None and not self.beyond:
             self._refuse_empty(self.chunks.ids, self.chunks.start, self.chunks.end, "chunk")
 
+    def strange(self, ids: Sequence[str]) -> list[str]:
+        """The results that the chunk table does not have."""
+        return [] if self.chunks is None else [name for name in ids if name not in self.places]
+
     @cached_property
-    def known(self) -> Collection[str] | None:
+    def places(self) -> frozenset[str]:
         """The chunks of the table."""
-        return None if self.chunks is None else frozenset(self.chunks.ids)
+        return frozenset(self.chunks.ids if self.chunks is not None else ())
 
     def _refuse_empty(self, names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
         faults = Faults()
@@ -135,6 +140,7 @@ class Spans(Labeller):
             # Other documents than those judged are left out before the join.
             doc = np.fromiter((codes.get(name, -1) for name in self.chunks.docs), np.int64, len(self.chunks))
             own = np.flatnonzero(doc >= 0)
+            self._look_for(codes, frozenset(np.unique(doc[own]).tolist()))
             low, high = self.chunks.start[own], self.chunks.end[own] + self.beyond
             part, alternative, begin, stop = self._joined((doc[own], low, high), (wanted, start, end))
             pair = query_of[alternative] * len(self.chunks) + own[part]
@@ -151,6 +157,18 @@ class Spans(Labeller):
         part, alternative, begin, stop = self._joined(results_of, (asked, start, end))
         return matches_of(truth, query, keys, own[part], alternative, begin, stop)
 
+    def _look_for(self, codes: dict[str, int], there: Set[int]) -> None:
+        """Says which judged documents have no chunks; raises `DataError` where none has."""
+        absent = [name for name, code in codes.items() if code not in there]
+        if not absent or self.chunks is None:
+            return
+        some = ", ".join(map(shown, absent[:3])) + (" …" if len(absent) > 3 else "")
+        if len(absent) == len(codes):
+            what = f"no document of the ground truth is in the chunk table: {some} there"
+            raise DataError(f"labeller spans: {what}, {shown(min(self.chunks.docs, default=''))} here")
+        what = f"{len(absent):,} of {len(codes):,} documents of the ground truth are not in the chunk table: {some}"
+        warnings.warn(f"labeller spans: {what}", GroupgtWarning, stacklevel=2)
+
     def _places(
         self, truth: GroundTruth, query: Ints, keys: list[str], codes: dict[str, int]
     ) -> tuple[Ints, Ints, Ints]:
@@ -160,14 +178,17 @@ class Spans(Labeller):
         names = pl.Series("key", keys, dtype=pl.String)
         parts = names.str.extract_groups(NAME).struct.unnest()
         bad = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
-        faults = Faults()
-        for place in bad:
-            where = f"results of query {truth.qids[int(query[place])]!r}"
+        if bad:
+            where = f"results of query {truth.qids[int(query[bad[0]])]!r}"
             what = "expected results that carry doc, start and end, or a chunk table (the option chunks)"
-            faults.add(where, f"{what}, found {shown(keys[place])}")
-        faults.stop(DataError)
+            more = f", and {len(bad) - 1:,} more like it" if len(bad) > 1 else ""
+            raise DataError(f"{where}: {what}, found {shown(keys[bad[0]])}{more}")
         table = pl.DataFrame({"doc": pl.Series(list(codes), dtype=pl.String), "code": np.arange(len(codes))})
         doc = parts.join(table, on="doc", how="left", maintain_order="left")["code"].fill_null(-1)
+        if len(doc) and codes and not (doc >= 0).any():
+            ours, theirs = shown(next(iter(codes))), shown(parts["doc"][0])
+            what = f"no result is from a document of the ground truth: {ours} there, {theirs} here"
+            warnings.warn(f"labeller spans: {what}; results name theirs as doc", GroupgtWarning, stacklevel=2)
         start, end = (parts[name].cast(pl.Int64).to_numpy() for name in ("start", "end"))
         if not self.beyond:
             self._refuse_empty(keys, start, end, "result")
@@ -190,6 +211,11 @@ class Spans(Labeller):
         columns = [np.concatenate(each) for each in zip(*kept)] if kept else [none] * 4
         return columns[0], columns[1], columns[2], columns[3]
 
+    def lengths(self, forms: Sequence[Form]) -> Ints:
+        """How long places are, in the unit."""
+        spans = [form for form in forms if isinstance(form, Span)]
+        return np.array([span.end - span.start + self.beyond for span in spans], dtype=np.int64)
+
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
         """Whether overlaps of results with alternatives, of these lengths, are what `min_overlap` asks."""
         whole = {"alternative": alternative, "result": result, "union": result + alternative - overlap}
@@ -203,8 +229,7 @@ class Spans(Labeller):
             return super().settle(truth, matches, query, rank, target)
         row, place = spread(target, matches.starts, np.arange(len(matches.alternatives)))
         alternative = matches.alternatives[place]
-        spans = [form for form in truth.forms or () if isinstance(form, Span)]
-        length = np.array([span.end - span.start + self.beyond for span in spans], dtype=np.int64)
+        length = self.lengths(truth.forms or [])
         need = -(-length * self.share.numerator // self.share.denominator)
         hit, alternative = first_covered(alternative, matches.low[place], matches.high[place], need)
         row = row[hit]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from operator import contains
@@ -84,7 +84,6 @@ class Text(Labeller):
         self.normal = Normalization(options.case_sensitive, options.punctuation)
         self.corpus = tables.texts(options.corpus, "corpus")
         self.reference = tables.texts(options.reference, "reference")
-        self.carried_first = not options.corpus
         self.normalized = _Kept(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
@@ -103,6 +102,10 @@ class Text(Labeller):
         chosen = [first[query, self.normalized(text)] for query, text in zip(queries, texts)]
         forms = truth.forms
         return truth.renamed([truth.ids[at] for at in chosen], [forms[at] for at in chosen] if forms else None)
+
+    def texts(self) -> Mapping[str, str]:
+        """The texts of its reference and its corpus."""
+        return {**self.reference, **self.corpus}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query; two texts are compared once, however often they meet."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import log2
+
 import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
 from groupgt.metrics.ideal import descending, exponential, gain_of, sorted_grades, to_one
-from groupgt.metrics.worked import Sheet, log_share, over, plus
+from groupgt.metrics.worked import Sheet, at_most_one, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.sums import total
 
@@ -130,10 +132,10 @@ def _w_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
                 steps[hit.rank] = steps.get(hit.rank, 0.0) + group.weight * (value - best)
                 best = value
     ideal = exact_path(problem_of(sheet.judgments, sheet.query, gain), discounts.log2, sheet.ideal)
-    return over(
-        plus(log_share(rank, steps[rank]) for rank in sorted(steps)),
-        plus(log_share(rank, value * sheet.scale) for rank, value in enumerate(ideal, 1)),
-    )
+    best_steps = {rank: value * sheet.scale for rank, value in enumerate(ideal, 1)}
+    text = over(*(plus(log_share(rank, own[rank]) for rank in sorted(own)) for own in (steps, best_steps)))
+    reached, most = (sum(value / log2(rank + 1) for rank, value in own.items()) for own in (steps, best_steps))
+    return at_most_one(text, reached, most * (1 + 1e-12))
 
 
 def _w_novelty_ndcg(sheet: Sheet) -> str:

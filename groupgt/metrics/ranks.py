@@ -9,7 +9,7 @@ from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
 from groupgt.metrics.ideal import to_one
 from groupgt.metrics.sets import groups_met
-from groupgt.metrics.worked import Sheet, number, over, plus, times
+from groupgt.metrics.worked import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.sums import total
 
@@ -89,10 +89,10 @@ def _w_mrr_trec(sheet: Sheet) -> str:
 def _w_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
     ideal = exact_path(problem_of(sheet.judgments, sheet.query, None), discounts.inverse, sheet.ideal)
-    return over(
-        plus(f"{number(weight)}/{rank}" for rank, weight in terms),
-        plus(f"{number(gain * sheet.scale)}/{rank}" for rank, gain in enumerate(ideal, 1)),
-    )
+    best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
+    text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in own) for own in (terms, best)))
+    reached, most = (sum(weight / rank for rank, weight in own) for own in (terms, best))
+    return at_most_one(text, reached, most * (1 + 1e-12))
 
 
 def _w_map_autorag(sheet: Sheet) -> str:

@@ -101,7 +101,7 @@ def complete_trec(hits: Hits, cut: Cut) -> Floats:
 
 
 def hits_found(hits: Hits, cut: Cut) -> Floats:
-    return _documents(hits, cut).astype(np.float64)
+    return _count(hits, cut, views.found(hits)).astype(np.float64)
 
 
 def r_precision(hits: Hits, cut: Cut) -> Floats:
@@ -160,7 +160,7 @@ def _w_recall_autorag(sheet: Sheet) -> str:
 
 
 def _w_recall_trec(sheet: Sheet) -> str:
-    return over(number(len(sheet.results)), sheet.relevant)
+    return over(number(sheet.documents), sheet.relevant)
 
 
 def _w_recall_coverage(sheet: Sheet) -> str:
@@ -182,7 +182,7 @@ def _w_complete_groups(sheet: Sheet) -> str:
 
 
 def _w_complete_trec(sheet: Sheet) -> str:
-    return "1" if len(sheet.results) == sheet.relevant else "0"
+    return "1" if sheet.documents == sheet.relevant else "0"
 
 
 def _w_hits(sheet: Sheet) -> str:

@@ -62,6 +62,7 @@ class Sheet:
     counted: tuple[tuple[int, float], ...]
     judged: tuple[tuple[int, float], ...]
     novel: tuple[tuple[int, float], ...]
+    documents: int
     contents: Mapping[str, Sequence[float]] | None
 
     @classmethod
@@ -86,6 +87,7 @@ class Sheet:
             counted=results(views.counted_results(hits)),
             judged=results(views.judged(hits)),
             novel=results(views.novel(hits)),
+            documents=_documents(hits, query, top),
             contents=_contents(hits, query, top),
         )
 
@@ -104,6 +106,12 @@ class Sheet:
     def met(self) -> tuple[Group, ...]:
         """The groups met within top."""
         return tuple(group for group in self.groups if group.hits)
+
+
+def _documents(hits: Hits, query: int, top: int) -> int:
+    """How many distinct relevant documents are found: a result may hit several."""
+    rows = views.relevant(hits)
+    return len(np.unique(rows.document[(rows.query == query) & (rows.rank <= top)]))
 
 
 def _contents(hits: Hits, query: int, top: int) -> dict[str, list[float]] | None:
@@ -153,6 +161,11 @@ def over(numerator: str, denominator: str | float) -> str:
     if "0" in (numerator, bottom):
         return "0"
     return f"{_bracketed(numerator)} / {_bracketed(bottom)}"
+
+
+def at_most_one(text: str, value: float, ideal: float) -> str:
+    """A share as it is written, or `min(1, share)` where the ideal was beaten."""
+    return f"min(1, {text})" if value > ideal > 0 else text
 
 
 def log_share(rank: int, gain: float = 1.0) -> str:

@@ -69,7 +69,7 @@ def test_every_result_counts_and_not_the_first_alone() -> None:
 
 def test_what_cannot_be_asked() -> None:
     truth = {"q": [["a"]]}
-    with pytest.raises(groupgt.ConfigError, match="expected another labeller, or another ground truth"):
+    with pytest.raises(groupgt.ConfigError, match=r"expected another labeller \(--other\), or another ground truth"):
         groupgt.agree(truth, {"q": ["a"]})
     with pytest.raises(groupgt.ConfigError, match="over the results of a run, and none was given"):
         groupgt.agree(truth, other_labeller="text")
@@ -101,4 +101,4 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as end:
         main(["agree", one, run])
     assert end.value.code == 2
-    assert "expected another labeller" in capsys.readouterr().err
+    assert "expected another labeller (--other)" in capsys.readouterr().err

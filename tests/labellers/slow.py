@@ -328,7 +328,7 @@ def measures(truth: Truth, rows: Sequence[Row], length: int, k: int | None) -> d
         "complete.coverage": float(len(first_rank) == len(groups)),
         "mrr.autorag": sum(1 / rank for rank in first_rank.values()) / len(groups),
         "mrr.trec": 1 / min(results) if results else 0.0,
-        "hits": float(len(found)),
+        "hits": float(len(results)),
         "redundancy": (len(results) - len(news)) / top if top else math.nan,
         "completion_rank": 1 / max(first_rank.values()) if len(first_rank) == len(groups) else 0.0,
     }

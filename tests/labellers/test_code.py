@@ -150,5 +150,5 @@ def test_the_example_judges_in_an_experiment(tmp_path: Path) -> None:
     outcome = run_experiment(ROOT / "examples" / "judge.yaml", output=tmp_path, changes=changes, allow_code=True)
     found = outcome.evaluations["sentences"]["bm25"]
     assert 0.4 < found["recall@10"] < 1
-    assert "labeller code (llm_judge:judge)" in found.footer()
+    assert "labeller code (llm_judge:judge ≥ 0.5, version fake 1)" in found.footer()
     assert len(list((tmp_path / "cache" / "verdicts").iterdir())) == 1
