@@ -168,7 +168,10 @@ def _w_p_ia(sheet: Sheet) -> str:
     return over(number(count), times(number(sheet.k), number(len(sheet.groups))) if sheet.k else 0)
 
 
-_GREEDY = "Where groups share documents the greedy ideal of the literature can be beaten, and the value may pass 1."
+_GREEDY = (
+    "Where groups share documents, or a result hits several groups at once, the greedy ideal of the literature can be "
+    "beaten, and the value may pass 1."
+)
 
 DEFINITIONS = (
     Definition(
