@@ -12,9 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from importlib.util import find_spec
 from typing import Any
 
 import polars as pl
+
+# Without it the method partial_ratio has nothing to be compared with.
+RAPIDFUZZ = find_spec("rapidfuzz") is not None
 
 # (rank, number of the alternative within its query, whether an earlier result hit it)
 Row = tuple[int, int, bool]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.evaluation.labelling import Sources, labeller_of
+from groupgt.labellers.text import METHODS
 from tests import laws
 from tests.agreement import all_metrics, at
 from tests.labellers import slow
@@ -206,7 +207,7 @@ WORDS += ["strasse", "北京", "首", "é", "e\u0301", "É", "Ａ", "a", "ab", "
 BETWEEN = [" ", " ", "\n", ", ", " – ", "\u00a0", "-", "… ", "\u3000", " (", "。", " \t "]
 TEXTS = [
     {"method": method, "case_sensitive": case, "punctuation": signs, "texts": texts}
-    for method in ("contained", "partial_ratio", "token_recall")
+    for method in ("contained", *(("partial_ratio",) if slow.RAPIDFUZZ else ()), "token_recall")
     for case in (False, True)
     for signs in (False, True)
     for texts in ("carried", "only", "corpus", "at hand")
@@ -382,6 +383,13 @@ def worlds(rng: random.Random) -> list[tuple[str, World]]:
 
 
 LARGE = dict(worlds(random.Random(20)))
+
+
+@pytest.mark.skipif(
+    not slow.RAPIDFUZZ, reason="the extra groupgt[text] is not installed: partial_ratio is not compared"
+)
+def test_every_method_is_compared() -> None:
+    assert {options["method"] for options in TEXTS} == set(METHODS)
 
 
 @pytest.mark.parametrize("which", LARGE)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -149,11 +150,14 @@ KITS: dict[str, Callable[[str], Kit]] = {
     "spans: table, of result": lambda salt: spans_of_a_table(salt, of="result", min_overlap=0.4),
     "spans: table, of union": lambda salt: spans_of_a_table(salt, of="union", min_overlap=0.4),
     "text: contained": texts,
-    "text: partial_ratio": lambda salt: texts(salt, method="partial_ratio"),
     "text: token_recall": texts_of_a_corpus,
     "embedding": vectors,
     "code": judged,
 }
+
+
+if find_spec("rapidfuzz") is not None:
+    KITS["text: partial_ratio"] = lambda salt: texts(salt, method="partial_ratio")
 
 
 def test_every_labeller_is_held_to_the_laws() -> None:
