@@ -36,7 +36,7 @@ def prepare() -> Path:
         return python()
     print(f"making {VENV} (once; delete it to have the newest peers)", flush=True)
     venv.create(VENV, clear=True, with_pip=True)
-    if not _pip("install", "--editable", str(PROJECT)):
+    if not _pip("install", "--editable", f"{PROJECT}[text]"):
         raise SystemExit(f"{PROJECT} could not be installed")
     if not _pip("install", *PEERS):
         # One that has no build for this Python should not keep the others away.
@@ -50,7 +50,8 @@ def prepare() -> Path:
 
 def _wanted() -> dict[str, object]:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {"python": sys.version, "needs": project["dependencies"], "peers": list(PEERS)}
+    needs = [*project["dependencies"], *project["optional-dependencies"]["text"]]
+    return {"python": sys.version, "needs": needs, "peers": list(PEERS)}
 
 
 def _pip(*options: str) -> bool:
