@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -76,16 +76,16 @@ class _Probe:
             # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
             places: list[int] = []
             place = -1
-            low, high = bounds[number], bounds[number + 1]
-            if len(found) > MANY < high - low:
-                # Of many, each is looked up; the first of equal keys is written last.
-                own_keys = dict(zip(reversed(matches.keys[low:high]), range(high - 1, low - 1, -1)))
-                keys += map(own_keys.__getitem__, found)
+            if len(found) <= MANY:
+                for name in found:
+                    place = ranking.index(name, place + 1)
+                    places.append(place)
+                    keys.append(key_at(name, bounds[number], bounds[number + 1]))
             else:
-                keys += [key_at(name, low, high) for name in found]
-            for name in found:
-                place = ranking.index(name, place + 1)
-                places.append(place)
+                keys += _looked_up(matches.keys, bounds[number], bounds[number + 1], found)
+                for name in found:
+                    place = ranking.index(name, place + 1)
+                    places.append(place)
             queries += [number] * len(places)
             ranks += places
             if own is not None:
@@ -161,3 +161,8 @@ class _Probe:
             seen = high
             if low < high:
                 self.ties.append((number, low + 1, high + 1))
+
+
+def _looked_up(keys: list[str], low: int, high: int, found: list[str]) -> Iterable[int]:
+    """Where each of many stands among the keys of a query; of equal keys the first, which is written last."""
+    return map(dict(zip(reversed(keys[low:high]), range(high - 1, low - 1, -1))).__getitem__, found)
