@@ -138,7 +138,7 @@ def test_doctests() -> None:
     import doctest
 
     # Examples that show what an extra brings.
-    extras = {"groupgt.evaluation.suggested": "rapidfuzz"}
+    extras = {"groupgt.evaluation.similar": "rapidfuzz"}
     failed = tried = 0
     for name in ["groupgt", *MODULES]:
         if name in extras and importlib.util.find_spec(extras[name]) is None:

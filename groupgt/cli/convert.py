@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
+from groupgt.cli.writing import write_truth
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import kind_of, read_run
 from groupgt.formats.source import Source
-from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
+from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_run
 from groupgt.model.policy import Policy
-from groupgt.store.files import written_folder, written_whole
+from groupgt.store.files import written_whole
 
 __all__ = ["command"]
 
@@ -51,14 +52,7 @@ def command(
     source = Source.at(source)
     if (kind or ("truth" if given in ("trec-subtopics", "beir") else kind_of(source))) == "truth":
         grouped = as_ground_truth(source, policy, given)
-        lost: list[str] = []
-        if to == "beir":
-            written_folder(target, lambda part: lost.extend(write_ground_truth(part, grouped, to)))
-        else:
-            written_whole(target, lambda part: lost.extend(write_ground_truth(part, grouped, to)))
-        click.echo(f"groupgt: wrote {len(grouped):,} queries to {target}", err=True)
-        if lost:
-            click.echo(f"groupgt: warning: {to} has no place for {listed(lost)}", err=True)
+        write_truth(target, grouped, to)
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")

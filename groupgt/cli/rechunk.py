@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from groupgt.cli import options
-from groupgt.errors import ConfigError, listed
-from groupgt.evaluation.rechunked import METHODS, Carried, rechunk
+from groupgt.cli.writing import format_named_by, write_truth
+from groupgt.errors import ConfigError
+from groupgt.evaluation.rechunked import WAYS, Carried, rechunk
 from groupgt.formats.detect import all_there
-from groupgt.formats.write import TRUTH_WRITERS, write_ground_truth
 from groupgt.labellers.spans import UNITS
 from groupgt.model.policy import Policy
 from groupgt.render import tables
@@ -35,7 +35,7 @@ HEADERS = ["query", "group", "alternative", "chunk", "share", "lost"]
 )
 @click.option(
     "--method",
-    type=click.Choice(METHODS),
+    type=click.Choice(WAYS),
     help="By places (spans) or by texts; spans where both tables have places, else contained.",
 )
 @click.option("--min-overlap", type=float, default=0.5, show_default=True, help="Of an alternative, with spans.")
@@ -69,7 +69,7 @@ def command(
     tables.check_style(style, "json", "csv")
     if report is not None:
         check_ending(report)
-    kind = "" if out is None else _kind(out)
+    kind = "" if out is None else format_named_by(out)
     if out is None and new is None:
         raise ConfigError("expected --to, the chunks to carry it to, or --out, where the places go")
     chunks = [each for each in (old, new) if each is not None]
@@ -92,11 +92,7 @@ def command(
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in found.rows]
         written_whole(report, lambda part: write_rows(part, HEADERS, rows, report.suffix))
     if out is not None:
-        missing: list[str] = []
-        written_whole(out, lambda part: missing.extend(write_ground_truth(part, found.truth, kind)))
-        click.echo(f"groupgt: wrote {len(found.truth):,} queries to {out}", err=True)
-        if missing:
-            click.echo(f"groupgt: warning: {kind} has no place for {listed(missing)}", err=True)
+        write_truth(out, found.truth, kind)
     if style == "json":
         lost = [asdict(row) for row in found.lost]
         told = {"method": found.method, "counts": found.counts(), "lost": lost, "left_out": found.dropped}
@@ -114,15 +110,6 @@ def command(
         click.echo(
             "\n" + tables.table(["query", "group", "lost alternative", "most of it is in", "share", ""], lines, style)
         )
-
-
-def _kind(out: Path) -> str:
-    """The format that an ending names."""
-    kind = out.suffix.lower().removeprefix(".")
-    if kind not in TRUTH_WRITERS:
-        known = listed(f".{each}" for each in ("jsonl", "parquet", "csv", "tsv"))
-        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
-    return kind
 
 
 def _row(row: Carried, dropped: dict[str, list[str]]) -> list[Any]:

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.errors import ConfigError, listed
+from groupgt.cli.writing import format_named_by, write_truth
+from groupgt.errors import ConfigError
+from groupgt.evaluation.similar import near_duplicates
 from groupgt.evaluation.sources import as_ground_truth
-from groupgt.evaluation.suggested import HEADERS, accepted, near_duplicates, rows_of
+from groupgt.evaluation.suggested import HEADERS, accepted, rows_of
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
-from groupgt.formats.write import TRUTH_WRITERS, write_ground_truth
 from groupgt.model.policy import Policy
 from groupgt.render.export import write_rows
 from groupgt.store.files import written_whole
@@ -60,15 +61,7 @@ def command(
         return
     if accept is None:
         return
-    kind = out.suffix.lower().removeprefix(".")
-    if kind not in TRUTH_WRITERS:
-        raise ConfigError(f"--out {out}: expected a file that ends in {listed(f'.{each}' for each in TRUTH_WRITERS)}")
+    kind = format_named_by(out)
     options.check_outputs([truth, accept], [out])
     extended, taken, left = accepted(grouped, accept)
-    missing: list[str] = []
-    written_whole(out, lambda part: missing.extend(write_ground_truth(part, extended, kind)))
-    click.echo(
-        f"groupgt: took up {taken:,} candidates, left {left:,}; wrote {len(extended):,} queries to {out}", err=True
-    )
-    if missing:
-        click.echo(f"groupgt: warning: {kind} has no place for {listed(missing)}", err=True)
+    write_truth(out, extended, kind, f"took up {taken:,} candidates, left {left:,}; ")

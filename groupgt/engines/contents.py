@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from groupgt.engines.lists import carried, ranked, ranking_of
+from groupgt.engines.lists import ranked
 from groupgt.engines.prefixes import in_rank_order
-from groupgt.errors import DataError, Faults
-from groupgt.labellers.reading import alternative_texts, pairs_of
-from groupgt.labellers.text import common_tokens, distinct
+from groupgt.engines.results import rows_of
+from groupgt.labellers.likeness import common_words, distinct, meeting
+from groupgt.labellers.reading import alternative_texts, pairs_of, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Contents, Ints
-from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -46,25 +45,22 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     """
     relevant = truth.grade > 0
     wanted = _wanted(truth, relevant, corpus)
-    query, rank, ids, texts = _results(truth, run, policy)
-    said = _said(truth, run, query, ids, texts, corpus)
-    left, left_of = distinct(said)
-    right, right_of = distinct(wanted)
-    pairs = pairs_of(truth, query)
-    kept = relevant[pairs.alternative]
-    result, alternative = pairs.result[kept], pairs.alternative[kept]
-    codes, place = np.unique(left_of[result] * max(len(right), 1) + right_of[alternative], return_inverse=True)
-    first, second = codes // max(len(right), 1), codes % max(len(right), 1)
-    common, mine, theirs = common_tokens(left, right, first, second, normal_words)
+    query, rank, ids, carried = _results(truth, run, policy)
+    said = result_texts(truth, query, ids, carried, corpus, "a metric over contents")
+    result, alternative = pairs_of(truth, query)
+    kept = relevant[alternative]
+    result, alternative = result[kept], alternative[kept]
+    met = meeting(said, wanted, result, alternative)
+    common, mine, theirs = common_words(met, normal_words)
     same = common > 0
-    precision, recall, f1 = (np.zeros(len(codes)) for _ in range(3))
-    precision[same] = common[same] / mine[first[same]]
-    recall[same] = common[same] / theirs[second[same]]
+    precision, recall, f1 = (np.zeros(len(common)) for _ in range(3))
+    precision[same] = common[same] / mine[met.first[same]]
+    recall[same] = common[same] / theirs[met.second[same]]
     f1[same] = (2 * precision[same] * recall[same]) / (precision[same] + recall[same])
     scores = {}
     for name, column in (("precision", precision), ("recall", recall), ("f1", f1)):
         best = np.zeros(len(query))
-        np.maximum.at(best, result, column[place])
+        np.maximum.at(best, result, column[met.each])
         scores[name] = best
     if policy.duplicates != "keep":
         again = _again(query, ids)
@@ -89,25 +85,14 @@ def _results(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Ints, 
         query = found["query"].to_numpy().astype(np.int64)
         texts = found["text"].to_list() if wanted else [None] * len(found)
         return query, _ranks(query), found["doc"].to_list(), texts
-    faults = Faults()
-    beside = run.beside["text"]() if "text" in run.beside else {}
-    keys = {str(key): key for key in run.rankings}
     sizes: list[int] = []
     ids: list[str] = []
     texts = []
-    for qid in truth.qids:
-        key = keys.get(qid, qid)
-        given = run.rankings.get(key)
-        own, _ = ranking_of(given, policy, faults, f"results of query {qid!r}")
-        said: Sequence[object] = beside.get(qid) or carried(given, "text") or [None] * len(own)
-        if len(said) != len(own):
-            faults.add(f"query {qid!r}", f"expected a text for each of {len(own):,} results, found {len(said):,}")
-            continue
-        places = ranked(own, (run.scores or {}).get(key), policy)
+    for number, own, _, said in rows_of(truth, run, "text", policy):
+        places = ranked(own, (run.scores or {}).get(truth.qids[number]), policy)
         sizes.append(len(places))
         ids += [own[place] for place in places]
-        texts += [text if isinstance(text := said[place], str) else None for place in places]
-    faults.stop(DataError)
+        texts += [None if said is None or not isinstance(said[place], str) else said[place] for place in places]
     query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
     return query, _ranks(query), ids, texts
 
@@ -118,28 +103,6 @@ def _ranks(query: Ints) -> Ints:
     starts = np.flatnonzero(np.concatenate(([True], query[1:] != query[:-1])))
     sizes = np.diff(np.append(starts, len(query)))
     return np.arange(len(query)) - np.repeat(starts, sizes) + 1
-
-
-def _said(
-    truth: GroundTruth,
-    run: Run,
-    query: Ints,
-    ids: list[str],
-    texts: list[str | None],
-    corpus: Mapping[str, str],
-) -> list[str]:
-    faults = Faults()
-    said: list[str] = []
-    for place, (name, own) in enumerate(zip(ids, texts)):
-        text = own if own is not None else corpus.get(name)
-        if text is None:
-            where = f"{run.source or run.name or 'results'}: query {truth.qids[int(query[place])]!r}"
-            what = f"the text of the result {shown(name)} is not known"
-            faults.add(where, f"{what}; name a corpus that has it (--corpus; corpus= in Python)")
-            continue
-        said.append(text)
-    faults.stop(DataError)
-    return said
 
 
 def _again(query: Ints, ids: list[str]) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,16 @@ from groupgt.model.spans import FARTHEST, Span, span_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Listed", "Streamed", "renamed"]
+__all__ = ["Listed", "Row", "Streamed", "renamed", "rows_of"]
 
-Row = tuple[int, list[str], Sequence[Any] | None]
+
+class Row(NamedTuple):
+    """The results of a query of the ground truth, by its number; the scores that ordered them, and what is beside."""
+
+    number: int
+    ids: list[str]
+    order: Sequence[float] | None
+    beside: Sequence[Any] | None
 
 
 class Listed:
@@ -47,7 +54,7 @@ class Listed:
         keys: list[str] = []
         texts: list[str | None] = []
         wanted = self.given.per_query > 0
-        for number, ids, own in _rows(self.given, self.run, "text", self.policy):
+        for number, ids, _, own in rows_of(self.given, self.run, "text", self.policy):
             if not wanted[number]:
                 sizes.append(0)
                 continue
@@ -66,28 +73,31 @@ class Listed:
         return np.repeat(np.arange(len(self.given)), sizes).astype(np.int64), keys, texts
 
 
-def _rows(truth: GroundTruth, run: Run, key: str, policy: Policy) -> list[Row]:
+def rows_of(truth: GroundTruth, run: Run, key: str, policy: Policy, faults: Faults | None = None) -> list[Row]:
     """For every query of the ground truth its results, and what stands beside them under a key.
 
-    Faults of rankings themselves are left to who labels them.
+    Faults of the rankings themselves go into `faults`; without it they are left to who labels them.
     """
-    faults, quiet = Faults(), Faults()
+    told, quiet = Faults(), Faults()
     beside = run.beside[key]() if key in run.beside else {}
     keys = {str(name): name for name in run.rankings}
+    title = run.source or run.name or "results"
     rows: list[Row] = []
     for number, qid in enumerate(truth.qids):
         given = run.rankings.get(keys.get(qid, qid))
         own: Sequence[Any] | None = beside.get(qid)
+        order: Sequence[float] | None = None
         if type(given) is list and set(map(type, given)) == {str}:
             ids = given
         else:
-            ids = ranking_of(given, policy, quiet, "")[0]
+            ids, order = ranking_of(given, policy, quiet if faults is None else faults, f"{title}: query {qid!r}")
             own = carried(given, key) if own is None else own
         if own is not None and len(own) != len(ids):
-            where = f"{run.source or run.name or 'results'}: query {qid!r}"
-            faults.add(where, f"expected a {key} for each of {len(ids):,} results, found {len(own):,}")
-        rows.append((number, ids, own))
-    faults.stop(DataError)
+            told.add(
+                f"{title}: query {qid!r}", f"expected a {key} for each of {len(ids):,} results, found {len(own):,}"
+            )
+        rows.append(Row(number, ids, order, own))
+    told.stop(DataError)
     return rows
 
 
@@ -134,13 +144,12 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
     scores: dict[str, Sequence[float]] = dict(run.scores or {})
     keys = {str(name): name for name in run.rankings}
     faults = Faults()
-    for number, _, own in _rows(truth, run, labeller.column, policy):
+    for number, read, order, own in rows_of(truth, run, labeller.column, policy, faults):
         qid = truth.qids[number]
         if qid not in keys:
             continue
         key = keys[qid]
         where = f"{run.source or run.name or 'results'}: query {qid!r}"
-        read, order = ranking_of(rankings[key], policy, faults, where)
         called = _names(labeller, read, own, where, faults) if labeller.column else list(labeller.names(read))
         if len(called) < len(read):
             continue  # at fault

@@ -110,8 +110,8 @@ class _Plan:
                 broken=~starts & ~tied & ~falls,
                 sound=self.sound(),
                 tied=tied,
-                doc=pl.when(in_block).then(column(self.columns.tie)),
-            ).filter(column("starts") | column("broken") | ~column("sound") | column("doc").is_not_null()),
+                tie=pl.when(in_block).then(column(self.columns.tie)),
+            ).filter(column("starts") | column("broken") | ~column("sound") | column("tie").is_not_null()),
             self.hits(),
             self.rows.select(pl.len()),
         )
@@ -139,7 +139,7 @@ class _Plan:
 
     def among_equals(self, borders: pl.DataFrame, row: Ints) -> tuple[Ints, Ints, Ints]:
         """Where rows stand once equal scores are put in order, and the first and last row of their block of equals."""
-        blocks = borders.filter(borders["doc"].is_not_null()).sort("row")
+        blocks = borders.filter(borders["tie"].is_not_null()).sort("row")
         if not len(blocks):
             return row, row, row
         given = blocks["row"].to_numpy().astype(np.int64)
@@ -150,8 +150,8 @@ class _Plan:
         placed = given
         if self.policy.ties == "id":
             # Within a block by descending id, the same id in the order in which it came; blocks stay where they are.
-            order = blocks.select(doc="doc", row="row").with_columns(block=block, at=np.arange(len(block)))
-            order = order.sort("block", "doc", "row", descending=[False, True, False])
+            order = blocks.select("tie", "row").with_columns(block=block, at=np.arange(len(block)))
+            order = order.sort("block", "tie", "row", descending=[False, True, False])
             placed = np.empty_like(given)
             placed[order["at"].to_numpy()] = given
         at = np.minimum(np.searchsorted(given, row), len(given) - 1)
@@ -207,13 +207,13 @@ class _Plan:
         column = pl.col
         many = (pl.len() > MANY).over("query")
         heavy = hits.filter(many)
-        own = hits.filter(~many).lazy().select("hit", "qid", its_score="score", its_doc=self.columns.tie, its_row="row")
+        own = hits.filter(~many).lazy().select("hit", "qid", its_score="score", its_tie=self.columns.tie, its_row="row")
         higher, equal = column("score") > column("its_score"), column("score") == column("its_score")
         before = column("row") < column("its_row")
         tie = column(self.columns.tie)
-        same = tie == column("its_doc")
+        same = tie == column("its_tie")
         # The same id with the same score twice keeps the order in which it came.
-        wins_tie = before if self.policy.ties == "input" else (tie > column("its_doc")) | (same & before)
+        wins_tie = before if self.policy.ties == "input" else (tie > column("its_tie")) | (same & before)
         few, lengths, whole = self.collect(
             self.rows.join(own, on="qid", how="inner")
             .filter(column("score") >= column("its_score"))

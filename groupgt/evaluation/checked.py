@@ -14,8 +14,8 @@ from groupgt.engines.results import renamed
 from groupgt.evaluation.core import label_run
 from groupgt.evaluation.labelling import labeller_of
 from groupgt.evaluation.nearby import check_known, fold, warn_of_near_ids
+from groupgt.evaluation.similar import near_duplicates
 from groupgt.evaluation.sources import as_run
-from groupgt.evaluation.suggested import near_duplicates
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

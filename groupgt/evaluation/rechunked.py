@@ -13,17 +13,19 @@ from groupgt.errors import ConfigError, DataError, Faults, listed
 from groupgt.evaluation.labelling import Sources
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.labellers import spans, text
+from groupgt.labellers.likeness import METHODS, SLACK, Meeting, distinct, token_recall
 from groupgt.labellers.normal import Normalization
 from groupgt.labellers.reading import alternative_texts
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Floats, Ints
+from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 
-__all__ = ["METHODS", "Carried", "Rechunked", "rechunk"]
+__all__ = ["WAYS", "Carried", "Rechunked", "rechunk"]
 
+# So many of an alternative's rarest words are looked for at least: to say what comes nearest.
 SOME = 3
-METHODS = ("spans", *text.METHODS)
+WAYS = ("spans", *METHODS)
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,8 @@ def rechunk(
     if method is None:
         lacking = new is not None and (places[1] is None or (old is not None and places[0] is None))
         method = "contained" if lacking else "spans"
-    if method not in METHODS:
-        raise ConfigError(f"method: expected {listed(METHODS)}, found {shown(method)}")
+    if method not in WAYS:
+        raise ConfigError(f"method: expected {listed(WAYS)}, found {shown(method)}")
     if new is None and method != "spans":
         raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
     if new is None:
@@ -123,9 +125,9 @@ def rechunk(
         whole = ((place, name, 1.0, True) for place, name in enumerate(read.ids))
         return replace(_carried(read, names, whole, "spans", drop_lost=drop_lost), truth=read)
     if method == "spans":
-        found = _through_places(given, places, min_overlap, unit=unit, old_is_absent=old is None)
+        found = _through_places(given, places, min_overlap, unit=unit)
     else:
-        found = _through_texts(given, Sources(), old, new, method, threshold)
+        found = _through_texts(given, old, new, method, threshold)
     return _carried(*found, method, drop_lost=drop_lost)
 
 
@@ -140,12 +142,10 @@ def _places(table: Any, option: str) -> Any:
 Found = tuple[GroundTruth, list[str], list[tuple[int, str, float, bool]]]
 
 
-def _through_places(
-    truth: GroundTruth, places: Sequence[Any], min_overlap: float, *, unit: str, old_is_absent: bool
-) -> Found:
+def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: float, *, unit: str) -> Found:
     if places[1] is None or (places[0] is None and truth.forms is None):
         lacking = "new chunks (--to)" if places[1] is None else "old chunks (--from)"
-        what = "are not named" if places[1] is not None and old_is_absent else "have no places (doc, start, end)"
+        what = "have no places (doc, start, end), or are not named"
         raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
     every = spans.Options(min_overlap, joint=True, chunks=places[1], reference=places[0] or "", unit=unit)
     labeller = spans.Spans(every, Sources())
@@ -193,28 +193,26 @@ class _Nothing:
         return []
 
 
-def _through_texts(truth: GroundTruth, sources: Sources, old: Any, new: Any, method: str, threshold: float) -> Found:
-    options = text.Options(method=method, threshold=threshold)
+def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> Found:
+    text.Options(method=method, threshold=threshold)  # raises what is wrong with these
+    sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
     corpus = sources.texts(new, "new")
     normal = Normalization()
     wanted = [normal(each) for each in alternative_texts(truth, reference, "name the chunks it is from (--from)")]
-    said = [normal(each) for each in corpus.values()]
-    names = list(corpus)
-    distinct = list(dict.fromkeys(wanted))
-    chunk, alternative = _candidates(said, distinct, method, threshold)
-    hit = text.METHODS[method](said, distinct, chunk, alternative, options.threshold)
-    score = text.token_recalls(said, distinct, chunk, alternative)
-    if method == "partial_ratio":
-        score = text.partial_ratios(said, distinct, chunk, alternative)
-    score = np.where(hit & (method == "contained"), 1.0, score)
-    best = _best(alternative, score, len(distinct))
-    kept = np.flatnonzero(hit | best)
+    said, names = [normal(each) for each in corpus.values()], list(corpus)
+    right, number = distinct(wanted)
+    met = Meeting(said, right, *_candidates(said, right, method, threshold), each=number)
+    score = METHODS[method](met, 0.0)
+    hit = score >= threshold - SLACK
+    if method == "contained":
+        # Of what is not contained, the words it has say which chunk comes nearest.
+        score = np.where(hit, score, token_recall(met))
     rows_of: dict[int, list[tuple[str, float, bool]]] = {}
-    for row in kept.tolist():
-        rows_of.setdefault(int(alternative[row]), []).append((names[chunk[row]], float(score[row]), bool(hit[row])))
-    number = {each: place for place, each in enumerate(distinct)}
-    rows = [(place, *row) for place, each in enumerate(wanted) for row in rows_of.get(number[each], [])]
+    for row in np.flatnonzero(hit | _best(met.second, score)).tolist():
+        cell = (names[met.first[row]], float(score[row]), bool(hit[row]))
+        rows_of.setdefault(int(met.second[row]), []).append(cell)
+    rows = [(place, *row) for place, own in enumerate(number.tolist()) for row in rows_of.get(own, [])]
     return truth, truth.ids, rows
 
 
@@ -222,33 +220,30 @@ def _candidates(said: list[str], wanted: list[str], method: str, threshold: floa
     """(chunk, alternative) of all that can reach the threshold, and of some that come near.
 
     A chunk that contains an alternative has its rarest word; one that lacks at most a share of its words has one of
-    that many and one more.
+    that many and one more. What is written a little differently may share no word: of that all are candidates.
     """
+    if method == "partial_ratio":
+        return np.tile(np.arange(len(said)), len(wanted)), np.repeat(np.arange(len(wanted)), len(said))
     chunks: dict[str, list[int]] = {}
     for place, each in enumerate(said):
         for word in set(each.split()):
             chunks.setdefault(word, []).append(place)
-    if method == "partial_ratio":
-        # What is written a little differently may share no word.
-        every, own = np.arange(len(said)), np.arange(len(wanted))
-        return np.tile(every, len(own)), np.repeat(own, len(every))
     pairs: list[tuple[int, int]] = []
     for number, each in enumerate(wanted):
         words = each.split()
         rare = sorted(set(words) & set(chunks), key=lambda word: (len(chunks[word]), word))
-        enough = 1 if method == "contained" else int((1 - threshold) * len(words) + 1e-9) + 1
+        enough = 1 if method == "contained" else int((1 - threshold) * len(words) + SLACK) + 1
         found = dict.fromkeys(place for word in rare[: max(enough, SOME)] for place in chunks[word])
         pairs += [(place, number) for place in found]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
 
 
-def _best(alternative: Ints, score: Floats, size: int) -> Any:
-    """Which rows are the first of the highest score of their alternative."""
-    order = np.lexsort((np.arange(len(score)), -score, alternative))
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = alternative[order][1:] != alternative[order][:-1]
-    best = np.zeros(len(order), dtype=np.bool_)
+def _best(alternative: Ints, score: Floats) -> Bools:
+    """Which rows are the first of the highest score, above 0, of their alternative."""
+    order = np.lexsort((-score, alternative))
+    _, first = np.unique(alternative[order], return_index=True)
+    best = np.zeros(len(score), dtype=np.bool_)
     best[order[first]] = True
     return best & (score > 0)
 

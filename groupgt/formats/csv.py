@@ -190,7 +190,7 @@ def _columns(source: Source) -> Run:
         *(_whole(pl.col(name)) for name in (*UNITS, "start", "end") if name in header),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if each in header][:1]),
         *(pl.col(name) for name in ("parent",) if name in header),
-        *(pl.col(DOCUMENT).alias("document") for _ in range(DOCUMENT in header)),
+        *([pl.col(DOCUMENT).alias("document")] if DOCUMENT in header else []),
     )
     return Run(
         columns=Columns(frame, lambda: read_slowly(source)),

@@ -34,6 +34,8 @@ __all__ = [
     "write_run",
 ]
 
+# Runs a step of polars, and says what is wrong with its source.
+Guard = Callable[[Callable[[], Any]], Any]
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
@@ -227,47 +229,57 @@ def run_of(
     value: Any,
     title: str = "results",
     qids: list[str] | None = None,
-    guard: Callable[[Callable[[], Any]], Any] = lambda read: read(),
+    guard: Guard = lambda read: read(),
 ) -> Run:
     """A run of a frame; nested ones become lists, long ones stay columns."""
-    import polars as pl
-
     frame = lazy(value)
-    schema = guard(frame.collect_schema)
-    names = schema.names()
+    names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:
         raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop what is not meant")
     key = keys[0] if keys else None
+    return _long(frame, title, guard) if key is None else _nested(frame, key, title, qids, guard)
+
+
+def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
+    """A run of lists: a row a query, its results in the column `key`."""
+    names = guard(frame.collect_schema).names()
+    rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
+    _refuse_odd_ids(rows, key, title, blank=False)
+    if "qid" in names:
+        _refuse_odd_ids(rows, "qid", title, blank=False)
+    _check_scores(rows, key, title)
+    found = _texts(rows, "qid", title).to_list() if "qid" in names else qids
+    if found is None:
+        raise DataError(f"{title}: there is no column qid, and no ground truth whose rows it could follow")
+    if len(found) != len(rows):
+        raise DataError(
+            f"{title}: without a column qid, rows follow those of the ground truth: expected {len(found):,} rows, "
+            f"found {len(rows):,}"
+        )
+    if len(set(found)) < len(found):
+        twice = next(qid for position, qid in enumerate(found) if qid in found[:position])
+        raise DataError(f"{title}: query {twice!r} stands in two rows")
+    lengths = {
+        unit: dict(zip(found, [list(map(length_of, row)) for row in _beside(guard, frame, name)]))
+        for unit, name in NESTED_LENGTHS.items()
+        if name in names
+    }
+    beside: dict[str, Callable[[], dict[str, list[Any]]]] = {
+        what: lambda name=name: dict(zip(found, _beside(guard, frame, name)))  # type: ignore[misc]  # bound now
+        for what, name in BESIDE.items()
+        if name in names
+    }
+    return Run(dict(zip(found, rows[key].to_list())), source=title, lengths=lengths, beside=beside)
+
+
+def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
+    """A run of columns: a row a result."""
+    import polars as pl
+
+    schema = guard(frame.collect_schema)
+    names = schema.names()
     order = next((name for name in ("score", "rank") if name in names), None)
-    if key is not None:
-        rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
-        _refuse_odd_ids(rows, key, title, blank=False)
-        if "qid" in names:
-            _refuse_odd_ids(rows, "qid", title, blank=False)
-        _check_scores(rows, key, title)
-        found = _texts(rows, "qid", title).to_list() if "qid" in names else qids
-        if found is None:
-            raise DataError(f"{title}: there is no column qid, and no ground truth whose rows it could follow")
-        if len(found) != len(rows):
-            raise DataError(
-                f"{title}: without a column qid, rows follow those of the ground truth: expected {len(found):,} rows, "
-                f"found {len(rows):,}"
-            )
-        if len(set(found)) < len(found):
-            twice = next(qid for position, qid in enumerate(found) if qid in found[:position])
-            raise DataError(f"{title}: query {twice!r} stands in two rows")
-        lengths = {
-            unit: dict(zip(found, [list(map(length_of, row)) for row in _beside(guard, frame, name)]))
-            for unit, name in NESTED_LENGTHS.items()
-            if name in names
-        }
-        beside: dict[str, Callable[[], dict[str, list[Any]]]] = {
-            what: lambda name=name: dict(zip(found, _beside(guard, frame, name)))  # type: ignore[misc]  # bound now
-            for what, name in BESIDE.items()
-            if name in names
-        }
-        return Run(dict(zip(found, rows[key].to_list())), source=title, lengths=lengths, beside=beside)
     missing = [name for name in ("qid", "doc_id") if name not in names]
     if missing or order is None:
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
@@ -282,14 +294,14 @@ def run_of(
         (number if order == "score" else -number).alias("score"),
         *(pl.col(unit) for unit in UNITS if unit in names and schema[unit].is_numeric()),
         *(pl.col(name) for name in ("start", "end", "parent") if name in names),
-        *(pl.col(DOCUMENT).cast(pl.String).alias("document") for _ in range(DOCUMENT in names)),
+        *([pl.col(DOCUMENT).cast(pl.String).alias("document")] if DOCUMENT in names else []),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if schema.get(each) == pl.String][:1]),
     )
     columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard)
     return Run(columns=columns, source=title)
 
 
-def _beside(guard: Callable[[Callable[[], Any]], Any], frame: pl.LazyFrame, name: str) -> list[list[Any]]:
+def _beside(guard: Guard, frame: pl.LazyFrame, name: str) -> list[list[Any]]:
     """What stands beside the ids of each query; who uses it says where it is no list of what it should be."""
     cells = guard(lambda: frame.select(name).collect())[name].to_list()
     return [cell if isinstance(cell, list) else [] for cell in cells]

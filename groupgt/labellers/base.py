@@ -212,7 +212,7 @@ def matches_of(
     queries = query[used]
     bounds = np.searchsorted(queries, np.arange(len(truth) + 1)).tolist()
     return Matches(
-        sets=[frozenset(own[low:high]) for low, high in pairwise(bounds)],
+        sets=[frozenset(own[begin:end]) for begin, end in pairwise(bounds)],
         keys=own,
         queries=queries,
         targets=np.arange(len(own)),

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of
-from groupgt.labellers.reading import pairs_of
+from groupgt.labellers.base import Matches, Results, Tables, matches_of
+from groupgt.labellers.reading import Reader, pairs_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import finite_number, shown
 from groupgt.model.spans import TEXT, kind_of
@@ -68,7 +68,7 @@ class Options:
         faults.stop(ConfigError)
 
 
-class Code(Labeller):
+class Code(Reader):
     """A result hits an alternative when the user's function says so; what it raises, or fails to say, is an error.
 
     >>> import groupgt
@@ -89,19 +89,15 @@ class Code(Labeller):
         self.base = json.dumps(["code", digest, self.title, options.version])
         self.kept: Any = tables.verdicts(hashlib.sha256(self.base.encode()).hexdigest())
 
-    def texts(self) -> Mapping[str, str]:
-        """The texts of its reference and its corpus."""
-        return {**self.reference, **self.corpus}
-
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Asks in batches for every result beside the alternatives of its query, each pair of contents once."""
         query, keys = results.pairs()
         carried = results.texts()
-        pairs = pairs_of(truth, query)
+        result, alternative = pairs_of(truth, query)
         asked = []
-        for place, alternative in zip(pairs.result.tolist(), pairs.alternative.tolist()):
-            name = truth.ids[alternative]
-            form = truth.forms[alternative] if truth.forms else None
+        for place, other in zip(result.tolist(), alternative.tolist()):
+            name = truth.ids[other]
+            form = truth.forms[other] if truth.forms else None
             wanted = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
             said = carried[place] if carried[place] is not None else self.corpus.get(keys[place])
             number = int(query[place])
@@ -124,7 +120,7 @@ class Code(Labeller):
             verdicts.update(zip(batch, judged))
         score = np.fromiter((verdicts[digest] for digest in digests), np.float64, len(digests))
         hits = score >= self.options.threshold
-        return matches_of(truth, query, keys, pairs.result[hits], pairs.alternative[hits])
+        return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
         where = f"labeller code: {self.title}"

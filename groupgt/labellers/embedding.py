@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of
-from groupgt.labellers.reading import alternative_texts, pairs_of, result_texts
+from groupgt.labellers.base import Matches, Results, Tables, matches_of
+from groupgt.labellers.reading import Reader, alternative_texts, pairs_of, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
 
@@ -51,7 +51,7 @@ class Options:
         faults.stop(ConfigError)
 
 
-class Embedding(Labeller):
+class Embedding(Reader):
     """A result hits an alternative when the cosine of their vectors is at least `threshold`.
 
     >>> import groupgt
@@ -71,13 +71,11 @@ class Embedding(Labeller):
             for option, each in given.items()
         ]
         self.encode = tables.encoder(options.model) if options.model else None
-        self.corpus = tables.texts(options.corpus, "corpus") if self.stored[0] is None else {}
-        self.reference = tables.texts(options.reference, "reference") if self.stored[1] is None else {}
+        if self.stored[0] is None:
+            self.corpus = tables.texts(options.corpus, "corpus")
+        if self.stored[1] is None:
+            self.reference = tables.texts(options.reference, "reference")
         self.made: dict[str, Any] = {}
-
-    def texts(self) -> Mapping[str, str]:
-        """The texts of its reference and its corpus."""
-        return {**self.reference, **self.corpus}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query."""
@@ -85,7 +83,7 @@ class Embedding(Labeller):
         if self.stored[0] is not None:
             documents = _looked_up(self.stored[0], keys, "result", "documents")
         else:
-            texts = result_texts(truth, query, keys, results, self.corpus, self.name)
+            texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
             documents = self._encoded([self.options.document_prefix + text for text in texts])
         if self.stored[1] is not None:
             alternatives = _looked_up(self.stored[1], truth.ids, "alternative", "alternatives")
@@ -97,13 +95,13 @@ class Embedding(Labeller):
                 f"labeller embedding: expected vectors of as many dimensions, found {documents.shape[1]:,} of results "
                 f"and {alternatives.shape[1]:,} of alternatives"
             )
-        pairs = pairs_of(truth, query)
-        cosine = np.zeros(len(pairs))
-        for start in range(0, len(pairs), BLOCK):
+        result, alternative = pairs_of(truth, query)
+        cosine = np.zeros(len(result))
+        for start in range(0, len(result), BLOCK):
             rows = slice(start, start + BLOCK)
-            cosine[rows] = (documents[pairs.result[rows]] * alternatives[pairs.alternative[rows]]).sum(axis=1)
+            cosine[rows] = (documents[result[rows]] * alternatives[alternative[rows]]).sum(axis=1)
         near = cosine >= self.options.threshold - 1e-9
-        return matches_of(truth, query, keys, pairs.result[near], pairs.alternative[near])
+        return matches_of(truth, query, keys, result[near], alternative[near])
 
     def _encoded(self, texts: list[str]) -> Vectors:
         fresh = [text for text in dict.fromkeys(texts) if text not in self.made]

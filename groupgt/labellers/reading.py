@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults
-from groupgt.labellers.base import Results
+from groupgt.labellers.base import Labeller, listed_by, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.ids import shown
 from groupgt.model.spans import TEXT, kind_of
 
-__all__ = ["Pairs", "alternative_texts", "pairs_of", "result_texts"]
+__all__ = ["Reader", "alternative_texts", "pairs_of", "result_texts"]
 
 PLACES = "places are what the labeller spans compares"
 REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
@@ -54,46 +54,39 @@ def alternative_texts(
 
 
 def result_texts(
-    truth: GroundTruth, query: Ints, keys: list[str], results: Results, corpus: Mapping[str, str], labeller: str
+    truth: GroundTruth,
+    query: Ints,
+    keys: list[str],
+    carried: Sequence[str | None],
+    corpus: Mapping[str, str],
+    who: str,
 ) -> list[str]:
     """The text of each result: what it carries, else what the corpus holds; raises `DataError` where there is none."""
-    carried = results.texts()
-    if carried.count(None) == len(carried):
-        texts = list(map(corpus.get, keys))
-        if None not in texts:
-            return texts  # type: ignore[return-value]  # none of them is None
-    found: list[str] = []
+    found = [corpus.get(key) if own is None else own for key, own in zip(keys, carried)]
+    if None in found and not corpus:
+        first = found.index(None)
+        where = f"results of query {truth.qids[int(query[first])]!r}"
+        way = "name a corpus, or results that carry their contents"
+        raise DataError(f"{where}: {who} needs the text of the result {shown(keys[first])}; {way}")
     faults = Faults()
-    for place, (key, own) in enumerate(zip(keys, carried)):
-        text = own if own is not None else corpus.get(key)
-        if text is None:
-            where = f"results of query {truth.qids[int(query[place])]!r}"
-            if not corpus:
-                way = "name a corpus, or results that carry their contents"
-                raise DataError(f"{where}: the labeller {labeller} needs the text of the result {shown(key)}; {way}")
-            faults.add(where, f"the corpus has no text of the result {shown(key)}")
-            continue
-        found.append(text)
+    for place in [place for place, text in enumerate(found) if text is None]:
+        where = f"results of query {truth.qids[int(query[place])]!r}"
+        faults.add(where, f"the corpus has no text of the result {shown(keys[place])}")
     faults.stop(DataError)
-    return found
+    return [text for text in found if text is not None]
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Every result of a query beside every alternative of it; `result` and `alternative` number each."""
-
-    result: Ints
-    alternative: Ints
-
-    def __len__(self) -> int:
-        return len(self.result)
+def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
+    """Every result, whose queries these are, beside every alternative of its query: (result, alternative)."""
+    return spread(query, listed_by(truth.query_of, len(truth)), np.arange(len(truth.ids)))
 
 
-def pairs_of(truth: GroundTruth, query: Ints) -> Pairs:
-    """The pairs of results, whose queries these are, and alternatives."""
-    sizes = truth.per_query
-    starts = np.concatenate(([0], np.cumsum(sizes)))[:-1]
-    counts = sizes[query] if len(query) else np.zeros(0, dtype=np.int64)
-    result = np.repeat(np.arange(len(query)), counts)
-    within = np.arange(len(result)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return Pairs(result, np.repeat(starts[query], counts) + within if len(query) else result)
+class Reader(Labeller):
+    """A labeller that reads texts: those of results in its `corpus`, those of alternatives in its `reference`."""
+
+    corpus: Mapping[str, str] = MappingProxyType({})
+    reference: Mapping[str, str] = MappingProxyType({})
+
+    def texts(self) -> Mapping[str, str]:
+        """The texts of its reference and its corpus."""
+        return {**self.reference, **self.corpus}

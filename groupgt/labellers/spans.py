@@ -17,7 +17,7 @@ from groupgt.labellers.intervals import first_covered, overlapping
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.ids import shown
-from groupgt.model.spans import Form, Span, kind_of
+from groupgt.model.spans import SPELLED, Form, Span, kind_of
 
 __all__ = ["UNITS", "Options", "Spans"]
 
@@ -25,7 +25,6 @@ MEASURES = ("alternative", "result", "union")
 UNITS = ("chars", "pages", "lines")
 # Shares are exact to so many parts: lengths up to 10^12 times this are whole numbers still.
 PARTS = 10**6
-NAME = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ class Spans(Labeller):
         import polars as pl
 
         names = pl.Series("key", keys, dtype=pl.String)
-        parts = names.str.extract_groups(NAME).struct.unnest()
+        parts = names.str.extract_groups(SPELLED).struct.unnest()
         bad = np.flatnonzero(parts["doc"].is_null().to_numpy()).tolist()
         if bad:
             where = f"results of query {truth.qids[int(query[bad[0]])]!r}"

@@ -16,6 +16,8 @@ __all__ = ["FARTHEST", "TEXT", "Chunks", "Form", "Span", "kind_of", "span_of"]
 
 FARTHEST = 10**12
 TEXT: Literal["text"] = "text"
+# How `str` writes a place, for reading many back at once.
+SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
 
 
 class Span(NamedTuple):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.evaluation.labelling import Sources, labeller_of
-from groupgt.labellers.text import METHODS
+from groupgt.labellers.likeness import METHODS
 from tests import laws
 from tests.agreement import all_metrics, at
 from tests.labellers import slow
