@@ -193,6 +193,10 @@ def spans_world(rng: random.Random, options: dict[str, Any], queries: int, far: 
         results = named(rng, {**given["chunks"], "stranger": None})
         fill(world, rng, queries, alternative, results)
         world.run["no ground truth"] = ["c0"]
+        # Where the table knew none of the judged documents, the labeller would refuse it.
+        world.slow.table.update({f"known {doc}": (doc, 0, 1) for doc in "[ef" if rng.random() < 0.5})
+        world.slow.table["known d"] = ("d", 0, 1)
+        world.truth["knows d"] = [[cell(("d", 0, 1))]]
     elif options["places"] == "under span":
         fill(world, rng, queries, alternative, lambda: {"id": f"c{rng.randint(0, 3)}", "span": cell(place("ddefg"))})
     else:
