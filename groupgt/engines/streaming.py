@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from groupgt.engines import memory
-from groupgt.engines.base import Labelled, settled
+from groupgt.engines.base import Labelled
+from groupgt.engines.columns import MANY, Found, key_table, labelled, places_of
 from groupgt.engines.results import Streamed
-from groupgt.errors import SHOWN, DataError, Faults, GroupgtWarning
-from groupgt.labellers.base import Labeller, first_hits
+from groupgt.errors import DataError, Faults, GroupgtWarning
+from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["label"]
 
 LONGEST_ID = 1 << 16
-# Queries with more hits than this are ranked by sorting their rows.
-MANY = 32
 LOOKED_AT = 1000
 
 
@@ -91,7 +90,7 @@ class _Plan:
         return self.count(hits)
 
     def hits(self) -> pl.LazyFrame:
-        return self.rows.join(self.keys().lazy(), on=["qid", "doc"], how="inner")
+        return self.rows.join(key_table(self.truth, self.matches).lazy(), on=["qid", "doc"], how="inner")
 
     def in_order(self) -> Labelled:
         """The first plan, or the second where a row shows that it does not hold."""
@@ -122,13 +121,10 @@ class _Plan:
             return self.count(hits)
         begin = first["row"].to_numpy().astype(np.int64)
         length = np.diff(np.append(begin, int(size.item())))
-        where, own, extra = self.positions(first["qid"])
         row = hits["row"].to_numpy().astype(np.int64)
         start = begin[np.searchsorted(begin, row, side="right") - 1]
         row, low, high = self.among_equals(borders, row)
-        tied_hits = low < high
-        ties = (hits["query"].to_numpy()[tied_hits], (low - start + 1)[tied_hits], (high - start + 1)[tied_hits])
-        return self.labelled(hits, row - start + 1, where, length[own], extra, ties)
+        return self.made(hits, (row - start + 1, low - start + 1, high - start + 1), first["qid"], length)
 
     def begins_in_order(self) -> bool:
         """Whether the first rows could be those of a sorted run: a shuffled one need not be read to find out."""
@@ -173,32 +169,6 @@ class _Plan:
             holds &= ~text.str.contains("\0", literal=True)
         return holds.fill_null(False)
 
-    def keys(self) -> pl.DataFrame:
-        """The labeller's table as columns."""
-        import polars as pl
-
-        matches = self.matches
-        frame = pl.DataFrame(
-            {
-                "qid": pl.Series(self.truth.qids, dtype=pl.String).gather(matches.queries),
-                "doc": pl.Series(matches.keys, dtype=pl.String),
-                "query": matches.queries,
-                "target": matches.targets,
-            }
-        )
-        # Of a key that stands twice in a query, the first.
-        return frame.unique(["query", "doc"], keep="first", maintain_order=True)
-
-    def positions(self, qids: pl.Series) -> tuple[Ints, Ints, int]:
-        """Which queries of the ground truth these are, where they stand among these, and how many others there are."""
-        index, names = self.truth.index, qids.to_list()
-        found = np.array([index.get(qid, -1) for qid in names], dtype=np.int64)
-        own, others = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
-        self.extra_names = tuple(names[place] for place in others[:SHOWN].tolist())
-        if not names:
-            warnings.warn(f"{self.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
-        return found[own], own, len(others)
-
     def count(self, hits: pl.DataFrame) -> Labelled:
         """The second plan: rank = 1 + better results of the query."""
         import polars as pl
@@ -226,13 +196,10 @@ class _Plan:
         ranked = hits.join(counted, on="hit", how="left", maintain_order="left").with_columns(
             rank=column("better").cast(pl.Int64) + 1
         )
-        ranked = ranked.sort("query", "rank", "row")
-        where, chosen, extra = self.positions(lengths["qid"])
-        length = lengths["len"].to_numpy().astype(np.int64)[chosen]
-        tied = ranked.filter(column("equal") > 1)
-        first = tied["higher"].to_numpy().astype(np.int64) + 1
-        ties = (tied["query"].to_numpy(), first, first + tied["equal"].to_numpy().astype(np.int64) - 1)
-        return self.labelled(ranked, ranked["rank"].to_numpy(), where, length, extra, ties)
+        low = ranked["higher"].to_numpy().astype(np.int64) + 1
+        high = low + ranked["equal"].to_numpy().astype(np.int64) - 1
+        lengths = lengths.cast({"len": pl.Int64})
+        return self.made(ranked, (ranked["rank"].to_numpy(), low, high), lengths["qid"], lengths["len"].to_numpy())
 
     def sorted_ranks(self, rows: pl.DataFrame, hits: pl.DataFrame) -> pl.DataFrame:
         """The same counts for queries with many hits, by sorting their rows: comparing each with each would not end."""
@@ -247,29 +214,17 @@ class _Plan:
         counts = ordered.with_columns(higher=pl.col("better").min().over(block), equal=pl.len().over(block))
         return hits.select("hit", "row").join(counts, on="row", how="inner")
 
-    def labelled(
-        self, hits: pl.DataFrame, rank: Ints, where: Ints, length: Ints, extra: int, ties: tuple[Ints, Ints, Ints]
-    ) -> Labelled:
-        lengths = np.zeros(len(self.truth), dtype=np.int64)
-        lengths[where] = length
+    def made(self, hits: pl.DataFrame, ranks: tuple[Ints, Ints, Ints], qids: pl.Series, lengths: Ints) -> Labelled:
+        """What was found, of hits, their ranks and those of their equals; `lengths` are those of `qids`."""
+        names = qids.to_list()
+        where, own, others, extra = places_of(self.truth, names)
+        if not names:
+            warnings.warn(f"{self.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        length = np.zeros(len(self.truth), dtype=np.int64)
+        length[where] = lengths[own]
         query, target = hits["query"].to_numpy(), hits["target"].to_numpy()
-        order = np.lexsort((rank, query))
-        found = settled(
-            self.truth, self.labeller, self.matches, self.policy, query[order], rank[order], target[order], lengths
-        )
-        repeated = len(np.unique(query[order][first_hits(target[order], len(self.matches.keys))]))
-        looked_at_all = self.policy.duplicates in ("drop", "error")
-        return Labelled(
-            hits=found,
-            present=lengths > 0,
-            extra=extra,
-            duplicated=self.duplicated if looked_at_all else repeated,
-            tie_query=ties[0],
-            tie_first=ties[1],
-            tie_last=ties[2],
-            no_match=not len(query) and (bool(len(where)) or bool(extra)),
-            extra_names=self.extra_names,
-        )
+        found = Found(query, target, *ranks, length, extra, others, self.duplicated)
+        return labelled(self.truth, self.labeller, self.matches, self.policy, found)
 
     def remove_repeats(self) -> None:
         """Keeps the best row of each (query, document); or says that there are several."""
