@@ -45,6 +45,7 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     """
     relevant = truth.grade > 0
     wanted = _wanted(truth, relevant, corpus)
+    run.not_remote("a metric over contents")
     query, rank, ids, carried = _results(truth, run, policy)
     said = result_texts(truth, query, ids, carried, corpus, "a metric over contents")
     result, alternative = pairs_of(truth, query)

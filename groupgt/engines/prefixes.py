@@ -71,6 +71,7 @@ def walk(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: s
             raise ConfigError(f"{_title(run)}: {what}; choose duplicates=penalize, or the labeller id")
         run = run.original
     run = run.settled
+    run.not_remote(f"a budget in {unit}")
     if run.columns is not None:
         return _of_columns(truth, run, run.columns, policy, lengths, unit)
     return _of_lists(truth, run, policy, lengths, unit)

@@ -21,7 +21,9 @@ Ranking = tuple[list[str], Sequence[float] | None]
 def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
     """The ids of one query, best first, and the scores that ordered them, read again from where the run came from."""
     run = run.settled
-    if run.columns is not None:
+    if run.remote is not None:
+        found = _ordered(run.remote.rows_of(qid), run.remote.tie, policy)
+    elif run.columns is not None:
         import polars as pl
 
         columns = run.columns
@@ -38,6 +40,7 @@ def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
 def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
     """Every query of a run with its ranking, in the order of the run."""
     run = run.settled
+    run.not_remote("all rankings")
     if run.columns is None:
         for key in run.rankings:
             yield str(key), _in_memory(run, key, policy)

@@ -138,6 +138,10 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
     """The run with its results called what the labeller calls them; their order, scores and places stay."""
     if not labeller.renames or run.original is not None:
         return run
+    if run.remote is not None:
+        from groupgt.engines import spark
+
+        return replace(run, remote=spark.renamed(run.remote, labeller, run.name or run.source), original=run)
     if run.columns is not None:
         return replace(run, columns=_renamed_columns(truth, run, run.columns, labeller, policy), original=run)
     rankings: dict[Any, Any] = dict(run.rankings)

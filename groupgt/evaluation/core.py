@@ -20,10 +20,9 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import as_ground_truth, as_run
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Floats
 from groupgt.model.lengths import Budget, Lengths, as_lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -93,7 +92,7 @@ def evaluate(
         truth=grouped,
         run=system,
         metrics=asked,
-        values=_values(asked, labelled, rules),
+        values=values_of(asked, labelled.hits, labelled.present, rules),
         labelled=labelled,
         policy=rules,
         convention=convention,
@@ -145,12 +144,16 @@ def label_run(
     The ground truth is what the labeller reads (`labeller.read`).
     """
     run = renamed(truth, run, labeller, policy)
-    if run.columns is None:
-        labelled = memory.label(truth, run, policy, labeller)
-    else:
+    if run.remote is not None:
+        from groupgt.engines import spark
+
+        labelled = spark.label(truth, run, policy, labeller)
+    elif run.columns is not None:
         from groupgt.engines import streaming
 
         labelled = streaming.label(truth, run, policy, labeller)
+    else:
+        labelled = memory.label(truth, run, policy, labeller)
     if not budgets:
         return labelled
     found = depths(truth, run, policy, lengths or Lengths(), budgets)
@@ -181,22 +184,3 @@ def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) ->
             faults.add(f"query {qid!r}", "has results and no ground truth (extra: error)")
         faults.total += labelled.extra - len(labelled.extra_names)
     faults.stop(DataError)
-
-
-def _values(metrics: dict[str, Metric], labelled: Labelled, policy: Policy) -> dict[str, Floats]:
-    """One column per metric, shape (Q,); NaN where a query is undefined, skipped, or has nothing to be worse by."""
-    hits = labelled.hits
-    hidden = ~hits.judgments.defined
-    if policy.missing == "skip":
-        hidden = hidden | ~labelled.present
-    cuts: dict[object, Cut] = {}
-    values: dict[str, Floats] = {}
-    for text, metric in metrics.items():
-        if metric.cutoff not in cuts:
-            cuts[metric.cutoff] = metric.cut(hits)
-        column = metric.values(hits, cuts[metric.cutoff])
-        column = np.where(hidden, np.nan, column)
-        if not metric.higher_is_better:
-            column[~labelled.present] = np.nan
-        values[text] = column
-    return values

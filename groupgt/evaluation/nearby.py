@@ -19,6 +19,8 @@ from groupgt.model.run import Run
 __all__ = ["check_known", "fold", "warn_of_near_ids"]
 
 LOOKED_AT = 200_000
+# Of results on a cluster.
+GLANCED_AT = 1000
 # Fewer questions may all have failed; so many hardly.
 SEVERAL = 10
 
@@ -71,8 +73,11 @@ def check_known(run: Run, labeller: Labeller) -> bool:
 
 def _names(run: Run) -> tuple[list[str], list[str]]:
     run = run.settled
-    if run.columns is not None:
-        rows = run.columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
+    if run.columns is not None or run.remote is not None:
+        if run.columns is not None:
+            rows = run.columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
+        elif run.remote is not None:
+            rows = run.remote.some(GLANCED_AT)
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
     faults = Faults()
     policy = Policy()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, near_names
+from groupgt.formats import spark
 from groupgt.formats.pages import check_pages
 from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
@@ -43,8 +44,8 @@ BESIDE = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "
 
 
 def is_frame(value: Any) -> bool:
-    """Whether a value is a frame of polars, pandas or Arrow; none of them is imported for asking."""
-    return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow")
+    """Whether a value is a frame of polars, pandas, Arrow or Spark; none of them is imported for asking."""
+    return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow", "pyspark")
 
 
 def lazy(value: Any) -> pl.LazyFrame:
@@ -59,9 +60,11 @@ def lazy(value: Any) -> pl.LazyFrame:
         # Column by column: pandas' own way to Arrow needs pyarrow.
         columns = {str(name): _cells(value[name].tolist()) for name in value.columns}
         return pl.DataFrame({name: pl.Series(cells, strict=False) for name, cells in columns.items()}).lazy()
+    if spark.is_frame(value):
+        return pl.DataFrame(value.toArrow()).lazy()
     if hasattr(value, "__arrow_c_stream__"):
         return pl.DataFrame(value).lazy()
-    raise DataError(f"expected a polars, pandas or Arrow frame, found {type(value).__name__}")
+    raise DataError(f"expected a frame of polars, pandas, Arrow or Spark, found {type(value).__name__}")
 
 
 def _cells(given: list[Any]) -> list[Any]:
@@ -231,7 +234,9 @@ def run_of(
     qids: list[str] | None = None,
     guard: Guard = lambda read: read(),
 ) -> Run:
-    """A run of a frame; nested ones become lists, long ones stay columns."""
+    """A run of a frame; nested ones become lists, long ones stay columns, those of Spark stay there."""
+    if spark.is_frame(value):
+        return spark.run_of(value, title)
     frame = lazy(value)
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from groupgt.errors import DataError
+from groupgt.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Columns", "Run"]
+__all__ = ["Columns", "Remote", "Run"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +38,36 @@ class Columns:
         return self.recheck()
 
 
+@dataclass(frozen=True, eq=False)
+class Remote:
+    """Results that stay where they are, on a cluster: a frame of its own kind with `qid`, `doc` and `score`.
+
+    `bring` fetches the rows of one query, or the first so many, as a frame of polars. `tie` names the column that
+    decides between equal scores.
+    """
+
+    frame: Any
+    bring: Callable[[Remote, str | None, int | None], pl.DataFrame]
+    tie: str = "doc"
+
+    def rows_of(self, qid: str) -> pl.DataFrame:
+        """The results of one query."""
+        return self.bring(self, qid, None)
+
+    def some(self, limit: int) -> pl.DataFrame:
+        """So many results, whichever come first."""
+        return self.bring(self, None, limit)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """The results of one system for many queries, best first.
 
     `rankings` maps each query to its ids, as lists; or `columns` holds them as a lazy frame, for files too large to be
-    worth turning into lists. `scores`, where known, stand beside the ids and say which results are tied; so do
-    `lengths`, by unit (None where there is none), and what is `beside` them: under `text`, `parent` and `span` what
-    reads it when it is asked for. A run whose results were renamed keeps the `original`.
+    worth turning into lists; or they are `remote`, on a cluster. `scores`, where known, stand beside the ids and say
+    which results are tied; so do `lengths`, by unit (None where there is none), and what is `beside` them: under
+    `text`, `parent` and `span` what reads it when it is asked for. A run whose results were renamed keeps the
+    `original`.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -54,6 +76,7 @@ class Run:
     rankings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     scores: Mapping[str, Sequence[float]] | None = None
     columns: Columns | None = None
+    remote: Remote | None = None
     name: str = ""
     source: str = ""
     lengths: Mapping[str, Mapping[str, Sequence[int | None]]] = field(default_factory=dict)
@@ -75,6 +98,14 @@ class Run:
             return self.columns.checked
         return self
 
+    def not_remote(self, what: str) -> None:
+        """Raises `ConfigError` where results stay on a cluster, and `what` needs all of them here."""
+        if self.remote is not None:
+            raise ConfigError(
+                f"{self.name or self.source or 'results'}: {what} cannot be had of results that stay on a cluster; "
+                "write them to parquet and name the files"
+            )
+
     def __len__(self) -> int:
         return len(self.rankings)
 
@@ -82,5 +113,7 @@ class Run:
         return iter(self.rankings)
 
     def __repr__(self) -> str:
-        size = "columns, not read yet" if self.columns else f"{len(self.rankings):,} queries"
+        size = f"{len(self.rankings):,} queries"
+        if self.columns or self.remote:
+            size = "columns, not read yet" if self.columns else "on a cluster"
         return f"Run({self.name or self.source or 'results'}: {size})"

@@ -1,0 +1,8 @@
+"""Evaluation on Apache Spark: `label` for the engine, `per_query` and `means` for those who go on there."""
+
+from __future__ import annotations
+
+from groupgt.engines.spark.plan import label, renamed
+from groupgt.engines.spark.queries import means, per_query
+
+__all__ = ["label", "means", "per_query", "renamed"]

@@ -1,0 +1,107 @@
+"""Values per query as a frame of Spark: computed where the data is, and left there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from groupgt.engines.spark.tables import by_arrow, with_ranks, without_repeats
+from groupgt.errors import ConfigError
+from groupgt.formats import spark as frames
+from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.model.exact import rounded
+from groupgt.model.policy import Policy
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["means", "per_query"]
+
+
+def per_query(
+    run: DataFrame,
+    truth: DataFrame,
+    metrics: Sequence[str | Metric],
+    *,
+    convention: str = "autorag",
+    k: int | Sequence[int] = (),
+    policy: Policy | str | dict[str, str] | None = None,
+) -> DataFrame:
+    """A frame with `qid` and one column of doubles a metric, null where a query does not count; nothing is collected.
+
+    `run` has `qid, doc_id, score | rank` or `qid, retrieved_ids`; `truth` has `qid, retrieval_gt`, or `qid, group,
+    doc_id[, grade]`. Both are brought together by query (Spark sends a small ground truth to every executor by its own
+    rule, `spark.sql.autoBroadcastJoinThreshold`), ranked by sorting, and measured in batches by Arrow: the bits are
+    those of `groupgt.evaluate`. Raises `DataError`, `MetricError` or `ConfigError`; what is wrong with a row raises
+    when the frame is computed, and names the query. Needs Spark 4.1.
+    """
+    from pyspark.sql import functions as sql
+
+    from groupgt.engines.spark.batches import measure
+
+    rules = Policy.of(policy)
+    asked = parse_metrics(
+        [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
+    )
+    texts = [text for text, metric in asked.items() if metric.budget is not None or metric.definition.reads_texts]
+    if texts:
+        raise ConfigError(f"per_query on Spark knows no lengths and no texts of results: leave out {', '.join(texts)}")
+    if rules.missing == "error" or rules.extra == "error":
+        raise ConfigError("per_query on Spark does not look at all queries at once: expected missing=zero or skip")
+    remote = frames.run_of(run).remote
+    judged = frames.truth_rows(truth)
+    if remote is None:
+        raise ConfigError("expected a frame of Spark")
+    rows = remote.frame.withColumn("score", sql.when(frames.sound(), sql.col("score")).otherwise(_error(WRONG)))
+    if rules.duplicates in ("drop", "error"):
+        rows = without_repeats(rows, remote.tie)
+        if rules.duplicates == "error":
+            rows = rows.withColumn("score", sql.when(sql.col("n") == 1, sql.col("score")).otherwise(_error(TWICE)))
+    named = sql.transform(sql.flatten("groups"), lambda each: each["id"])
+    keys = judged.select("qid", sql.explode(sql.array_distinct(named)).alias("doc"))
+    placed = with_ranks(rows, keys, remote.tie)
+    if rules.ties == "input":
+        untied = sql.col("hit").isNull() | (sql.col("equal") == 1)
+        placed = placed.withColumn("rank", sql.when(untied, sql.col("rank")).otherwise(_error(TIED)))
+    hit = sql.when(sql.col("hit"), sql.struct("rank", "doc"))
+    seen = placed.groupBy("qid").agg(sql.max("rank").alias("n"), sql.collect_list(hit).alias("hits"))
+    kinds = ", ".join(f"m{number} double" for number in range(len(asked)))
+    measured = by_arrow(measure(asked, rules), kinds)
+    found = judged.join(seen, "qid", "left").select("qid", measured("qid", "groups", "n", "hits").alias("found"))
+    return found.select("qid", *(sql.col(f"found.m{number}").alias(text) for number, text in enumerate(asked)))
+
+
+def means(values: DataFrame) -> dict[str, float]:
+    """The mean of each column of doubles over what is not null, as `groupgt.evaluate` has it, to the bit.
+
+    Each partition adds up its own part without rounding, as a whole number; only these come here. The order of
+    partitions, and how many there are, change nothing. NaN where nothing counts.
+    """
+    from pyspark.sql import functions as sql
+
+    from groupgt.engines.spark.batches import total
+
+    names = [name for name, kind in values.dtypes if kind == "double"]
+    added = by_arrow(total, "string")
+    parts = values.withColumn("part", sql.spark_partition_id()).groupBy("part")
+    found = parts.agg(*(added(sql.col(f"`{name}`")).alias(f"m{number}") for number, name in enumerate(names)))
+    rows = found.toArrow().to_pydict()
+    out: dict[str, float] = {}
+    for number, name in enumerate(names):
+        counts, sums = zip((0, 0), *(map(int, each.split()) for each in rows[f"m{number}"]))
+        out[name] = rounded(sums) / sum(counts) if sum(counts) else math.nan
+    return out
+
+
+WRONG = "expected a qid, a doc_id and a finite score; they are not in a row of query "
+TWICE = "a result stands twice; remove it, or choose the policy duplicates=drop: query "
+TIED = "rows on Spark have no order that could decide between equal scores (ties=input); choose ties=id: query "
+
+
+def _error(what: str) -> Column:
+    """Raises when a row is computed."""
+    from pyspark.sql import functions as sql
+
+    qid, document = (sql.coalesce(sql.col(name), sql.lit("null")) for name in ("qid", "doc"))
+    return sql.raise_error(sql.concat(sql.lit(what), qid, sql.lit(", result "), document))

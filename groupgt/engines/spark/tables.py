@@ -1,0 +1,85 @@
+"""What is done to frames on Spark: tables sent there, rows ranked by sorting, repeats removed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import ConfigError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["by_arrow", "sent", "session_of", "with_ranks", "without_repeats"]
+
+
+def session_of(master: str = "", config: Mapping[str, str] | None = None) -> SparkSession:
+    """The session at hand, or a new one; its workers run the Python that runs here."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise ConfigError(
+            "the engine spark needs PySpark: pip install 'groupgt[spark]', and Java 17 or later"
+        ) from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("groupgt")
+    if master:
+        builder = builder.master(master)
+    for name, value in (config or {}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def by_arrow(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
+    """A function of Arrow arrays as one of columns; its annotations say whether it makes a column or one value."""
+    from pyspark.sql import functions
+
+    if not hasattr(functions, "arrow_udf"):
+        raise ConfigError("this step needs PySpark 4.1 or later: pip install -U 'groupgt[spark]'")
+    made: Any = functions
+    column: Callable[..., Column] = made.arrow_udf(function, kind)
+    return column
+
+
+def sent(session: Any, table: pl.DataFrame) -> DataFrame:
+    """A table as a frame of a session, by Arrow."""
+    import pyarrow as pa
+
+    kinds = {"String": pa.string(), "Int64": pa.int64(), "Float64": pa.float64()}
+    columns = {name: table[name].to_arrow().cast(kinds[str(kind)]) for name, kind in table.schema.items()}
+    frame: DataFrame = session.createDataFrame(pa.table(columns))
+    return frame
+
+
+def with_ranks(rows: DataFrame, keys: DataFrame, tie: str) -> DataFrame:
+    """The rows with their rank, how many results of their query are `higher` and `equal`, and what keys say of them.
+
+    `hit` is true where a row is among the keys, else null.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    query = Window.partitionBy("qid")
+    by_score = query.orderBy(sql.col("score").desc())
+    placed = rows.join(keys.withColumn("hit", sql.lit(True)), ["qid", "doc"], "left")
+    return placed.withColumns(
+        {
+            "rank": sql.row_number().over(query.orderBy(sql.col("score").desc(), sql.col(tie).desc())).cast("long"),
+            "higher": sql.rank().over(by_score).cast("long") - 1,
+            "equal": sql.count(sql.lit(1)).over(by_score.rangeBetween(Window.currentRow, Window.currentRow)),
+        }
+    )
+
+
+def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
+    """Of each (query, document) its best row, and how many there are."""
+    from pyspark.sql import functions as sql
+
+    best = sql.max(sql.struct("score", sql.col(tie).alias("first"))).alias("best")
+    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
+    columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
+    kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.first").alias(tie)]))
+    return kept

@@ -1,0 +1,132 @@
+"""Spark's frames: the same columns as everywhere, and nothing of them brought here."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import DataError, near_names
+from groupgt.formats.source import LONGEST_ID
+from groupgt.model.run import Remote, Run
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["ids", "is_frame", "run_of", "sound", "truth_rows"]
+
+NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+def is_frame(value: Any) -> bool:
+    """Whether a value is a frame of Spark; it is not imported for asking."""
+    return type(value).__module__.split(".")[0] == "pyspark"
+
+
+def run_of(value: Any, title: str = "results") -> Run:
+    """A run of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (whose order rules)."""
+    from pyspark.sql import functions as sql
+
+    frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
+    names, kinds = frame.columns, dict(frame.dtypes)
+    nested = [name for name in NESTED if name in names]
+    if len(nested) > 1:
+        raise DataError(
+            f"{title}: expected one column of results, found {' and '.join(nested)}; drop what is not meant"
+        )
+    if nested and "qid" in names:
+        inner = kinds[nested[0]].removeprefix("array<").removesuffix(">")
+        if not kinds[nested[0]].startswith("array<"):
+            raise DataError(f"{title}: expected lists of ids in the column {nested[0]!r}, found {kinds[nested[0]]}")
+        rows = frame.select("qid", sql.posexplode(nested[0]).alias("place", "doc_id"))
+        kinds["doc_id"] = inner
+        score = -sql.col("place").cast("double")
+    else:
+        order = next((name for name in ("score", "rank") if name in names), None)
+        missing = [name for name in ("qid", "doc_id") if name not in names]
+        if missing or order is None:
+            expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
+            near = near_names(missing[0], names) if missing else ""
+            raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
+        if not kinds[order].startswith(("decimal", *WHOLE, "float", "double")):
+            raise DataError(f"{title}: expected numbers in the column {order!r}, found {kinds[order]}")
+        rows, number = frame, sql.col(order).cast("double")
+        # Added to zero, a negative zero is the positive one, to which it is equal.
+        score = (number if order == "score" else -number) + sql.lit(0.0)
+    columns = [
+        ids(kinds["qid"], "qid", title),
+        ids(kinds["doc_id"], "doc_id", title).alias("doc"),
+        score.alias("score"),
+    ]
+    if "parent" in names and not nested:
+        columns.append(ids(kinds["parent"], "parent", title))
+    return Run(remote=Remote(rows.select(*columns), _fetch), source=title)
+
+
+def ids(kind: str, name: str, title: str) -> Column:
+    """The expression that makes ids text; raises `DataError` for what is neither text nor a whole number."""
+    from pyspark.sql import functions as sql
+
+    if kind not in ("string", *WHOLE) and not kind.startswith(("varchar", "char")):
+        raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
+    return sql.col(name).cast("string").alias(name)
+
+
+def sound() -> Column:
+    """Whether a row of results is what it should be."""
+    from pyspark.sql import functions as sql
+
+    score = sql.col("score")
+    holds = score.isNotNull() & ~sql.isnan(score) & (sql.abs(score) < sql.lit(float("inf")))
+    for name in ("qid", "doc"):
+        text = sql.col(name)
+        holds &= text.isNotNull() & (sql.octet_length(text) <= LONGEST_ID) & text.rlike(r"(?U)[^\s\x00]")
+        holds &= ~text.contains("\0")
+    return sql.coalesce(holds, sql.lit(False))
+
+
+def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
+    """Ground truth as a row a query: `qid` and `groups`, a list of lists of (id, grade).
+
+    Of `qid, retrieval_gt`, as AutoRAG has it, or of `qid, group, doc_id[, grade]`.
+    """
+    from pyspark.sql import functions as sql
+
+    names, kinds = frame.columns, dict(frame.dtypes)
+    grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
+    if "qid" in names and "retrieval_gt" in names:
+        inner = kinds["retrieval_gt"].removeprefix("array<array<").removesuffix(">>")
+        if not kinds["retrieval_gt"].startswith("array<array<") or inner not in ("string", *WHOLE):
+            raise DataError(f"{title}: expected lists of lists of ids in retrieval_gt, found {kinds['retrieval_gt']}")
+
+        def graded(name: Column) -> Column:
+            return sql.struct(name.cast("string").alias("id"), sql.lit(1.0).alias("grade"))
+
+        groups = sql.transform("retrieval_gt", lambda group: sql.transform(group, graded))
+        return frame.select(ids(kinds["qid"], "qid", title), groups.alias("groups"))
+    missing = [name for name in ("qid", "group", "doc_id") if name not in names]
+    if missing:
+        expected = "the columns qid and retrieval_gt, or qid, group and doc_id"
+        raise DataError(f"{title}: expected {expected}; found {', '.join(names)}")
+    rows = frame.select(
+        ids(kinds["qid"], "qid", title),
+        sql.col("group").cast("string").alias("group"),
+        sql.struct(ids(kinds["doc_id"], "doc_id", title).alias("id"), grade.alias("grade")).alias("one"),
+    )
+    # In the order of names: rows of a cluster have none of their own, and groups' order changes no value.
+    grouped = rows.groupBy("qid", "group").agg(sql.sort_array(sql.collect_list("one")).alias("own"))
+    own = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
+    return grouped.groupBy("qid").agg(sql.transform(own, lambda each: each["own"]).alias("groups"))
+
+
+def _fetch(remote: Remote, qid: str | None, limit: int | None) -> Any:
+    """Some rows, brought here: those of one query, or the first so many."""
+    import polars as pl
+    from pyspark.sql import functions as sql
+
+    steps = []
+    if qid is not None:
+        steps.append(lambda frame: frame.filter(sql.col("qid") == qid))
+    if limit is not None:
+        steps.append(lambda frame: frame.limit(limit))
+    return pl.DataFrame(reduce(lambda frame, step: step(frame), steps, remote.frame).toArrow())
