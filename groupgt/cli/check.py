@@ -31,6 +31,7 @@ __all__ = ["command"]
 @click.option("--threshold", type=float, default=0.9, show_default=True, help="The least similarity of these.")
 @options.allow_code_option
 @options.truth_format_option
+@options.parts_option
 @options.labeller_options
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
 @options.format_option
@@ -43,6 +44,7 @@ def command(
     threshold: float,
     allow_code: bool,
     truth_format: str | None,
+    in_parts: bool,
     labeller: str,
     settings: tuple[str, ...],
     run_format: str | None,
@@ -51,7 +53,7 @@ def command(
     """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
     tables.check_style(style, "json", "csv")
     policy = Policy.of(options.split_policy(policies))
-    paths = all_there(truth, runs)
+    paths = all_there(truth, runs, in_parts=in_parts)
     grouped = as_ground_truth(truth, policy, truth_format)
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     findings = {str(truth): check_truth(grouped)}

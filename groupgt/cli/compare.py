@@ -50,6 +50,8 @@ __all__ = ["command"]
 @options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.parts_option
+@options.memory_option
 @options.labeller_options
 @options.format_option
 def command(
@@ -76,6 +78,8 @@ def command(
     allow_code: bool,
     truth_format: str | None,
     run_format: str | None,
+    in_parts: bool,
+    memory: str | None,
     labeller: str,
     settings: tuple[str, ...],
     style: str,
@@ -86,12 +90,13 @@ def command(
     wins and losses; with --by in every slice. Then who solves what, and what a perfect choice among runs would reach.
     """
     tables.check_style(style, "json", "csv")
+    engine = options.engine_with(memory)
     if pairs and style == "csv":
         raise ConfigError("--pairs: there is no room for pairs in the CSV table; use --format json")
     for path in (per_query, failures):
         if path is not None:
             check_ending(path)
-    paths = all_there(truth, runs)
+    paths = all_there(truth, runs, in_parts=in_parts)
     options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query, failures])
     policy = Policy.of(options.split_policy(policies))
     if len(paths) < 2:
@@ -111,6 +116,7 @@ def command(
         seed=seed,
         pairs=pairs,
         run_format=run_format,
+        engine=engine,
         policy=policy,
         convention=convention,
         k=options.split_ks(ks),

@@ -33,6 +33,8 @@ __all__ = ["command"]
 @options.lengths_options
 @options.truth_format_option
 @click.option("--run-format", help="The format of the runs, where it is not to be detected.")
+@options.parts_option
+@options.memory_option
 @options.labeller_options
 @options.format_option
 def command(
@@ -50,6 +52,8 @@ def command(
     allow_code: bool,
     truth_format: str | None,
     run_format: str | None,
+    in_parts: bool,
+    memory: str | None,
     labeller: str,
     settings: tuple[str, ...],
     style: str,
@@ -60,13 +64,14 @@ def command(
     the whole ranking.
     """
     tables.check_style(style, "json", "csv")
+    engine = options.engine_with(memory)
     if per_query is not None:
         check_ending(per_query)
     conventions = options.split_conventions(convention)
     texts, cutoffs = options.split_metrics(metrics), options.split_ks(ks)
     asked = in_conventions(texts, conventions, cutoffs) if len(conventions) > 1 else texts
     policy = Policy.of(options.split_policy(policies))
-    paths = all_there(truth, runs)
+    paths = all_there(truth, runs, in_parts=in_parts)
     options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query])
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
@@ -84,6 +89,7 @@ def command(
             lengths=lengths,
             corpus=lengths.texts or None,
             run_format=run_format,
+            engine=engine,
         )
         for path in paths
     ]

@@ -42,6 +42,7 @@ __all__ = ["command"]
 @options.corpus_option
 @options.allow_code_option
 @options.truth_format_option
+@options.parts_option
 @options.labeller_options
 @options.format_option
 def command(
@@ -54,6 +55,7 @@ def command(
     corpus: Path | None,
     allow_code: bool,
     truth_format: str | None,
+    in_parts: bool,
     labeller: str,
     settings: tuple[str, ...],
     style: str,
@@ -64,7 +66,7 @@ def command(
     """
     tables.check_style(style, "json", "csv")
     policy = Policy.of(options.split_policy(policies))
-    paths = all_there(truth, runs)
+    paths = all_there(truth, runs, in_parts=in_parts)
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     metric = f"recall.coverage@{k}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.formats.corpus import read_lengths
+from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import FORMS, tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.registry import LABELLERS
@@ -28,13 +31,16 @@ __all__ = [
     "convention_option",
     "conventions_option",
     "corpus_option",
+    "engine_with",
     "format_option",
     "k_option",
     "labeller_from",
     "labeller_options",
     "lengths_of",
     "lengths_options",
+    "memory_option",
     "metrics_option",
+    "parts_option",
     "policy_option",
     "run_argument",
     "split_columns",
@@ -60,10 +66,18 @@ class _File(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
             self.fail(f"expected the path of a file, found the empty text {value!r}", param, ctx)
+        if is_url(value):
+            return value
         return super().convert(value, param, ctx)
 
 
 FILE = _File(path_type=Path)
+parts_option: Decorator = click.option(
+    "--parts", "in_parts", is_flag=True, help="A folder or glob is one run in many files, whose queries may span files."
+)
+memory_option: Decorator = click.option(
+    "--memory", metavar="SIZE", help="How much the process may hold, such as 2GB; files are then read as a stream."
+)
 truth_argument: Decorator = click.argument("truth", type=FILE)
 run_argument: Decorator = click.argument("run", type=FILE)
 metrics_option: Decorator = click.option(
@@ -175,10 +189,10 @@ truth_format_option: Decorator = click.option(
 )
 
 
-def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]) -> None:
+def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:
     """Raises `ConfigError` for files that cannot be written, are read as well, or are named twice."""
     faults = Faults()
-    taken = {path.resolve(): f"{path}, which is read" for path in inputs}
+    taken = {Path(path).resolve(): f"{path}, which is read" for path in inputs if not is_url(path)}
     for path in outputs:
         if path is None:
             continue
@@ -189,6 +203,11 @@ def check_outputs(inputs: Sequence[Path], outputs: Sequence[Path | None]) -> Non
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
         taken[path.resolve()] = f"{path}, which is written as well"
     faults.stop(ConfigError)
+
+
+def engine_with(memory: str | None) -> Engine:
+    """The engine, under a ceiling of memory where one is given."""
+    return Engine() if memory is None else engine_of({"use": "streaming", "with": {"memory": memory}})
 
 
 def split_metrics(given: tuple[str, ...]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
+from groupgt.engines.choice import engine_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.labelling import Sources, labeller_of
@@ -41,6 +42,7 @@ def compare(
     corpus: Any = None,
     truth_format: str | None = None,
     run_format: str | None = None,
+    engine: Any = "auto",
 ) -> Comparison:
     """Measures several runs and says which differences are real.
 
@@ -48,7 +50,7 @@ def compare(
     and every delta has a bootstrap interval of level `intervals`; `test` is randomization, t, wilcoxon (these two need
     SciPy) or bootstrap, `correction` holm, bonferroni or none, over all comparisons of the table. `seed` fixes all that
     is drawn: the same bits every time. Other options are those of `evaluate`: `convention`, `k`, `by`, `labeller`,
-    `lengths`, `corpus`. Raises `DataError`, `MetricError` or `ConfigError`.
+    `lengths`, `corpus`, `engine`. Raises `DataError`, `MetricError` or `ConfigError`.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -58,7 +60,7 @@ def compare(
     (0.5, 12, 0.00048828125)
     """
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
-    rules = Policy.of(policy)
+    rules, how = Policy.of(policy), engine_of(engine)
     grouped = as_ground_truth(truth, rules, truth_format)
     judge = labeller_of(labeller, Sources(corpus))
     if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
@@ -82,6 +84,7 @@ def compare(
             corpus=corpus,
             name=str(name) if isinstance(runs, Mapping) else "",
             run_format=run_format,
+            engine=how,
         )
         for name, run in named.items()
     ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled, no_garbage_collection
+from groupgt.engines.choice import Engine, engine_of
 from groupgt.engines.prefixes import depths
 from groupgt.engines.results import renamed
 from groupgt.errors import ConfigError, DataError, Faults
@@ -45,16 +46,20 @@ def evaluate(
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    engine: Any = "auto",
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
 
-    `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path or a
-    frame. Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground
-    truth, or `n_groups`, to slice by. `lengths` say how long results are, for budgets such as `@2000tokens`: `Lengths`,
+    `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path (a file;
+    a folder, a glob or a list of files that are its parts; a URL) or a frame of polars, pandas, Arrow or Spark.
+    Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground truth, or
+    `n_groups`, to slice by. `lengths` say how long results are, for budgets such as `@2000tokens`: `Lengths`,
     `{"tokens": {id: length}}`, or `{id: text}` for characters; else they come with the results. `labeller` decides
     which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`, `code`, or `{"use": name,
-    "with": {option: value}}`; `corpus`, a path or `{id: text}`, is where it finds what its options do not name. Raises
-    `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+    "with": {option: value}}`; `corpus`, a path or `{id: text}`, is where it finds what its options do not name.
+    `engine` is `auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory` ceiling
+    for `streaming` or a `master` for `spark`. Raises `DataError`, `MetricError` or `ConfigError` with everything that
+    is wrong.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -62,6 +67,7 @@ def evaluate(
     {'recall@5': 0.75, 'mrr': 0.5}
     """
     rules = Policy.of(policy)
+    how = engine_of(engine)
     asked = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
@@ -72,12 +78,12 @@ def evaluate(
         given = as_ground_truth(truth, rules, truth_format)
         grouped = chosen.read(given)
         slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
-        system = renamed(grouped, as_run(run, grouped, run_format, name), chosen, rules)
+        system = renamed(grouped, as_run(run, grouped, run_format, name, engine=how), chosen, rules)
         budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
         measured = as_lengths(lengths)
         if budgets and lengths is None and corpus is not None:
             measured = Lengths(texts=sources.texts(None, "corpus"))
-        labelled = label_run(grouped, system, rules, chosen, lengths=measured, budgets=budgets)
+        labelled = label_run(grouped, system, rules, chosen, lengths=measured, budgets=budgets, engine=how)
         if any(metric.definition.reads_texts for metric in asked.values()):
             from groupgt.engines.contents import contents
 
@@ -138,8 +144,9 @@ def label_run(
     *,
     lengths: Lengths | None = None,
     budgets: Collection[Budget] = (),
+    engine: Engine | None = None,
 ) -> Labelled:
-    """Labels a run, and measures how much of it fits each budget; the engine is chosen by what the results are.
+    """Labels a run, and measures how much of it fits each budget; which engine does is decided by what the results are.
 
     The ground truth is what the labeller reads (`labeller.read`).
     """
@@ -147,11 +154,12 @@ def label_run(
     if run.remote is not None:
         from groupgt.engines import spark
 
-        labelled = spark.label(truth, run, policy, labeller)
+        broadcast = engine.options.largest if engine is not None and engine.name == "spark" else spark.BROADCAST
+        labelled = spark.label(truth, run, policy, labeller, broadcast)
     elif run.columns is not None:
         from groupgt.engines import streaming
 
-        labelled = streaming.label(truth, run, policy, labeller)
+        labelled = streaming.label(truth, run, policy, labeller, engine.ceiling if engine is not None else 0)
     else:
         labelled = memory.label(truth, run, policy, labeller)
     if not budgets:

@@ -64,7 +64,7 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
         system = experiment.systems[name]
         try:
             if system.is_stored:
-                run = retrieval.run_of(dataset, name)
+                run = retrieval.run_of(dataset, name, experiment.engine)
             else:
                 answers[dataset, name], timing = retrieval.answers(dataset, name, experiment.config.evaluate.depth)
                 run = answers[dataset, name].run(name)
@@ -119,6 +119,7 @@ def _evaluation(experiment: Experiment, data: Data, run: Run) -> Evaluation:
         by=section.by,
         policy=experiment.policy,
         labeller=data.labeller,
+        engine=experiment.engine,
         lengths=data.lengths,
         corpus=data.lengths.texts or None,
     )

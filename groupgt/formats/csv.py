@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
+from groupgt.formats.doubts import Guard, find_fault
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
@@ -33,7 +34,16 @@ from groupgt.model.run import Columns, Run
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["delimiter_of", "header_of", "read_ground_truth", "read_run", "table", "write_ground_truth", "write_run"]
+__all__ = [
+    "delimiter_of",
+    "header_of",
+    "read_ground_truth",
+    "read_run",
+    "run_at",
+    "table",
+    "write_ground_truth",
+    "write_run",
+]
 
 
 def delimiter_of(line: bytes) -> str:
@@ -176,14 +186,41 @@ def _columns(source: Source) -> Run:
 
     header = header_of(source)
     order = "score" if "score" in header else "rank"
-    if not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header) or source.holds_nul():
+    doubtful = not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header)
+    if doubtful or (not source.is_huge and source.holds_nul()):
         return read_slowly(source)
     first = source.head().split(b"\n", 1)[0]
-    frame = pl.scan_csv(source.for_polars, separator=delimiter_of(first), infer_schema=False, glob=False)
+    read = source.path if source.is_huge else source.for_polars
+    scanned = pl.scan_csv(read, separator=delimiter_of(first), infer_schema=False, glob=False)
+    frame = _results(scanned, header, order)
+    # What is too large to be read row by row says where it is wrong by the numbers of rows.
+    slowly = (lambda: find_fault(frame, str(source.path), order)) if source.is_huge else (lambda: read_slowly(source))
+    return Run(columns=Columns(frame, slowly), name=run_name(source), source=str(source.path))
+
+
+def run_at(url: str, guard: Guard) -> Run:
+    """The same at a URL."""
+    import polars as pl
+
+    separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
+    scanned = pl.scan_csv(url, separator=separator, infer_schema=False)
+    header = guard(scanned.collect_schema).names()
+    order = "score" if "score" in header else "rank"
+    missing = [name for name in ("qid", "doc_id", order) if name not in header]
+    if missing:
+        raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
+    frame = _results(scanned, header, order)
+    return Run(columns=Columns(frame, lambda: find_fault(frame, url, order, guard), guard), source=url)
+
+
+def _results(scanned: pl.LazyFrame, header: list[str], order: str) -> pl.LazyFrame:
+    """The columns of results, of cells that are all text."""
+    import polars as pl
+
     number = pl.col(order).cast(pl.Float64, strict=False)
     # As many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
-    frame = frame.select(
+    return scanned.select(
         pl.col("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
@@ -191,11 +228,6 @@ def _columns(source: Source) -> Run:
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if each in header][:1]),
         *(pl.col(name) for name in ("parent",) if name in header),
         *([pl.col(DOCUMENT).alias("document")] if DOCUMENT in header else []),
-    )
-    return Run(
-        columns=Columns(frame, lambda: read_slowly(source)),
-        name=run_name(source),
-        source=str(source.path),
     )
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.formats import beir, csv, frames, jsonl, trec
+from groupgt.formats import beir, csv, frames, jsonl, parts, spark, trec
+from groupgt.formats.doubts import guarded
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -47,26 +48,74 @@ def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | s
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
+    if isinstance(path, str) and parts.is_url(path):
+        return _truth_at(path, format, Policy.of(policy))
     source = Source.at(path)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
     _refuse_folder(source, chosen)
     return TRUTHS[chosen](source, Policy.of(policy))
 
 
-def read_run(path: Path_, format: str | None = None, *, qids: list[str] | None = None) -> Run:
+def read_run(
+    path: Path_ | Sequence[Path_], format: str | None = None, *, qids: list[str] | None = None, streamed: bool = False
+) -> Run:
     """Reads the results of one system; `format` None detects it.
 
     Formats: trec, jsonl, csv, parquet (long or nested), autorag (node output, which takes its queries from `qids`).
-    Large files are not read yet: the evaluation streams them.
+    A folder, a glob, or a list of files is one run in parts, whose queries may span files; a URL (`s3://`, `gs://`,
+    `hf://`, …) is read from its store. Large files are not read yet: the evaluation streams them, and small ones too
+    where they are to be `streamed`.
     """
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids)
+    if not isinstance(path, (str, os.PathLike)):
+        given = [Path(each) for each in path]
+        title = os.path.commonpath([str(each.absolute().parent) for each in given] or ["results"])
+        return parts.joined(given, lambda each: _read_one(each, format, qids), title)
+    if isinstance(path, str) and parts.is_url(path):
+        return parts.at_url(path, format)
+    files = parts.files_of(path)
+    if files is not None:
+        return parts.joined(files, lambda each: _read_one(each, format, qids), os.fspath(path))
     source = Source.at(path)
+    return _read_one(replace(source, streamed=True) if streamed else source, format, qids)
+
+
+def _read_one(source: Source, format: str | None, qids: list[str] | None) -> Run:
     chosen = _chosen(format, RUNS) or _detect(source, "results")
     _refuse_folder(source, chosen)
     if RUNS[chosen] is frames.read_run:
         return frames.read_run(source, qids)
     return RUNS[chosen](source)
+
+
+def read_on_spark(session: Any, path: Path_ | Sequence[Path_], format: str | None = None) -> Run:
+    """The same by a session of Spark: nothing is read here but, where no ending tells the format, a first line."""
+    given: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    paths: list[str] = []
+    for each in given:
+        if isinstance(each, str) and parts.is_url(each):
+            paths.append(each)
+        else:
+            paths += [str(Source.at(one).path.resolve()) for one in parts.files_of(each) or [Path(each)]]
+    title = os.fspath(given[0]) if len(given) == 1 else os.path.dirname(paths[0])
+    chosen = _chosen(format, RUNS) or parts.kind_by_ending(paths[0])
+    if chosen is None and not parts.is_url(paths[0]):
+        chosen = _detect(Source.at(paths[0]), "results")
+    if chosen is None:
+        raise ConfigError(f"{title}: expected an ending that tells the format, or its name (--run-format)")
+    return replace(spark.read_run(session, paths, chosen, title), name=parts.name_of(title))
+
+
+def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
+    """Ground truth at a URL."""
+    import polars as pl
+
+    if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
+        frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
+        return frames.truth_of(frame, policy, url)
+    truth: GroundTruth = parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
+    return truth
 
 
 def run_paths(path: Path_) -> list[Path]:
@@ -78,20 +127,27 @@ def run_paths(path: Path_) -> list[Path]:
         if not files:
             raise DataError(f"{found}: the folder holds no files")
         return files
-    if not found.exists() and glob.has_magic(text):
-        files = sorted(Path(each) for each in glob.glob(text, recursive=True) if Path(each).is_file())
-        if not files:
-            raise DataError(f"{text}: no file matches")
-        return files
-    return [found]
+    return parts.files_of(text) or [found]
 
 
-def all_there(truth: Path_, runs: Iterable[Path_]) -> list[Path]:
-    """The files of all runs; raises `DataError` with every path that leads nowhere."""
+def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
+    """What all runs are in; raises `DataError` with every path that leads nowhere.
+
+    Each file is a run, and each URL; `in_parts` says that each path is one run, whatever it names.
+    """
     faults = Faults()
-    found: list[Path] = []
+    found: list[Path_] = []
     for path, is_run in ((truth, False), *((run, True) for run in runs)):
+        if parts.is_url(path):
+            found += [path] if is_run else []
+            continue
         try:
+            if is_run and in_parts:
+                if parts.files_of(path) is None:
+                    what = "expected a folder or a pattern, whose files are parts of one run, found one file"
+                    raise DataError(f"{path}: {what} (--parts); a shell expands patterns that are not quoted")
+                found.append(path)
+                continue
             for each in run_paths(path) if is_run else [path]:
                 Source.at(each)
                 if is_run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats import spark
+from groupgt.formats.doubts import Guard, find_fault, guarded
 from groupgt.formats.pages import check_pages
 from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "is_frame",
     "read_ground_truth",
+    "read_parts",
     "read_run",
     "read_table",
     "run_of",
@@ -35,8 +37,6 @@ __all__ = [
     "write_run",
 ]
 
-# Runs a step of polars, and says what is wrong with its source.
-Guard = Callable[[Callable[[], Any]], Any]
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
@@ -102,13 +102,20 @@ def names_of(source: Source) -> list[str]:
 
 def _guarded(source: Source, read: Callable[[], Any]) -> Any:
     """Runs a step of polars; what it says of a damaged file becomes a `DataError`."""
+    return guarded(source.path, "the parquet file is damaged or cut off", read)
+
+
+def read_parts(sources: Sequence[Source], title: str) -> Run:
+    """One run of many parquet files, whose columns are alike."""
     import polars as pl
 
-    try:
-        return read()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{source.path}: the parquet file is damaged or cut off: {first}") from None
+    for source in sources:
+        check_pages(source.path)
+
+    def guard(step: Callable[[], Any]) -> Any:
+        return guarded(title, "a parquet file is damaged, cut off, or has other columns than the rest", step)
+
+    return run_of(pl.scan_parquet([source.path for source in sources], glob=False), title, guard=guard)
 
 
 def read_table(source: Source) -> pl.DataFrame:
@@ -302,7 +309,7 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         *([pl.col(DOCUMENT).cast(pl.String).alias("document")] if DOCUMENT in names else []),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if schema.get(each) == pl.String][:1]),
     )
-    columns = Columns(long, lambda: _find_fault(long, title, order, guard), guard=guard)
+    columns = Columns(long, lambda: find_fault(long, title, order, guard), guard=guard)
     return Run(columns=columns, source=title)
 
 
@@ -336,39 +343,6 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
         )
         faults.add(where, f"expected {what}")
     faults.stop()
-
-
-def _find_fault(long: pl.LazyFrame, title: str, order: str, guard: Callable[[Callable[[], Any]], Any]) -> Run:
-    """Says which rows are wrong."""
-    import polars as pl
-
-    doubtful = (
-        long.select("qid", "doc", "score")
-        .with_row_index("row")
-        .filter(
-            pl.any_horizontal(pl.all().is_null())
-            | ~pl.col("score").is_finite()
-            | (pl.col("qid").str.strip_chars() == "")
-            | (pl.col("doc").str.strip_chars() == "")
-            | pl.col("qid").str.contains("\0", literal=True)
-            | pl.col("doc").str.contains("\0", literal=True)
-            | (pl.col("doc").str.len_bytes() > LONGEST_ID)
-            | (pl.col("qid").str.len_bytes() > LONGEST_ID)
-        )
-    )
-    faults = Faults()
-    for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():
-        where = f"{title}: row {row + 1}: query {shown(qid)}"
-        fault = next((fault for name in (qid, document) if name is not None and (fault := bad_id(name))), None)
-        if qid is None or document is None:
-            faults.add(where, "expected a qid and a doc_id, found null")
-        elif fault:
-            faults.add(where, f"an id {fault}")
-        else:
-            given = score if score is None or order == "score" else -score
-            faults.add(where, f"expected a finite number as the {order}, found {given}")
-    faults.stop()
-    raise DataError(f"{title}: the results changed while they were read")
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:

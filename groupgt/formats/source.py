@@ -18,15 +18,21 @@ LONGEST_ID = 1 << 16
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 # Below this many bytes, reading in Python is done before polars is imported.
 SMALL = 8 << 20
+# Above this many, a file is not read as a whole.
+HUGE = 512 << 20
 CHUNK, LINE = 1 << 20, 1 << 15
 NEWLINE, RETURN, BLANK = 10, 13, 32
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One file or folder; it is opened when its content is first asked for, a pipe is read once."""
+    """One file or folder; it is opened when its content is first asked for, a pipe is read once.
+
+    `streamed` says that it is to be read as columns, however small it is.
+    """
 
     path: Path
+    streamed: bool = False
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
@@ -92,9 +98,16 @@ class Source:
     @cached_property
     def is_large(self) -> bool:
         """Whether polars pays for its import."""
+        if self.streamed:
+            return True
         if self.is_pipe:
             return len(self.data) > SMALL
         return self.path.stat().st_size > (SMALL // 8 if self.is_compressed else SMALL)
+
+    @cached_property
+    def is_huge(self) -> bool:
+        """Whether it should not be held as a whole."""
+        return not self.is_pipe and self.path.stat().st_size > (HUGE // 8 if self.is_compressed else HUGE)
 
     @cached_property
     def data(self) -> bytes:
@@ -154,10 +167,28 @@ class Source:
 
     def head(self, size: int = 1 << 16) -> bytes:
         """The first bytes of the content, without reading the rest where that can be avoided."""
+        if self.is_huge and self.is_compressed:
+            return self._checked(self._first(size))
         if "data" in self.__dict__ or self.is_compressed or self.is_pipe or not self.is_large:
             return self.data[:size]
         with self.path.open("rb") as plain:
             return self._checked(plain.read(size))
+
+    def _first(self, size: int) -> bytes:
+        """The first bytes of what is compressed."""
+        import gzip
+        import zlib
+
+        import zstandard
+
+        try:
+            with self.path.open("rb") as file:
+                if self.magic[:2] == GZIP:
+                    return gzip.GzipFile(fileobj=file).read(size)
+                with zstandard.ZstdDecompressor().stream_reader(file) as reader:
+                    return reader.read(size)
+        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            raise DataError(f"{self.path}: the compressed data is damaged or cut off: {error}") from None
 
     def _decompressed(self, raw: bytes) -> bytes:
         if raw[:2] == GZIP:

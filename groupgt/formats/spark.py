@@ -10,11 +10,13 @@ from groupgt.formats.source import LONGEST_ID
 from groupgt.model.run import Remote, Run
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["ids", "is_frame", "run_of", "sound", "truth_rows"]
+__all__ = ["ids", "is_frame", "read_run", "run_of", "sound", "truth_rows"]
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+# As `formats.rows.finite` reads it.
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -61,6 +63,29 @@ def run_of(value: Any, title: str = "results") -> Run:
     if "parent" in names and not nested:
         columns.append(ids(kinds["parent"], "parent", title))
     return Run(remote=Remote(rows.select(*columns), _fetch), source=title)
+
+
+def read_run(session: SparkSession, paths: list[str], format: str, title: str) -> Run:
+    """A run of files that Spark reads: trec, csv, jsonl or parquet."""
+    from pyspark.sql import functions as sql
+
+    if format == "trec":
+        cells = sql.split(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")), " +")
+        lines = session.read.text(paths).filter(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")) != "")
+        # A line with fewer cells has no score, nor one whose score is no plain number.
+        number = sql.when((sql.size("cells") >= 6) & sql.col("cells")[4].rlike(NUMBER), sql.col("cells")[4])
+        rows = lines.select(cells.alias("cells")).select(
+            sql.col("cells")[0].alias("qid"), sql.get("cells", sql.lit(2)).alias("doc_id"), number.alias("score")
+        )
+        return run_of(rows.withColumn("score", sql.col("score").try_cast("double")), title)
+    if format == "csv":
+        separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
+        rows = session.read.option("header", True).option("sep", separator).csv(paths)
+        for name in {"score", "rank"} & set(rows.columns):
+            text = sql.trim(sql.col(name))
+            rows = rows.withColumn(name, sql.when(text.rlike(NUMBER), text).try_cast("double"))
+        return run_of(rows, title)
+    return run_of(session.read.json(paths) if format == "jsonl" else session.read.parquet(*paths), title)
 
 
 def ids(kind: str, name: str, title: str) -> Column:

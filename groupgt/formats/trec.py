@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning
+from groupgt.formats.doubts import Guard, find_fault, guarded
 from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
@@ -16,7 +19,7 @@ from groupgt.model.run import Columns, Run
 
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
-__all__ = ["read_qrels", "read_run", "read_subtopics", "write_qrels", "write_run", "write_subtopics"]
+__all__ = ["read_qrels", "read_run", "read_subtopics", "run_of_lines", "write_qrels", "write_run", "write_subtopics"]
 
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
@@ -141,10 +144,12 @@ def _columns(source: Source) -> Run:
     """
     import polars as pl
 
+    if source.is_huge and source.is_compressed:
+        return _huge(source)
     first = source.head().split(b"\n", 1)[0]
     separator = "\t" if b"\t" in first else " "
     if not source.is_plain_table(separator):
-        return read_slowly(source)
+        return _huge(source) if source.is_huge else read_slowly(source)
     rows = pl.scan_csv(
         source.for_polars,
         has_header=False,
@@ -158,10 +163,38 @@ def _columns(source: Source) -> Run:
     score = pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False))
     frame = rows.select("qid", "doc", score.alias("score"))
     return Run(
-        columns=Columns(frame, lambda: read_slowly(source), ids_checked=True),
+        columns=Columns(frame, lambda: (_huge if source.is_huge else read_slowly)(source), ids_checked=True),
         name=run_name(source),
         source=str(source.path),
     )
+
+
+def _huge(source: Source) -> Run:
+    """The same, line by line, of what should not be held as a whole."""
+    title = str(source.path)
+
+    def guard(step: Callable[[], Any]) -> Any:
+        return guarded(title, "cannot be read (damaged, cut off, or not UTF-8)", step)
+
+    return replace(run_of_lines(source.path, title, guard), name=run_name(source), source=title)
+
+
+def run_of_lines(read: Path | str, title: str, guard: Guard) -> Run:
+    """A run of lines, at a path or a URL, cut at white space one by one: slower than a table, and sure."""
+    import polars as pl
+
+    white, cell = r"[ \t\r\x0b\x0c]", r"[^ \t\r\x0b\x0c]+"
+    pattern = rf"^{white}*({cell}){white}+{cell}{white}+({cell}){white}+{cell}{white}+({cell}){white}+{cell}"
+    lines = pl.scan_lines(read, row_index_name="row").filter(~pl.col("line").str.contains(rf"^{white}*$"))
+    cells = lines.select("row", cells=pl.col("line").str.strip_chars_start("\ufeff").str.extract_groups(pattern))
+    names = [pl.col("cells").struct[place].alias(name) for place, name in enumerate(("qid", "doc", "text"))]
+    table = cells.select("row", *names).with_columns(score=pl.col("text").cast(pl.Float64, strict=False))
+    columns = Columns(
+        table.select("qid", "doc", "score"),
+        lambda: find_fault(table.select("row", "qid", "doc", "score"), title, "score", guard, place="line "),
+        guard,
+    )
+    return Run(columns=columns, source=title)
 
 
 def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], tag: str) -> None:

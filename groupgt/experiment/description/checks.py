@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import groupgt
+from groupgt.engines.choice import ENGINES
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.core import check_policy
 from groupgt.experiment.description.best import check_best
@@ -113,6 +114,7 @@ class Checks:
         """Metrics, policy, labeller, and how the best is chosen; whether all metrics are known."""
         section, document = self.config.evaluate, self.document
         self._labeller(section.labeller)
+        self._engine()
         try:
             self.policy = Policy.of(section.policy)
         except GroupgtError as error:
@@ -162,6 +164,17 @@ class Checks:
                 found = placed(self.folder, given.replace("{dataset}", dataset))
                 if not exists(found):
                     self.document.fault((*path, "with", key), f"there is no such file: {found}")
+
+    def _engine(self) -> None:
+        """The engine and its options."""
+        engine = self.config.engine
+        if not self._among(("engine", "use"), engine.use, list(ENGINES)):
+            return
+        _, faults = options_of(ENGINES[engine.use], engine.with_)
+        for key, what in faults:
+            self.document.fault(("engine", "with", key), what, key=what.startswith("unknown"))
+        if engine.use == "spark" and find_spec("pyspark") is None:
+            self.document.fault(("engine", "use"), "spark needs PySpark: pip install 'groupgt[spark]'")
 
     def _metric(self, path: Path_, text: str, convention: str, *, known: bool) -> bool:
         """Whether it is one of the metrics, in any spelling; where not all are `known`, whether it is a metric."""

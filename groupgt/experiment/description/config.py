@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, near_names
 from groupgt.experiment.description.changing import change
 from groupgt.experiment.description.checks import Checks
@@ -19,6 +21,7 @@ from groupgt.experiment.description.matrix import matching
 from groupgt.experiment.description.schema import Config
 from groupgt.experiment.description.systems import System
 from groupgt.experiment.description.yamlfile import Document, Path_, plain_text, read_yaml
+from groupgt.formats.parts import is_url
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 
@@ -41,9 +44,19 @@ class Experiment:
     policy: Policy
     allow_code: bool = False
 
+    @cached_property
+    def engine(self) -> Engine:
+        """What labels stored results."""
+        section = self.config.engine
+        return engine_of({"use": section.use, "with": section.with_})
+
     def at(self, path: str) -> Path:
         """A path of the file: relative ones are relative to the file."""
         return placed(self.path.parent, path)
+
+    def located(self, path: str) -> str:
+        """The same as text; a URL stays as it is."""
+        return path if is_url(path) else str(self.at(path))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Every (dataset, system) that is to be evaluated."""
@@ -57,7 +70,7 @@ class Experiment:
         options = self.systems[system].options
         given = {name: getattr(options, name) for name in self.paths_of(system)}
         return replace(
-            options, **{name: str(self.at(path.replace("{dataset}", dataset))) for name, path in given.items()}
+            options, **{name: self.located(path.replace("{dataset}", dataset)) for name, path in given.items()}
         )
 
     def paths_of(self, system: str) -> list[str]:

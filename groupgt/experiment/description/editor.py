@@ -6,6 +6,7 @@ import inspect
 import json
 from typing import Any
 
+from groupgt.engines.choice import ENGINES
 from groupgt.experiment.description.schema import Config, model_of
 from groupgt.labellers.registry import LABELLERS, kind_named
 from groupgt.metrics.base import CONVENTIONS
@@ -49,6 +50,8 @@ def _schema() -> dict[str, Any]:
         definitions[f"labeller with {name}"] = options
         then = {"properties": {"with": {"$ref": f"#/$defs/labeller with {name}"}}}
         labeller["allOf"].append({"if": {"properties": {"use": {"const": name}}, "required": ["use"]}, "then": then})
+    engine = definitions["EngineConfig"]
+    engine["properties"]["use"]["enum"] = list(ENGINES)
     fields = {name: {"enum": list(choices)} for name, choices in CHOICES.items()}
     presets = {"enum": list(PRESETS)}
     definitions["Evaluate"]["properties"]["policy"] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from dataclasses import MISSING, fields, replace
@@ -18,6 +19,7 @@ from groupgt.experiment.description.systems import System
 from groupgt.experiment.description.yamlfile import Document, Path_
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import imported
+from groupgt.formats.parts import is_url
 from groupgt.retrievers.base import Kind
 from groupgt.retrievers.registry import absent, kind_named
 
@@ -37,9 +39,9 @@ def placed(folder: Path, given: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a file or folder; what cannot be a path is none."""
+    """Whether there is such a file or folder, or what a pattern matches; what cannot be a path is none."""
     try:
-        return path.exists()
+        return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
     except (OSError, ValueError):
         return False
 
@@ -179,7 +181,7 @@ class Families:
                 continue
             for dataset in datasets:
                 found = placed(self.folder, given.replace("{dataset}", dataset))
-                if not exists(found) and self.document.whole(*path):
+                if not is_url(given) and not exists(found) and self.document.whole(*path):
                     self.document.fault(path, f"there is no such file: {found}")
         stored = kind.build is None and kind.fuse is None
         if stored and options.format is not None and options.format not in RUNS:

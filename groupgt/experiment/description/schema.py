@@ -103,6 +103,13 @@ class Use(_Strict):
     with_: dict[str, Any] = Field(default={}, alias="with")
 
 
+class EngineConfig(_Strict):
+    """What labels stored results: auto (by what they are), streaming, or spark."""
+
+    use: str
+    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the engine.")
+
+
 class Best(_Strict):
     """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
 
@@ -194,6 +201,7 @@ class Config(_Strict):
     datasets: Annotated[dict[Name, Dataset], Field(min_length=1)]
     systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], Field(min_length=1)]
     evaluate: Evaluate
+    engine: Annotated[EngineConfig, Short("use")] = EngineConfig(use="auto")
     compare: Compare | None = None
     gate: list[Gate] = []
     output: Output = Output()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from groupgt.engines.choice import Engine
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.sources import as_run
@@ -16,7 +17,6 @@ from groupgt.experiment.retrieval.data import Data
 from groupgt.experiment.retrieval.keeping import Keeper
 from groupgt.experiment.retrieval.retrieving import Done, Task, needed
 from groupgt.experiment.retrieval.timing import Timing, machine
-from groupgt.formats.detect import read_run
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 
@@ -170,14 +170,15 @@ class Retrieval:
             for each in inputs
         )
 
-    def run_of(self, dataset: str, name: str) -> Run:
-        """Results that are read from files, as they are."""
+    def run_of(self, dataset: str, name: str, engine: Engine | None = None) -> Run:
+        """Results that are read from files, as they are, by an engine."""
         data = self.data[dataset]
         options = self.experiment.options(name, dataset)
         # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
         try:
-            run = as_run(read_run(options.path, options.format, qids=data.qids), data.truth, name=name)
-            if data.known and run.columns is None:
+            qids = data.qids
+            run = as_run(options.path, data.truth, options.format, name, qids=qids, engine=engine or Engine())
+            if data.known and run.columns is None and run.remote is None:
                 found = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in found}), data.known)
             return run

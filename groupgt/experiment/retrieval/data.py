@@ -21,6 +21,7 @@ from groupgt.experiment.description.config import Experiment
 from groupgt.experiment.description.gates import check_slice
 from groupgt.experiment.description.matrix import matching
 from groupgt.formats.corpus import read_lengths
+from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Ids
@@ -250,9 +251,12 @@ def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
         options = experiment.options(system, dataset_name)
         for option in experiment.paths_of(system):
             given: Any = getattr(experiment.systems[system].options, option)
-            path = Path(getattr(options, option))
+            path, named = Path(getattr(options, option)), given.replace("{dataset}", dataset_name)
             if path.is_file():
-                found[given.replace("{dataset}", dataset_name)] = sha256(path)
+                found[named] = sha256(path)
+            elif experiment.systems[system].is_stored and not is_url(given):
+                for part in files_of(path) or ():
+                    found[f"{named}: {part.name}"] = sha256(part)
     return dict(sorted(found.items()))
 
 

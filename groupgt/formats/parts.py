@@ -1,0 +1,208 @@
+"""Results in many files, or at a URL: one run, whose queries may span files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from groupgt.errors import ConfigError, DataError, Faults, listed
+from groupgt.formats import csv, frames, trec
+from groupgt.formats.doubts import guarded
+from groupgt.formats.source import Source
+from groupgt.model.run import Columns, Run
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["at_url", "fetched", "files_of", "is_url", "joined", "kind_by_ending", "name_of"]
+
+# Two letters at least: one is a drive.
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".trec": "trec", ".run": "trec"}
+ENDINGS |= {".txt": "trec", ".res": "trec"}
+
+
+def is_url(path: object) -> bool:
+    """Whether a path is a URL, such as `s3://bucket/run.parquet`.
+
+    >>> is_url("s3://bucket/run.parquet"), is_url("C://runs/a.trec"), is_url("runs/a.trec")
+    (True, False, False)
+    """
+    return isinstance(path, str) and URL.match(path) is not None
+
+
+def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
+    """The files of a folder or a glob; None for what is one file, or no path at all.
+
+    Files whose name begins with a dot or an underscore are notes of those who wrote the others.
+    """
+    text = os.fspath(path)
+    found = Path(text)
+    if found.is_dir():
+        files = [each for each in found.rglob("*") if each.is_file()]
+    elif glob.has_magic(text) and not found.exists():
+        files = [Path(each) for each in glob.glob(text, recursive=True) if Path(each).is_file()]
+    else:
+        return None
+    files = sorted(each for each in files if each.name[0] not in "._")
+    if not files:
+        raise DataError(f"{text}: {'the folder holds no files' if found.is_dir() else 'no file matches'}")
+    return files
+
+
+def kind_by_ending(path: str) -> str | None:
+    """The format that a path's ending stands for.
+
+    >>> kind_by_ending("s3://bucket/bm25.trec.gz"), kind_by_ending("s3://bucket/bm25")
+    ('trec', None)
+    """
+    suffixes = [each for each in PurePosixPath(path).suffixes if each not in (".gz", ".zst")]
+    return ENDINGS.get(suffixes[-1]) if suffixes else None
+
+
+def name_of(path: str) -> str:
+    """What a run of many files is called: the last part of a path that is no pattern.
+
+    >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
+    ('bm25', 'dense')
+    """
+    parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if not glob.has_magic(part)]
+    last = PurePosixPath(parts[-1]) if parts else PurePosixPath("results")
+    return last.stem if last.suffix in ENDINGS else last.name
+
+
+def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:
+    """One run of many files; `read` reads each."""
+    sources = [Source.at(each) for each in files]
+    if all(source.is_parquet for source in sources):
+        run = frames.read_parts(sources, title)
+    else:
+        faults, parts = Faults(), []
+        for source in sources:
+            try:
+                parts.append(read(replace(source, streamed=True)))
+            except DataError as error:
+                faults.merge(error)
+        faults.stop(DataError)
+        run = _of_columns(parts, title) if any(part.columns is not None for part in parts) else _of_lists(parts, title)
+    return replace(run, name=name_of(title), source=title)
+
+
+def _of_lists(parts: Sequence[Run], title: str) -> Run:
+    """Lists put together; of a query that spans files scores say what is best."""
+    faults = Faults()
+    rankings: dict[str, list[Any]] = {}
+    scores: dict[str, list[float]] = {}
+    lengths: dict[str, dict[str, list[int | None]]] = {}
+    beside: dict[str, dict[str, list[Any]]] = {}
+    for part in parts:
+        own = {what: read() for what, read in part.beside.items()}
+        for qid, ranking in part.rankings.items():
+            if qid in rankings and (part.scores is None or qid not in scores):
+                faults.add(f"{part.source}: query {qid!r}", f"stands in another file of {title} too, without scores")
+                continue
+            rankings.setdefault(qid, []).extend(ranking)
+            if part.scores is not None:
+                scores.setdefault(qid, []).extend(part.scores[qid])
+            for unit, column in part.lengths.items():
+                lengths.setdefault(unit, {}).setdefault(qid, []).extend(column[qid])
+            for what, found in own.items():
+                beside.setdefault(what, {}).setdefault(qid, []).extend(found[qid])
+    faults.stop(DataError)
+    if scores and len(scores) < len(rankings):
+        raise DataError(f"{title}: some files hold scores and some do not; expected one of the two throughout")
+    return Run(
+        rankings=rankings,
+        scores=scores or None,
+        lengths=lengths,
+        beside={what: lambda column=column: column for what, column in beside.items()},  # type: ignore[misc]  # bound now
+    )
+
+
+def _of_columns(parts: Sequence[Run], title: str) -> Run:
+    """Columns one after the other; what was read as lists becomes columns too."""
+    import polars as pl
+
+    held = [part.columns or _as_columns(part) for part in parts]
+    schemas = [each.frame.collect_schema() for each in held]
+    names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
+
+    def guard(step: Callable[[], Any]) -> Any:
+        for each in reversed(held):
+            step = _within(each.guard, step)
+        return step()
+
+    def recheck() -> Run:
+        faults, checked = Faults(), []
+        for each in held:
+            try:
+                checked.append(each.checked)
+            except DataError as error:
+                faults.merge(error)
+        faults.stop(DataError)
+        return _of_columns(checked, title) if any(run.columns for run in checked) else _of_lists(checked, title)
+
+    frame = pl.concat([each.frame.select(names) for each in held])
+    return Run(columns=Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
+
+
+def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: guard(step)
+
+
+def _as_columns(run: Run) -> Columns:
+    import polars as pl
+
+    scores = run.scores or {qid: [-float(place) for place in range(len(own))] for qid, own in run.rankings.items()}
+    lists = {
+        "qid": pl.Series(list(run.rankings), dtype=pl.String),
+        "doc": pl.Series(list(run.rankings.values()), dtype=pl.List(pl.String)),
+        "score": pl.Series([list(scores[qid]) for qid in run.rankings], dtype=pl.List(pl.Float64)),
+    }
+    frame = pl.DataFrame(lists).lazy().filter(pl.col("doc").list.len() > 0).explode("doc", "score")
+    return Columns(frame, lambda: run, ids_checked=True)
+
+
+def at_url(url: str, format: str | None = None) -> Run:
+    """A run at a URL, or all files that a pattern in it matches, as polars reads them.
+
+    Credentials and endpoints come from the environment, as for every program that uses the store (`AWS_ACCESS_KEY_ID`,
+    `AWS_ENDPOINT_URL`, …); a frame of `polars.scan_parquet` with its `storage_options` can be given in place of a URL.
+    """
+    import polars as pl
+
+    chosen = format or kind_by_ending(url)
+    if chosen not in ("parquet", "csv", "trec"):
+        known = listed(["parquet", "csv", "trec"])
+        raise ConfigError(f"{url}: expected results as {known}, by the ending or by name (--run-format; run_format=)")
+
+    def guard(step: Callable[[], Any]) -> Any:
+        return guarded(url, "cannot be read", step)
+
+    if chosen == "parquet":
+        run = frames.run_of(pl.scan_parquet(url), url, guard=guard)
+    elif chosen == "csv":
+        run = csv.run_at(url, guard)
+    else:
+        run = trec.run_of_lines(url, url, guard)
+    return replace(run, name=name_of(url), source=url)
+
+
+def fetched(url: str, read: Callable[[Path], Any]) -> Any:
+    """What `read` makes of a text file at a URL, of which a copy is read here."""
+    import polars as pl
+
+    lines = guarded(url, "cannot be read", lambda: pl.scan_lines(url).collect())["line"]
+    with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
+        copy = Path(folder) / PurePosixPath(url).name
+        copy.write_bytes("".join(f"{line}\n" for line in lines.to_list()).encode())
+        try:
+            return read(copy)
+        except DataError as error:
+            raise DataError(*(text.replace(str(copy), url) for text in error.faults), total=error.total) from None

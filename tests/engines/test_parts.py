@@ -1,0 +1,388 @@
+"""One run in many files, at URLs, and under a ceiling of memory: the same bits as one file in order."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import random
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+import zstandard
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.engines import batches, counting, walking
+from groupgt.engines.batches import Batches
+from groupgt.engines.choice import engine_of
+from groupgt.formats import source
+from tests.engines.test_engines import METRICS, as_trec, make, same
+
+Rows = list[tuple[str, str, float]]
+ASKED = [metric for metric in METRICS if not metric.definition.reads_texts]
+
+
+def write(path: Path, rows: Rows) -> None:
+    """Rows as the ending says."""
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    kind = path.suffixes[0]
+    if kind == ".trec":
+        data = as_trec(rows).encode()
+        ways: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
+        path.write_bytes(ways.get(path.suffix, bytes)(data))
+    elif kind == ".csv":
+        frame.write_csv(path)
+    elif kind == ".jsonl":
+        frame.write_ndjson(path)
+    else:
+        frame.write_parquet(path)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., SimpleNamespace]:
+    """The command in this process: its status and what it said."""
+
+    def run(*arguments: object) -> SimpleNamespace:
+        status: object = 0
+        try:
+            main([str(each) for each in arguments])
+        except SystemExit as end:
+            status = end.code or 0
+        out, err = capsys.readouterr()
+        return SimpleNamespace(status=status, out=out, err=err)
+
+    return run
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of seven rows: every query, and every block of equal scores, spans some."""
+    monkeypatch.setattr(batches, "MOST_ROWS", 7)
+    monkeypatch.setattr(batches, "FEWEST_ROWS", 7)
+
+
+@pytest.fixture
+def expected() -> Callable[..., groupgt.Evaluation]:
+    def evaluated(truth: dict[str, Any], rows: Rows, **policy: str) -> groupgt.Evaluation:
+        rankings: dict[str, list[str]] = {}
+        scores: dict[str, list[float]] = {}
+        for qid, doc, score in rows:
+            rankings.setdefault(qid, []).append(doc)
+            scores.setdefault(qid, []).append(score)
+        return groupgt.evaluate(truth, groupgt.Run(rankings, scores), ASKED, policy=policy)
+
+    return evaluated
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".trec", ".trec.gz", ".trec.zst", ".jsonl"])
+@pytest.mark.parametrize("scattered", [False, True])
+def test_a_run_in_parts_is_one_run(tmp_path: Path, expected: Any, ending: str, scattered: bool) -> None:
+    truth, rows = make(4, ties=True, repeats=True)
+    one = expected(truth, rows)
+    if scattered:
+        random.Random(1).shuffle(rows)
+    folder = tmp_path / "system"
+    folder.mkdir()
+    cuts = [0, 13, 14, 200, len(rows)]
+    for number, (low, high) in enumerate(itertools.pairwise(cuts)):
+        write(folder / f"part-{number}{ending}", rows[low:high])
+    (folder / "_SUCCESS").touch()
+    for given in (folder, f"{folder}/part-*", sorted(folder.glob("part-*"))):
+        found = groupgt.evaluate(truth, given, ASKED)
+        same(one, found)
+        assert found.name == "system"
+
+
+def test_parts_of_several_formats(tmp_path: Path, expected: Any) -> None:
+    truth, rows = make(5)
+    names = ["a.trec", "b.csv", "c.parquet", "d.jsonl"]
+    for number, name in enumerate(names):
+        write(tmp_path / name, rows[number::4])
+    same(expected(truth, rows), groupgt.evaluate(truth, [tmp_path / name for name in names], ASKED))
+
+
+def test_what_is_wrong_in_parts_is_told_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "a.trec").write_text("q Q0 a 1 2.0 t\n")
+    (tmp_path / "b.trec").write_text("q Q0 b 1 nan t\n")
+    (tmp_path / "c.trec").write_text("q Q0 c 1 1 t\nq Q0 c\n")
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"])
+    told = str(caught.value)
+    assert "b.trec:1" in told
+    assert "c.trec:2" in told
+    for name in "ab":
+        (tmp_path / f"{name}.trec").unlink()
+        (tmp_path / f"{name}.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n')
+    (tmp_path / "c.trec").unlink()
+    with pytest.raises(groupgt.DataError, match=r"stands in another file of .* without scores"):
+        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"])
+    with pytest.raises(groupgt.DataError, match="no file matches"):
+        groupgt.evaluate({"q": [["a"]]}, f"{tmp_path}/*.trec", ["mrr"])
+
+
+def test_parts_at_the_command_line(tmp_path: Path, cli: Any) -> None:
+    truth, rows = make(6)
+    lines = (json.dumps({"qid": qid, "retrieval_gt": groups}) + "\n" for qid, groups in truth.items())
+    (tmp_path / "qa.jsonl").write_text("".join(lines))
+    folder = tmp_path / "system"
+    folder.mkdir()
+    write(tmp_path / "whole.trec", rows)
+    write(folder / "a.trec", rows[:33])
+    write(folder / "b.trec", rows[33:])
+    one = cli("evaluate", tmp_path / "qa.jsonl", tmp_path / "whole.trec", "--format", "json")
+    for extra in (["--parts"], ["--parts", "--memory", "20GB"]):
+        parts = cli("evaluate", tmp_path / "qa.jsonl", folder, *extra, "--format", "json")
+        assert parts.status == 0, parts.err
+        assert parts.out.replace('"system"', '"whole"') == one.out
+    refused = cli("evaluate", tmp_path / "qa.jsonl", tmp_path / "whole.trec", "--parts")
+    assert refused.status == 2
+    assert "found one file" in refused.err
+
+
+@pytest.mark.parametrize("ties", ["id", "input"])
+@pytest.mark.parametrize("duplicates", ["penalize", "drop"])
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+@pytest.mark.parametrize("seed", range(3))
+def test_batches_of_a_few_rows(
+    expected: Any, small_batches: None, ties: str, duplicates: str, order: str, seed: int
+) -> None:
+    truth, rows = make(seed, ties=True, repeats=True)
+    if order == "shuffled":
+        random.Random(seed).shuffle(rows)
+    policy = {"ties": ties, "duplicates": duplicates}
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    same(expected(truth, rows, **policy), groupgt.evaluate(truth, frame, ASKED, policy=policy))
+
+
+def test_one_block_of_equal_scores_over_many_batches(expected: Any, small_batches: None) -> None:
+    """Too long to be held: the second plan ranks it."""
+    ids = [f"d{number:03d}" for number in range(200)]
+    random.Random(2).shuffle(ids)
+    rows = [("q", name, 1.0) for name in ids] + [("r", "d001", 1.0)]
+    truth = {"q": [ids[:3], ids[50:60], [ids[190]]], "r": [["d001"]]}
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    same(expected(truth, rows), groupgt.evaluate(truth, frame, ASKED))
+
+
+def test_a_query_with_many_hits(expected: Any, small_batches: None) -> None:
+    rng = random.Random(3)
+    ids = [f"d{number}" for number in range(400)]
+    rows = [("q", name, float(rng.randint(0, 60))) for name in ids]
+    truth = {"q": [[name] for name in rng.sample(ids, 150)]}
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    same(expected(truth, rows), groupgt.evaluate(truth, frame, ASKED))
+
+
+def test_empty_sides() -> None:
+    empty = pl.DataFrame(schema={"qid": pl.String, "doc_id": pl.String, "score": pl.Float64})
+    rows = pl.DataFrame({"qid": ["q", "p", "q"], "doc_id": ["a", "b", "c"], "score": [1.0, 2.0, 3.0]})
+    with pytest.warns(groupgt.GroupgtWarning, match="0 results"):
+        assert groupgt.evaluate({"q": [["a"]]}, empty, ["mrr"]).counts["missing"] == 1
+    assert groupgt.evaluate({}, rows, ["mrr"]).counts["extra"] == 2
+    with pytest.warns(groupgt.GroupgtWarning, match="no query of the results"):
+        assert groupgt.evaluate({"z": []}, rows, ["mrr"]).counts["undefined"] == 1
+
+
+def test_hash_codes_that_collide_are_parted_or_told_apart(monkeypatch: pytest.MonkeyPatch, expected: Any) -> None:
+    """All rows as candidates, as if every code fell into a slot that is taken: ids decide."""
+    from groupgt.engines import probing
+
+    truth, rows = make(7, ties=True)
+    monkeypatch.setattr(probing.Keys, "likely", lambda self, code, slots: pl.Series(range(len(code))).to_numpy())
+    random.Random(1).shuffle(rows)
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    same(expected(truth, rows), groupgt.evaluate(truth, frame, ASKED))
+
+
+def test_an_error_in_a_thread_is_an_error(tmp_path: Path) -> None:
+    """Whatever fails while rows flow is raised, not taken for the end of the rows."""
+    rows = pl.LazyFrame({"qid": ["q"] * 10, "doc": ["a"] * 10, "score": [1.0] * 10})
+
+    def broken(frame: pl.DataFrame) -> pl.DataFrame:
+        raise RuntimeError("out of luck")
+
+    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).columns
+    assert columns is not None
+    flow = Batches(columns, "results").of(rows.map_batches(broken, schema=rows.collect_schema()))
+    with pytest.raises(BaseException, match="out of luck"):
+        list(flow("qid"))
+
+
+def test_whoever_stops_early_ends_the_query(small_batches: None) -> None:
+    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"] * 100, "doc_id": ["a"] * 100, "score": [1.0] * 100})).columns
+    assert columns is not None
+    flow = Batches(columns, "results")("qid")
+    assert len(next(flow)) > 0
+    flow.close()
+
+
+def test_a_ceiling_that_is_passed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, rows = make(8)
+    write(tmp_path / "run.trec", rows)
+    engine = {"use": "streaming", "with": {"memory": "2GB"}}
+    monkeypatch.setattr(batches, "resident", lambda: 1_999_999_999)
+    found = groupgt.evaluate(truth, tmp_path / "run.trec", ASKED, engine=engine)
+    same(groupgt.evaluate(truth, tmp_path / "run.trec", ASKED), found)
+    monkeypatch.setattr(batches, "resident", lambda: 2_000_000_001)
+    with pytest.raises(groupgt.DataError, match=r"ceiling of 2\.00 GB is passed"):
+        groupgt.evaluate(truth, tmp_path / "run.trec", ASKED, engine=engine)
+
+
+def test_batches_shrink_with_the_ceiling() -> None:
+    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).columns
+    assert columns is not None
+    sizes = [Batches(columns, "", ceiling).size for ceiling in (0, 4_000_000_000, 400_000_000, 1)]
+    assert sizes == [batches.MOST_ROWS, batches.MOST_ROWS, 400_000_000 // 8 // batches.ROW, batches.FEWEST_ROWS]
+    assert batches.resident() > 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("stream", "did you mean 'streaming'"),
+        ({"use": "streaming", "with": {"memory": "2XB"}}, "memory: expected a size such as 2GB"),
+        ({"use": "streaming", "with": {"memory": 0}}, "expected a size"),
+        ({"use": "streaming", "with": {"master": "x"}}, "unknown option 'master'"),
+        ({"use": "auto", "with": {"memory": "1GB"}}, "there are none"),
+        ({"use": "spark", "with": {"config": {1: 2}}}, "config: expected settings"),
+        ({"name": "spark"}, "expected a name, or"),
+        ({"use": "spark", "with": 3}, "expected options by name"),
+    ],
+)
+def test_engines_that_are_none_are_told(spec: Any, told: str) -> None:
+    with pytest.raises(groupgt.ConfigError, match=told):
+        engine_of(spec)
+    with pytest.raises(groupgt.ConfigError, match=told):
+        groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["mrr"], engine=spec)
+
+
+# ---- What is too large to be held --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def huge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file counts as too large to be read as a whole."""
+    monkeypatch.setattr(source, "SMALL", 0)
+    monkeypatch.setattr(source, "HUGE", 0)
+    monkeypatch.setattr(source.Source, "data", property(lambda self: pytest.fail("the whole file was read")))
+
+
+@pytest.mark.parametrize("ending", [".trec", ".trec.gz", ".trec.zst", ".csv"])
+def test_huge_files_are_never_read_as_a_whole(tmp_path: Path, expected: Any, huge: None, ending: str) -> None:
+    truth, rows = make(9, ties=True)
+    write(tmp_path / f"run{ending}", rows)
+    same(expected(truth, rows), groupgt.evaluate(truth, tmp_path / f"run{ending}", ASKED))
+
+
+def test_huge_lines_of_every_kind(tmp_path: Path, expected: Any, huge: None) -> None:
+    truth, rows = make(10)
+    odd = ("  ", "\t", " \t ")
+    plain = enumerate(as_trec(rows).splitlines())
+    lines = [line.replace(" ", odd[number % 3]) + " more" * (number % 2) for number, line in plain]
+    (tmp_path / "run.trec").write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n  ".join(lines).encode())
+    same(expected(truth, rows), groupgt.evaluate(truth, tmp_path / "run.trec", ASKED))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("q Q0 a 1 x t", "line 3: query 'q': expected a finite number as the score, found None"),
+        ("q Q0 a 1 nan t", "line 3: query 'q': expected a finite number as the score, found nan"),
+        ("q Q0 a", "line 3: query None: expected a qid and a doc_id, found null"),
+    ],
+)
+def test_faults_of_huge_files_name_their_line(tmp_path: Path, huge: None, line: str, told: str) -> None:
+    (tmp_path / "run.trec").write_text(f"q Q0 b 1 9 t\n\n{line}\nq  Q0 c 1 1 t\n")
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.evaluate({"q": [["a"]]}, tmp_path / "run.trec", ["mrr"])
+    assert told in str(caught.value)
+
+
+def test_a_huge_table_names_its_rows(tmp_path: Path, huge: None) -> None:
+    (tmp_path / "run.csv").write_text("qid,doc_id,score\nq,a,1\nq,b,one\n")
+    with pytest.raises(groupgt.DataError, match=r"row 2: query 'q': expected a finite number as the score"):
+        groupgt.evaluate({"q": [["a"]]}, tmp_path / "run.csv", ["mrr"])
+
+
+# ---- Stores -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[Callable[[str, bytes], str]]:
+    """Puts an object into a bucket of an S3 server in this process, and returns its URL."""
+    server_of = pytest.importorskip("moto.server", reason="moto, a stand-in for S3, is in the extra groupgt[checks]")
+    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+
+    def put(path: str, data: bytes = b"") -> str:
+        # The server looks at who asks, not at the signature.
+        who = "Credential=none/20250101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=none"
+        kind = {"Content-Type": "application/octet-stream", "Authorization": f"AWS4-HMAC-SHA256 {who}"}
+        request = urllib.request.Request(f"http://{host}:{port}/{path}", data=data, method="PUT", headers=kind)
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30).read()
+        return f"s3://{path}"
+
+    put("bucket")
+    settings = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**settings, "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}.items():
+            patch.setenv(name, value)
+        yield lambda path, data: put(f"bucket/{path}", data)
+    server.stop()
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".trec", ".trec.gz"])
+def test_objects_of_a_store(tmp_path: Path, expected: Any, bucket: Any, cli: Any, ending: str) -> None:
+    truth, rows = make(11, ties=True)
+    one = expected(truth, rows)
+    random.Random(1).shuffle(rows)
+    for number in range(3):
+        write(tmp_path / f"part{ending}", rows[number::3])
+        bucket(f"run{ending}/part-{number}{ending}", (tmp_path / f"part{ending}").read_bytes())
+    found = groupgt.evaluate(truth, f"s3://bucket/run{ending}/*{ending}", ASKED)
+    same(one, found)
+    write(tmp_path / f"whole{ending}", rows)
+    url = bucket(f"whole{ending}", (tmp_path / f"whole{ending}").read_bytes())
+    same(one, groupgt.evaluate(truth, url, ASKED))
+    questions = bucket("qa.jsonl", b'{"qid": "q1", "retrieval_gt": [["d1"]]}\n')
+    shown = cli("evaluate", questions, url, "-m", "recall", "--format", "json")
+    assert shown.status == 0, shown.err
+    assert '"run": "whole' in shown.out
+
+
+def test_what_a_store_has_not_is_told(bucket: Any, cli: Any) -> None:
+    with pytest.raises(groupgt.DataError, match=r"s3://bucket/none\.parquet: cannot be read"):
+        groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none.parquet", ["mrr"])
+    with pytest.raises(groupgt.ConfigError, match="by the ending or by name"):
+        groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none", ["mrr"])
+    url = bucket("bad.trec", b"q Q0 a 1 2 t\nq Q0 b 1 two t\n")
+    with pytest.raises(groupgt.DataError, match=r"bad\.trec: line 2: query 'q': expected a finite number"):
+        groupgt.evaluate({"q": [["a"]]}, url, ["mrr"])
+    bad = bucket("bad.jsonl", b'{"qid": "q"}\n')
+    with pytest.raises(groupgt.DataError, match=r"^s3://bucket/bad\.jsonl:1: expected the keys"):
+        groupgt.evaluate(bad, {"q": ["a"]}, ["mrr"])
+
+
+def test_which_plan_runs_in_batches(small_batches: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sorted run takes one pass; one that turns out to be scattered after its head takes the second plan."""
+    truth, rows = make(12, ties=True)
+    seen: list[str] = []
+    for module in (walking, counting):
+        real = module.found
+        monkeypatch.setattr(
+            module, "found", lambda *given, m=module, real=real: seen.append(m.__name__) or real(*given)
+        )
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    one = groupgt.evaluate(truth, frame, ASKED)
+    assert seen == [walking.__name__]
+    monkeypatch.setattr(batches, "LOOKED_AT", 5)
+    late = pl.concat([frame[:60], frame[100:], frame[60:100]])
+    same(one, groupgt.evaluate(truth, late, ASKED))
+    assert seen == [walking.__name__, walking.__name__, counting.__name__]
