@@ -138,7 +138,7 @@ def test_doctests() -> None:
     import doctest
 
     # Examples that show what an extra brings.
-    extras = {"groupgt.evaluation.similar": "rapidfuzz"}
+    extras = {"groupgt.evaluation.similar": "rapidfuzz", "groupgt.engines.arrow": "pyarrow"}
     failed = tried = 0
     for name in ["groupgt", *MODULES]:
         if name in extras and importlib.util.find_spec(extras[name]) is None:

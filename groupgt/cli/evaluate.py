@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.many import in_conventions, per_query_rows, summary, unique_names
+from groupgt.evaluation.several import evaluate_each
 from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
@@ -76,23 +76,22 @@ def command(
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
-    found = [
-        evaluate(
-            grouped,
-            path,
-            asked,
-            convention=conventions[0],
-            k=cutoffs,
-            by=options.split_columns(by),
-            policy=policy,
-            labeller=judge,
-            lengths=lengths,
-            corpus=lengths.texts or None,
-            run_format=run_format,
-            engine=engine,
-        )
-        for path in paths
-    ]
+    found = evaluate_each(
+        grouped,
+        [("", path) for path in paths],
+        judge,
+        {
+            "metrics": asked,
+            "convention": conventions[0],
+            "k": cutoffs,
+            "by": options.split_columns(by),
+            "policy": policy,
+            "lengths": lengths,
+            "corpus": lengths.texts or None,
+            "run_format": run_format,
+            "engine": engine,
+        },
+    )
     unique_names([each.name for each in found], paths)
     if per_query is not None:
         headers, rows = per_query_rows(found)

@@ -9,9 +9,9 @@ from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import engine_of
 from groupgt.errors import ConfigError
-from groupgt.evaluation.core import evaluate
 from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.evaluation.many import unique_names
+from groupgt.evaluation.several import evaluate_each
 from groupgt.evaluation.sources import as_ground_truth
 from groupgt.metrics.language import Metric
 from groupgt.model.ids import shown
@@ -70,24 +70,22 @@ def compare(
         raise ConfigError(f"runs: expected at least two to compare, found {len(named)}")
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {shown(baseline)}")
-    found = [
-        evaluate(
-            grouped,
-            run,
-            metrics,
-            convention=convention,
-            k=k,
-            by=by,
-            policy=rules,
-            labeller=judge,
-            lengths=lengths,
-            corpus=corpus,
-            name=str(name) if isinstance(runs, Mapping) else "",
-            run_format=run_format,
-            engine=how,
-        )
-        for name, run in named.items()
-    ]
+    found = evaluate_each(
+        grouped,
+        [(str(name) if isinstance(runs, Mapping) else "", run) for name, run in named.items()],
+        judge,
+        {
+            "metrics": metrics,
+            "convention": convention,
+            "k": k,
+            "by": by,
+            "policy": rules,
+            "lengths": lengths,
+            "corpus": corpus,
+            "run_format": run_format,
+            "engine": how,
+        },
+    )
     names = [each.name for each in found]
     unique_names(names, [each.run.source or each.name for each in found])
     return comparison_of(dict(zip(names, found)), names[0] if baseline is None else baseline, settings)

@@ -9,11 +9,11 @@ import numpy as np
 
 from groupgt.engines import memory, streaming
 from groupgt.engines.base import no_garbage_collection
-from groupgt.errors import ConfigError, DataError
+from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
-from groupgt.metrics.values import values_of
+from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
@@ -58,7 +58,7 @@ def per_query(
     asked = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
-    _check(rules, asked)
+    check_batch(rules, asked)
     if not isinstance(batch, pa.Table):
         way = 'Ray gives tables with batch_format="pyarrow", pyarrow.Table.from_pandas makes them of frames'
         raise DataError(f"batch: expected a table of Arrow, found {type(batch).__name__}; {way}")
@@ -73,21 +73,6 @@ def per_query(
             qids, columns = judged.qids, values_of(asked, labelled.hits, labelled.present, rules)
     arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
     return pa.Table.from_arrays([pa.array(qids, pa.string()), *arrays], names=["qid", *columns])
-
-
-def _check(policy: Policy, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for what cannot be had of a batch."""
-    texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
-    if texts:
-        raise ConfigError(f"per_query knows no lengths and no texts of results: leave out {', '.join(texts)}")
-    if policy.missing == "error" or policy.extra == "error":
-        raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
-    others = [text for text, metric in metrics.items() if metric.convention != "autorag"]
-    if policy.duplicates == "keep" and others:
-        raise ConfigError(
-            f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
-            f"{', '.join(others)}; choose duplicates=penalize"
-        )
 
 
 def _run(batch: pa.Table) -> Run:

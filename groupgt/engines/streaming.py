@@ -8,6 +8,7 @@ a second pass in which rows are compared with the hits of their query: rank = 1 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from groupgt.engines import counting, memory, walking
@@ -18,6 +19,7 @@ from groupgt.engines.probing import Keys
 from groupgt.engines.results import Streamed
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
+from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
@@ -38,7 +40,10 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, ceil
     columns = run.columns
     try:
         matches = labeller.match(truth, Streamed(truth, columns))
-        keys = Keys(truth, matches)
+        named = isinstance(labeller, Named)
+        # What is matched by name does not depend on the results: for many runs it is the same.
+        make = partial(Keys, truth, matches)
+        keys = truth.judgments.once("keys", make) if named else make()
         batches = Batches(columns, run.source or run.name or "results", ceiling)
         return labelled(truth, labeller, matches, policy, _found(truth, keys, batches, policy))
     except DoubtError:

@@ -14,7 +14,7 @@ from groupgt.engines.base import Labelled, no_garbage_collection
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.engines.prefixes import depths
 from groupgt.engines.results import renamed
-from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.errors import DataError, Faults
 from groupgt.evaluation.labelling import Sources, labeller_of
 from groupgt.evaluation.nearby import check_known, warn_of_near_ids
 from groupgt.evaluation.result import Evaluation
@@ -22,13 +22,13 @@ from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import as_ground_truth, as_run
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, parse_metrics
-from groupgt.metrics.values import values_of
+from groupgt.metrics.values import check_policy, values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import Budget, Lengths, as_lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["check_policy", "evaluate", "label", "label_run"]
+__all__ = ["evaluate", "label", "label_run"]
 
 
 def evaluate(
@@ -166,20 +166,6 @@ def label_run(
         return labelled
     found = depths(truth, run, policy, lengths or Lengths(), budgets)
     return replace(labelled, hits=replace(labelled.hits, prefixes=found))
-
-
-def check_policy(policy: Policy, metrics: dict[str, Metric]) -> None:
-    """Raises `ConfigError` where the policy does not go with a metric."""
-    if policy.duplicates != "keep":
-        return
-    others = [
-        text for text, metric in metrics.items() if metric.convention != "autorag" and not metric.definition.reads_texts
-    ]
-    if others:
-        raise ConfigError(
-            f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
-            f"{', '.join(others)}; choose duplicates=penalize"
-        )
 
 
 def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) -> None:

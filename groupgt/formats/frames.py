@@ -255,8 +255,14 @@ def run_of(
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
     """A run of lists: a row a query, its results in the column `key`."""
+    import polars as pl
+
     names = guard(frame.collect_schema).names()
     rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
+    for name in (key, SCORES):
+        kind = rows.schema.get(name)
+        if isinstance(kind, pl.Array):
+            rows = rows.with_columns(pl.col(name).arr.to_list())
     _refuse_odd_ids(rows, key, title, blank=False)
     if "qid" in names:
         _refuse_odd_ids(rows, "qid", title, blank=False)

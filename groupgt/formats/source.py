@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -97,12 +98,13 @@ class Source:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether polars pays for its import."""
+        """Whether polars pays for its import; where it is imported, for its start."""
         if self.streamed:
             return True
+        least = SMALL // 32 if "polars" in sys.modules else SMALL
         if self.is_pipe:
-            return len(self.data) > SMALL
-        return self.path.stat().st_size > (SMALL // 8 if self.is_compressed else SMALL)
+            return len(self.data) > least
+        return self.path.stat().st_size > (least // 8 if self.is_compressed else least)
 
     @cached_property
     def is_huge(self) -> bool:

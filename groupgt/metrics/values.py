@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from groupgt.errors import ConfigError
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.policy import Policy
 
-__all__ = ["values_of"]
+__all__ = ["check_batch", "check_policy", "values_of"]
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
@@ -33,3 +34,27 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
             column[~present] = np.nan
         values[text] = column
     return values
+
+
+def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` where the policy does not go with a metric."""
+    if policy.duplicates != "keep":
+        return
+    others = [
+        text for text, metric in metrics.items() if metric.convention != "autorag" and not metric.definition.reads_texts
+    ]
+    if others:
+        raise ConfigError(
+            f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
+            f"{', '.join(others)}; choose duplicates=penalize"
+        )
+
+
+def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for what cannot be had where only some queries and no texts are at hand."""
+    texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
+    if texts:
+        raise ConfigError(f"per_query knows no lengths and no texts of results: leave out {', '.join(texts)}")
+    if policy.missing == "error" or policy.extra == "error":
+        raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
+    check_policy(policy, metrics)

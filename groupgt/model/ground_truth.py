@@ -209,8 +209,8 @@ class GroundTruth:
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return False
-        pairs = self.group_of * len(self.ids) + documents
-        return len(np.unique(pairs)) < len(pairs)
+        pairs = np.sort(self.group_of * len(self.ids) + documents)
+        return bool(np.any(pairs[1:] == pairs[:-1]))
 
     @cached_property
     def judgments(self) -> Judgments:

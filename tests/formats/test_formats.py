@@ -283,3 +283,9 @@ def test_polars_and_python_read_the_same_doubles(tmp_path: Path, monkeypatch: py
     run = groupgt.read_run(file)
     assert run.columns is not None
     assert run.columns.frame.collect()["score"].to_list() == [float(text) for text in texts]
+
+
+def test_lists_of_a_fixed_size() -> None:
+    kinds = {"qid": pl.String, "retrieved_ids": pl.Array(pl.String, 2), "retrieve_scores": pl.Array(pl.Float64, 2)}
+    frame = pl.DataFrame({"qid": ["q"], "retrieved_ids": [["a", "b"]], "retrieve_scores": [[2.0, 1.0]]}, schema=kinds)
+    assert groupgt.evaluate({"q": [["b"]]}, frame, ["mrr"])["mrr"] == 0.5

@@ -10,6 +10,7 @@ from groupgt.engines.spark.tables import by_arrow, with_ranks, without_repeats
 from groupgt.errors import ConfigError
 from groupgt.formats import spark as frames
 from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.metrics.values import check_batch
 from groupgt.model.exact import rounded
 from groupgt.model.policy import Policy
 
@@ -44,11 +45,7 @@ def per_query(
     asked = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
-    texts = [text for text, metric in asked.items() if metric.budget is not None or metric.definition.reads_texts]
-    if texts:
-        raise ConfigError(f"per_query on Spark knows no lengths and no texts of results: leave out {', '.join(texts)}")
-    if rules.missing == "error" or rules.extra == "error":
-        raise ConfigError("per_query on Spark does not look at all queries at once: expected missing=zero or skip")
+    check_batch(rules, asked)
     remote = frames.run_of(run).remote
     judged = frames.truth_rows(truth)
     if remote is None:

@@ -10,7 +10,6 @@ from typing import Any
 import groupgt
 from groupgt.engines.choice import ENGINES
 from groupgt.errors import GroupgtError
-from groupgt.evaluation.core import check_policy
 from groupgt.experiment.description.best import check_best
 from groupgt.experiment.description.families import Families, exists, placed
 from groupgt.experiment.description.gates import check_gate
@@ -22,6 +21,7 @@ from groupgt.labellers.options import options_of
 from groupgt.labellers.registry import LABELLERS, kind_named, paths_of
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics
+from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
 
 __all__ = ["Checks"]
