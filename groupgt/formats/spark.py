@@ -12,7 +12,7 @@ from groupgt.model.run import Remote, Run
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["ids", "is_frame", "read_run", "run_of", "sound", "truth_rows"]
+__all__ = ["ids", "is_frame", "read_run", "run_of", "sound", "sound_id", "truth_rows"]
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 # As `formats.rows.finite` reads it.
@@ -97,16 +97,25 @@ def ids(kind: str, name: str, title: str) -> Column:
     return sql.col(name).cast("string").alias(name)
 
 
-def sound() -> Column:
-    """Whether a row of results is what it should be."""
+def sound(*names: str) -> Column:
+    """Whether a row of results has a finite score, and these of its columns (`qid` and `doc`) are ids."""
     from pyspark.sql import functions as sql
 
     score = sql.col("score")
     holds = score.isNotNull() & ~sql.isnan(score) & (sql.abs(score) < sql.lit(float("inf")))
-    for name in ("qid", "doc"):
-        text = sql.col(name)
-        holds &= text.isNotNull() & (sql.octet_length(text) <= LONGEST_ID) & text.rlike(r"(?U)[^\s\x00]")
-        holds &= ~text.contains("\0")
+    for name in names or ("qid", "doc"):
+        holds &= sound_id(name)
+    return sql.coalesce(holds, sql.lit(False))
+
+
+def sound_id(name: str) -> Column:
+    """Whether a column is an id."""
+    from pyspark.sql import functions as sql
+
+    text = sql.col(name)
+    # Nearly all begin with a visible character of ASCII; only the others need a closer look.
+    visible = ((text >= "!") & (text < "\x7f")) | text.rlike(r"(?U)[^\s\x00]")
+    holds = text.isNotNull() & visible & (sql.octet_length(text) <= LONGEST_ID) & ~text.contains("\0")
     return sql.coalesce(holds, sql.lit(False))
 
 

@@ -128,8 +128,9 @@ class _Plan:
 
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
         own = self.rows.groupBy("qid").agg(
-            sql.count(sql.lit(1)).alias("n"), sql.bool_and(frames.sound()).alias("sound")
+            sql.count(sql.lit(1)).alias("n"), sql.bool_and(frames.sound("doc")).alias("sound")
         )
+        own = own.withColumn("sound", sql.col("sound") & frames.sound_id("qid"))
         own = own.join(self.near(self.sent(judged)), "qid", "left")
         # A row for each query that has ground truth, and one for all others.
         totals = (sql.sum("n").alias("n"), sql.count(sql.lit(1)).alias("queries"), sql.bool_and("sound").alias("sound"))
