@@ -57,7 +57,7 @@ def per_query(
             rows = rows.withColumn("score", sql.when(sql.col("n") == 1, sql.col("score")).otherwise(_error(TWICE)))
     named = sql.transform(sql.flatten("groups"), lambda each: each["id"])
     keys = judged.select("qid", sql.explode(sql.array_distinct(named)).alias("doc"))
-    placed = with_ranks(rows, keys, remote.tie)
+    placed = with_ranks(rows, keys, remote.tie, equals=rules.ties == "input")
     if rules.ties == "input":
         untied = sql.col("hit").isNull() | (sql.col("equal") == 1)
         placed = placed.withColumn("rank", sql.when(untied, sql.col("rank")).otherwise(_error(TIED)))

@@ -54,24 +54,24 @@ def sent(session: Any, table: pl.DataFrame) -> DataFrame:
     return frame
 
 
-def with_ranks(rows: DataFrame, keys: DataFrame, tie: str) -> DataFrame:
-    """The rows with their rank, how many results of their query are `higher` and `equal`, and what keys say of them.
+def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = True) -> DataFrame:
+    """The rows with their rank, with how many results of their query are `higher` and `equal`, and with their keys.
 
-    `hit` is true where a row is among the keys, else null.
+    `hit` is true where a row is among the keys, else null. Without `equals` ranks are all that is counted.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
     query = Window.partitionBy("qid")
-    by_score = query.orderBy(sql.col("score").desc())
     placed = rows.join(keys.withColumn("hit", sql.lit(True)), ["qid", "doc"], "left")
-    return placed.withColumns(
-        {
-            "rank": sql.row_number().over(query.orderBy(sql.col("score").desc(), sql.col(tie).desc())).cast("long"),
-            "higher": sql.rank().over(by_score).cast("long") - 1,
-            "equal": sql.count(sql.lit(1)).over(by_score.rangeBetween(Window.currentRow, Window.currentRow)),
-        }
-    )
+    by_tie = query.orderBy(sql.col("score").desc(), sql.col(tie).desc())
+    placed = placed.withColumn("rank", sql.row_number().over(by_tie).cast("long"))
+    if not equals:
+        return placed
+    by_score = query.orderBy(sql.col("score").desc())
+    among = by_score.rangeBetween(Window.currentRow, Window.currentRow)
+    higher = sql.rank().over(by_score).cast("long") - 1
+    return placed.withColumns({"higher": higher, "equal": sql.count(sql.lit(1)).over(among)})
 
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:

@@ -1,0 +1,82 @@
+"""Experiments whose stored results lie in many files, and that name an engine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.experiment.runner import run_experiment
+
+FILE = """\
+version: 1
+name: stored
+{engine}
+datasets:
+  one: {{ground_truth: qa.jsonl}}
+systems:
+  whole: {{use: results, with: {{path: "{{dataset}}.trec"}}}}
+  parts: {{use: results, with: {{path: "{{dataset}}-parts/*.trec"}}}}
+  folder: {{use: results, with: {{path: "{{dataset}}-parts"}}}}
+evaluate: {{metrics: [recall, mrr, ndcg], k: [1, 3], convention: trec}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [f"q{query} Q0 d{(query * 7 + rank) % 11} 1 {10 - rank} t\n" for query in range(20) for rank in range(6)]
+    (tmp_path / "one.trec").write_text("".join(lines))
+    parts = tmp_path / "one-parts"
+    parts.mkdir()
+    for number in range(3):
+        (parts / f"part-{number}.trec").write_text("".join(lines[number::3]))
+    rows = ({"qid": f"q{query}", "retrieval_gt": [[f"d{query % 11}", "d3"], ["d5"]]} for query in range(21))
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def run(folder: Path, engine: str = "") -> dict[str, groupgt.Evaluation]:
+    path = folder / "experiment.yaml"
+    path.write_text(FILE.format(engine=engine).replace(", convention: trec", ""))
+    return run_experiment(path, output=folder / "out").evaluations["one"]
+
+
+STREAMING = "engine: {use: streaming, with: {memory: 20GB}}"
+
+
+@pytest.mark.parametrize("engine", ["", "engine: streaming", STREAMING, "engine: {use: spark, with: {}}"])
+def test_one_run_in_one_file_or_many_by_every_engine(folder: Path, engine: str) -> None:
+    expected = run(folder)["whole"]
+    if "spark" in engine:
+        pytest.importorskip("pyspark", reason="the extra groupgt[spark] is not installed")
+        if shutil.which("java") is None:
+            pytest.skip("there is no Java")
+        local = '{master: "local[2]", config: {spark.ui.enabled: "false", spark.sql.shuffle.partitions: "3"}}'
+        engine = engine.replace("{}", local)
+    found = run(folder, engine)
+    assert set(found) == {"whole", "parts", "folder"}
+    for each in found.values():
+        assert each.means == expected.means
+        assert each.counts == expected.counts
+    manifest = json.loads(next((folder / "out" / "stored").glob("*/manifest.json")).read_text())
+    assert [name for name in json.dumps(manifest).split('"') if "part-1.trec" in name]
+
+
+def test_engines_at_fault_are_told_with_their_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "experiment.yaml"
+    for engine, told in (
+        ("engine: sparc", "engine: expected"),
+        ("engine: {use: streaming, with: {memory: lots}}", "expected a size such as 2GB"),
+        ("engine: {use: streaming, with: {memry: 1GB}}", "did you mean 'memory'"),
+    ):
+        path.write_text(FILE.format(engine=engine).replace(", convention: trec", ""))
+        with pytest.raises(SystemExit) as end:
+            main(["run", str(path), "--check"])
+        assert end.value.code == 2
+        told_here = capsys.readouterr().err
+        assert f"{path}:3:" in told_here
+        assert told.split(":")[-1].strip() in told_here
