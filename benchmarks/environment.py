@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,6 +19,8 @@ AUTORAG = VENV / "autorag"
 STAMP = VENV / "ready.json"
 
 PEERS = ("pytrec_eval-terrier", "evret", "ranx", "ir-measures")
+# Large, and of use with Java alone: for the part that asks for it.
+SPARK = ("pyspark", "pyarrow")
 
 
 def inside() -> bool:
@@ -29,11 +32,19 @@ def python() -> Path:
     return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def prepare() -> Path:
+def prepare(*, spark: bool = False) -> Path:
     """Makes the environment, unless it is there and still fits; returns its interpreter."""
     wanted = _wanted()
-    if STAMP.exists() and json.loads(STAMP.read_text()) == wanted:
-        return python()
+    if not STAMP.exists() or json.loads(STAMP.read_text()) != wanted:
+        _make(wanted)
+    if spark and shutil.which("java") and not list(VENV.glob("**/site-packages/pyspark")):
+        print(f"adding {', '.join(SPARK)} (once)", flush=True)
+        if not _pip("install", *SPARK):
+            print("pyspark could not be installed and is left out", flush=True)
+    return python()
+
+
+def _make(wanted: dict[str, object]) -> None:
     print(f"making {VENV} (once; delete it to have the newest peers)", flush=True)
     venv.create(VENV, clear=True, with_pip=True)
     if not _pip("install", "--editable", f"{PROJECT}[text]"):
@@ -45,7 +56,6 @@ def prepare() -> Path:
                 print(f"{peer} could not be installed and is left out", flush=True)
     _fetch_autorag()
     STAMP.write_text(json.dumps(wanted))
-    return python()
 
 
 def _wanted() -> dict[str, object]:

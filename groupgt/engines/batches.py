@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,11 @@ class Batches:
 
     def check_memory(self) -> None:
         """Raises `DataError` where the process holds more than it may."""
-        if self.ceiling and (held := resident()) > self.ceiling:
+        if self.ceiling and resident() > self.ceiling:
+            _give_back()
+            held = resident()
+            if held <= self.ceiling:
+                return
             raise DataError(
                 f"{self.title}: the memory ceiling of {_shown(self.ceiling)} is passed: {_shown(held)} are held; "
                 "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
@@ -152,6 +157,17 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
             each = waiting.get()
     if each is not None:
         raise each
+
+
+def _give_back() -> None:
+    """Lets go of what nobody uses any more, and asks the C library to return it to the system, where it can."""
+    import ctypes
+    import gc
+
+    gc.collect()
+    # Another C library keeps its own house.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident() -> int:
