@@ -73,10 +73,9 @@ class GroundTruth:
         """Reads one row a query; `place(i)` names row i in error messages (a file and its line)."""
         rest: dict[str, Any] = {"texts": texts, "columns": columns or {}}
         simple = read_plain(qids, groups)
-        truth = cls(**simple, **rest) if simple is not None else None
-        if truth is None or truth._repeats_an_id():
-            truth = cls(**read_carefully(qids, groups, policy, place), **rest)
-        return truth
+        if simple is None:
+            return cls(**read_carefully(qids, groups, policy, place), **rest)
+        return cls(**simple, **rest)._without_repeats()
 
     def __len__(self) -> int:
         return len(self.qids)
@@ -204,13 +203,21 @@ class GroundTruth:
             documents[start:end] = [start + own.index(name) for name in own]
         return documents
 
-    def _repeats_an_id(self) -> bool:
-        """Whether an id stands twice in one group."""
+    def _without_repeats(self) -> GroundTruth:
+        """The same with an id that stands twice in one group kept once, and counted."""
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
-            return False
-        pairs = np.sort(self.group_of * len(self.ids) + documents)
-        return bool(np.any(pairs[1:] == pairs[:-1]))
+            return self
+        pairs = self.group_of * len(self.ids) + documents
+        order = np.argsort(pairs, kind="stable")
+        again = order[1:][pairs[order][1:] == pairs[order][:-1]]
+        if not len(again):
+            return self
+        kept = np.delete(np.arange(len(pairs)), again)
+        ids = [self.ids[place] for place in kept.tolist()]
+        return replace(
+            self, ids=ids, group_of=self.group_of[kept], grade=self.grade[kept], repeated_ids=len(self.ids) - len(ids)
+        )
 
     @cached_property
     def judgments(self) -> Judgments:
