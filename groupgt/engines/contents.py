@@ -79,7 +79,7 @@ def _wanted(truth: GroundTruth, relevant: np.ndarray, corpus: Mapping[str, str])
 
 def _results(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Ints, list[str], list[str | None]]:
     """Query, rank, id and carried text of every result, in rank order."""
-    run = (run.original or run).settled
+    run = (run if run.original is None else run.original).settled
     if run.columns is not None:
         wanted = [name for name in ("text",) if name in run.columns.frame.collect_schema().names()]
         found: pl.DataFrame = in_rank_order(truth, run.columns, policy, wanted)

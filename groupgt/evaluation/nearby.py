@@ -54,7 +54,7 @@ def check_known(run: Run, labeller: Labeller) -> bool:
     """
     if labeller.name == "id":
         return False
-    documents = _names(run.original or run)[1]
+    documents = _names(run if run.original is None else run.original)[1]
     strangers = labeller.strange(documents)
     every = len(strangers) == len(documents)
     if not strangers or not (every or labeller.certain):

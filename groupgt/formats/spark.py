@@ -62,7 +62,7 @@ def run_of(value: Any, title: str = "results") -> Run:
     ]
     if "parent" in names and not nested:
         columns.append(ids(kinds["parent"], "parent", title))
-    return Run(remote=Remote(rows.select(*columns), _fetch), source=title)
+    return Run(remote=Remote(rows.select(*columns), _fetch, nested=bool(nested)), source=title)
 
 
 def read_run(session: SparkSession, paths: list[str], format: str, title: str) -> Run:
@@ -128,6 +128,8 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
 
     names, kinds = frame.columns, dict(frame.dtypes)
     grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
+    if not kinds.get("grade", "double").startswith(("decimal", *WHOLE, "float", "double")):
+        raise DataError(f"{title}: expected numbers in the column 'grade', found {kinds['grade']}")
     if "qid" in names and "retrieval_gt" in names:
         inner = kinds["retrieval_gt"].removeprefix("array<array<").removesuffix(">>")
         if not kinds["retrieval_gt"].startswith("array<array<") or inner not in ("string", *WHOLE):
@@ -137,17 +139,22 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
             return sql.struct(name.cast("string").alias("id"), sql.lit(1.0).alias("grade"))
 
         groups = sql.transform("retrieval_gt", lambda group: sql.transform(group, graded))
-        return frame.select(ids(kinds["qid"], "qid", title), groups.alias("groups"))
+        rows = frame.select(ids(kinds["qid"], "qid", title), groups.alias("groups"))
+        rows = rows.groupBy("qid").agg(sql.first("groups").alias("groups"), sql.count(sql.lit(1)).alias("n"))
+        twice = sql.concat(sql.lit(f"{title}: query "), sql.col("qid"), sql.lit(" stands twice; merge the two"))
+        one = sql.when(sql.col("n") == 1, sql.col("groups")).otherwise(sql.raise_error(twice))
+        return rows.select("qid", one.alias("groups"))
     missing = [name for name in ("qid", "group", "doc_id") if name not in names]
     if missing:
         expected = "the columns qid and retrieval_gt, or qid, group and doc_id"
         raise DataError(f"{title}: expected {expected}; found {', '.join(names)}")
+    absent = f"{title}: expected text in the column 'group', found null"
     rows = frame.select(
         ids(kinds["qid"], "qid", title),
-        sql.col("group").cast("string").alias("group"),
+        sql.coalesce(sql.col("group").cast("string"), sql.raise_error(sql.lit(absent))).alias("group"),
         sql.struct(ids(kinds["doc_id"], "doc_id", title).alias("id"), grade.alias("grade")).alias("one"),
     )
-    # In the order of names: rows of a cluster have none of their own, and groups' order changes no value.
+    # In the order of their names: rows of a cluster have none of their own.
     grouped = rows.groupBy("qid", "group").agg(sql.sort_array(sql.collect_list("one")).alias("own"))
     own = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
     return grouped.groupBy("qid").agg(sql.transform(own, lambda each: each["own"]).alias("groups"))

@@ -43,12 +43,13 @@ class Remote:
     """Results that stay where they are, on a cluster: a frame of its own kind with `qid`, `doc` and `score`.
 
     `bring` fetches the rows of one query, or the first so many, as a frame of polars. `tie` names the column that
-    decides between equal scores.
+    decides between equal scores. Rows that were `nested` have minus their place as a score, from 0 on.
     """
 
     frame: Any
     bring: Callable[[Remote, str | None, int | None], pl.DataFrame]
     tie: str = "doc"
+    nested: bool = False
 
     def rows_of(self, qid: str) -> pl.DataFrame:
         """The results of one query."""
@@ -108,6 +109,10 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.rankings)
+
+    def __bool__(self) -> bool:
+        """A run is one, though it may hold no rankings here."""
+        return True
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rankings)

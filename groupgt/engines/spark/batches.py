@@ -57,8 +57,9 @@ def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None
 
 def total(column: pa.Array) -> str:
     """How many there are, and their exact sum: two whole numbers."""
-    known = column.drop_null()
-    return f"{len(known)} {exact_sum(np.asarray(known, dtype=np.float64))}"
+    known = np.asarray(column.drop_null(), dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return f"{len(known)} {exact_sum(known)}"
 
 
 def renamer(names: Callable[[list[str]], Any]) -> Callable[..., pa.Array]:

@@ -37,6 +37,10 @@ log = logging.getLogger(__name__)
 BROADCAST = 256 << 20
 
 
+WAYS = "expected the labeller id, parents, or spans with a chunk table"
+ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
+
+
 class _Unseen:
     """What labellers may not ask for: results are not brought here."""
 
@@ -45,8 +49,7 @@ class _Unseen:
 
     def pairs(self) -> tuple[Ints, list[str]]:
         raise ConfigError(
-            f"the labeller {self.labeller.name} looks at every result, and results on Spark stay there; "
-            "expected id or parents; or write the results to parquet and evaluate the files"
+            f"the labeller {self.labeller.name} looks at every result, and results on Spark stay there; {ELSEWHERE}"
         )
 
     def texts(self) -> list[str | None]:
@@ -82,6 +85,7 @@ class _Plan:
         keys = key_table(self.truth, self.matches)
         self.fits = sum(map(len, self.truth.qids)) + sum(map(len, self.matches.keys)) + 32 * len(keys) <= self.broadcast
         if self.policy.duplicates in ("drop", "error"):
+            self.refuse_doubts()
             self.remove_repeats()
         length, extra, others = self.queries()
         hits = self.counted(keys) if self.fits else self.ranked(self.sent(keys))
@@ -128,15 +132,25 @@ class _Plan:
 
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
         own = self.rows.groupBy("qid").agg(
-            sql.count(sql.lit(1)).alias("n"), sql.bool_and(frames.sound("doc")).alias("sound")
+            sql.count(sql.lit(1)).alias("n"),
+            sql.bool_and(frames.sound("doc")).alias("sound"),
+            sql.count_if(sql.col("score") == 0).alias("heads"),
         )
         own = own.withColumn("sound", sql.col("sound") & frames.sound_id("qid"))
         own = own.join(self.near(self.sent(judged)), "qid", "left")
         # A row for each query that has ground truth, and one for all others.
-        totals = (sql.sum("n").alias("n"), sql.count(sql.lit(1)).alias("queries"), sql.bool_and("sound").alias("sound"))
+        totals = (
+            sql.sum("n").alias("n"),
+            sql.count(sql.lit(1)).alias("queries"),
+            sql.bool_and("sound").alias("sound"),
+            sql.max("heads").alias("heads"),
+        )
         found = self.collect(own.groupBy("query").agg(*totals))
         if not found["sound"].all():
             self.fail()
+        if self.remote.nested and found["heads"].max() not in (None, 0, 1):
+            qid = self.collect(own.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
+            raise DataError(f"{self.title}: query {qid!r} stands in two rows")
         others = found.filter(pl.col("query").is_null())
         extra = int(others["queries"].sum())
         found = found.filter(pl.col("query").is_not_null())
@@ -159,6 +173,13 @@ class _Plan:
             faults.add(self.title, what)
         faults.total = int(self.collect(wrong.agg(sql.count(sql.lit(1)).alias("n"))).item())
         faults.fail(DataError)
+
+    def refuse_doubts(self) -> None:
+        """Raises `DataError` where a row is not what it should be: of repeats only the best would be looked at."""
+        from pyspark.sql import functions as sql
+
+        if self.collect(self.rows.agg(sql.bool_and(frames.sound()).alias("sound")))["sound"].item() is False:
+            self.fail()
 
     def counted(self, keys: pl.DataFrame) -> pl.DataFrame:
         """Hits with their ranks: rank = 1 + better results of the query."""
@@ -237,6 +258,9 @@ def renamed(remote: Remote, labeller: Labeller, title: str) -> Remote:
 
     names = [name for name in remote.frame.columns if name != "doc"]
     if labeller.column:
+        if labeller.column == "span":
+            what = "the labeller spans has no chunk table, and places of results are not read on Spark"
+            raise ConfigError(f"{title}: {what}; {ELSEWHERE}")
         if labeller.column not in remote.frame.columns:
             there = ", ".join(remote.frame.columns)
             raise DataError(f"{title}: expected results with a column {labeller.column}, found {there}")

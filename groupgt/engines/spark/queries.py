@@ -34,8 +34,9 @@ def per_query(
     `run` has `qid, doc_id, score | rank` or `qid, retrieved_ids`; `truth` has `qid, retrieval_gt`, or `qid, group,
     doc_id[, grade]`. Both are brought together by query (Spark sends a small ground truth to every executor by its own
     rule, `spark.sql.autoBroadcastJoinThreshold`), ranked by sorting, and measured in batches by Arrow: the bits are
-    those of `groupgt.evaluate`. Raises `DataError`, `MetricError` or `ConfigError`; what is wrong with a row raises
-    when the frame is computed, and names the query. Needs Spark 4.1.
+    those of `groupgt.evaluate`, with the groups of `group` in the order of their names. Raises `DataError`,
+    `MetricError` or `ConfigError`; what is wrong with a row raises when the frame is computed, and names the query.
+    Needs Spark 4.1.
     """
     from pyspark.sql import functions as sql
 
@@ -46,12 +47,18 @@ def per_query(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
     check_batch(rules, asked)
+    for what, given in (("results", run), ("ground truth", truth)):
+        if not frames.is_frame(given):
+            raise ConfigError(f"{what}: expected a frame of Spark, found {type(given).__name__}")
     remote = frames.run_of(run).remote
     judged = frames.truth_rows(truth)
     if remote is None:
-        raise ConfigError("expected a frame of Spark")
+        raise ConfigError("results: expected a frame of Spark")
     rows = remote.frame.withColumn("score", sql.when(frames.sound(), sql.col("score")).otherwise(_error(WRONG)))
     if rules.duplicates in ("drop", "error"):
+        if rules.duplicates == "error":
+            # Repeats of queries without ground truth are nobody's fault.
+            rows = rows.join(judged.select("qid"), "qid", "semi")
         rows = without_repeats(rows, remote.tie)
         if rules.duplicates == "error":
             rows = rows.withColumn("score", sql.when(sql.col("n") == 1, sql.col("score")).otherwise(_error(TWICE)))
@@ -62,7 +69,11 @@ def per_query(
         untied = sql.col("hit").isNull() | (sql.col("equal") == 1)
         placed = placed.withColumn("rank", sql.when(untied, sql.col("rank")).otherwise(_error(TIED)))
     hit = sql.when(sql.col("hit"), sql.struct("rank", "doc"))
-    seen = placed.groupBy("qid").agg(sql.max("rank").alias("n"), sql.collect_list(hit).alias("hits"))
+    length = sql.max("rank")
+    if remote.nested:
+        heads = sql.count_if(sql.col("score") == 0)
+        length = sql.when(heads <= 1, length).otherwise(sql.raise_error(sql.concat(sql.lit(ROWS), sql.col("qid"))))
+    seen = placed.groupBy("qid").agg(length.alias("n"), sql.collect_list(hit).alias("hits"))
     kinds = ", ".join(f"m{number} double" for number in range(len(asked)))
     measured = by_arrow(measure(asked, rules), kinds)
     found = judged.join(seen, "qid", "left").select("qid", measured("qid", "groups", "n", "hits").alias("found"))
@@ -70,7 +81,7 @@ def per_query(
 
 
 def means(values: DataFrame) -> dict[str, float]:
-    """The mean of each column of doubles over what is not null, as `groupgt.evaluate` has it, to the bit.
+    """The mean of each column of doubles over what is neither null nor NaN, as `groupgt.evaluate` has it, to the bit.
 
     Each partition adds up its own part without rounding, as a whole number; only these come here. The order of
     partitions, and how many there are, change nothing. NaN where nothing counts.
@@ -80,6 +91,8 @@ def means(values: DataFrame) -> dict[str, float]:
     from groupgt.engines.spark.batches import total
 
     names = [name for name, kind in values.dtypes if kind == "double"]
+    if not names:
+        return {}
     added = by_arrow(total, "string")
     parts = values.withColumn("part", sql.spark_partition_id()).groupBy("part")
     found = parts.agg(*(added(sql.col(f"`{name}`")).alias(f"m{number}") for number, name in enumerate(names)))
@@ -92,6 +105,7 @@ def means(values: DataFrame) -> dict[str, float]:
 
 
 WRONG = "expected a qid, a doc_id and a finite score; they are not in a row of query "
+ROWS = "expected one row a query, found two of query "
 TWICE = "a result stands twice; remove it, or choose the policy duplicates=drop: query "
 TIED = "rows on Spark have no order that could decide between equal scores (ties=input); choose ties=id: query "
 
