@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.engines import memory, streaming
-from groupgt.engines.base import no_garbage_collection
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
+from groupgt.model.collection import no_garbage_collection
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.ids import shown
 from groupgt.model.policy import Policy

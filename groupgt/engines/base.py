@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,19 +12,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
 
-__all__ = ["Labelled", "no_garbage_collection", "settled"]
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """Millions of live strings make every collection slow, and labelling makes no cycles."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+__all__ = ["Labelled", "settled"]
 
 
 @dataclass(frozen=True, eq=False)

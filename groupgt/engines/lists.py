@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -141,6 +142,10 @@ def carried(ranking: Any, key: str) -> list[Any] | None:
 def _by_score(
     ranking: Mapping[Any, Any], policy: Policy, faults: Faults, where: str
 ) -> tuple[list[str], Sequence[float] | None]:
+    if set(map(type, ranking)) == {str} and set(map(type, ranking.values())) == {float}:
+        scores = list(ranking.values())
+        if all(map(math.isfinite, scores)):
+            return in_order(list(ranking), scores, policy)
     rows: list[tuple[float, str]] = []
     for key, given in ranking.items():
         name, score = id_text(key), finite_number(given)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.engines import memory
-from groupgt.engines.base import Labelled, no_garbage_collection
+from groupgt.engines.base import Labelled
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.engines.prefixes import depths
 from groupgt.engines.results import renamed
@@ -23,6 +23,7 @@ from groupgt.evaluation.sources import as_ground_truth, as_run
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_policy, values_of
+from groupgt.model.collection import no_garbage_collection
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import Budget, Lengths, as_lengths
 from groupgt.model.policy import Policy

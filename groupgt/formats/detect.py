@@ -14,6 +14,7 @@ from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, parts, spark, trec
 from groupgt.formats.doubts import guarded
 from groupgt.formats.source import Source
+from groupgt.model.collection import no_garbage_collection
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -53,7 +54,8 @@ def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | s
     source = Source.at(path)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
     _refuse_folder(source, chosen)
-    return TRUTHS[chosen](source, Policy.of(policy))
+    with no_garbage_collection():
+        return TRUTHS[chosen](source, Policy.of(policy))
 
 
 def read_run(

@@ -200,7 +200,9 @@ class GroundTruth:
             end = int(ends[query])
             start = end - int(sizes[query])
             own = names[start:end]
-            documents[start:end] = [start + own.index(name) for name in own]
+            # Of equal names the first, which is written last.
+            first = dict(zip(reversed(own), range(end - 1, start - 1, -1)))
+            documents[start:end] = [first[name] for name in own]
         return documents
 
     def _without_repeats(self) -> GroundTruth:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from groupgt.engines.columns import Found, key_table, labelled
 from groupgt.labellers.ids import Ids
@@ -17,6 +15,9 @@ from groupgt.model.exact import exact_sum
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["measure", "renamer", "total"]
 
 
@@ -24,6 +25,8 @@ def measure(asked: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Arr
     """What makes values of queries: a function of `qid`, `groups`, `n` and `hits`, as `per_query` gathers them."""
 
     def measured(qid: pa.Array, groups: pa.Array, n: pa.Array, hits: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
         truth = GroundTruth.from_rows(qid.to_pylist(), list(map(_groups, groups.to_pylist())), policy)
         labeller = Ids()
         matches = labeller.match(truth, None)
@@ -36,7 +39,7 @@ def measure(asked: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Arr
             if (query, hit["doc"]) in targets
         ]
         query, target, rank = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        length = np.array(pc.fill_null(n, 0), dtype=np.int64)
+        length = np.array(n.fill_null(0), dtype=np.int64)
         found = labelled(truth, labeller, matches, policy, Found(query, target, rank, rank, rank, length))
         columns = values_of(asked, found.hits, found.present, policy)
         # NaN is null: a query that does not count.
@@ -66,6 +69,8 @@ def renamer(names: Callable[[list[str]], Any]) -> Callable[..., pa.Array]:
     """What calls results otherwise: a function of a column of ids."""
 
     def renamed(doc: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
         distinct = doc.dictionary_encode()
         known = pa.array(list(names(distinct.dictionary.to_pylist())), pa.string())
         return known.take(distinct.indices)

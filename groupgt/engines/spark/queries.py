@@ -93,7 +93,7 @@ def means(values: DataFrame) -> dict[str, float]:
     names = [name for name, kind in values.dtypes if kind == "double"]
     if not names:
         return {}
-    added = by_arrow(total, "string")
+    added = by_arrow(total, "string", one=True)
     parts = values.withColumn("part", sql.spark_partition_id()).groupBy("part")
     found = parts.agg(*(added(sql.col(f"`{name}`")).alias(f"m{number}") for number, name in enumerate(names)))
     rows = found.toArrow().to_pydict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -33,10 +34,14 @@ def session_of(master: str = "", config: Mapping[str, str] | None = None) -> Spa
     return builder.getOrCreate()
 
 
-def by_arrow(function: Callable[..., Any], kind: str) -> Callable[..., Column]:
-    """A function of Arrow arrays as one of columns; its annotations say whether it makes a column or one value."""
+def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> Callable[..., Column]:
+    """A function of Arrow arrays as one of columns; it makes a column, or `one` value of a group."""
+    import pyarrow as pa
     from pyspark.sql import functions
 
+    # What Spark goes by; PyArrow is not there where modules are only imported.
+    names = dict.fromkeys(inspect.signature(function).parameters, pa.Array)
+    function.__annotations__ = {**names, "return": str if one else pa.Array}
     if not hasattr(functions, "arrow_udf"):
         raise ConfigError("this step needs PySpark 4.1 or later: pip install -U 'groupgt[spark]'")
     made: Any = functions
