@@ -39,6 +39,7 @@ def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> C
     import pyarrow as pa
     from pyspark.sql import functions
 
+    _same_python()
     # What Spark goes by; PyArrow is not there where modules are only imported.
     names = dict.fromkeys(inspect.signature(function).parameters, pa.Array)
     function.__annotations__ = {**names, "return": str if one else pa.Array}
@@ -47,6 +48,20 @@ def by_arrow(function: Callable[..., Any], kind: str, *, one: bool = False) -> C
     made: Any = functions
     column: Callable[..., Column] = made.arrow_udf(function, kind)
     return column
+
+
+def _same_python() -> None:
+    """Has workers on this machine run the Python that runs here, where nobody has said which."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        context = SparkSession.active().sparkContext
+        chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().get("spark.pyspark.python")
+    except (AttributeError, PySparkException):
+        return  # a client of Spark Connect, whose server decides
+    if not chosen and (context.master or "").startswith("local"):
+        context.pythonExec = sys.executable
 
 
 def sent(session: Any, table: pl.DataFrame) -> DataFrame:
