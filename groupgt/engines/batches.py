@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError
+from groupgt.formats.source import LONGEST_ID
 from groupgt.model.run import Columns
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Batches", "DoubtError"]
 
-LONGEST_ID = 1 << 16
 LOOKED_AT = 1000
 # Rows of a batch: enough that steps of NumPy and polars pay, few enough that a batch is some tens of megabytes.
 MOST_ROWS, FEWEST_ROWS = 1 << 20, 1 << 14

@@ -47,7 +47,11 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, ceil
         batches = Batches(columns, run.source or run.name or "results", ceiling)
         return labelled(truth, labeller, matches, policy, _found(truth, keys, batches, policy))
     except DoubtError:
-        return memory.label(truth, columns.checked, policy, labeller)
+        checked = columns.checked
+    # What is too large for lists the slow reader gives back as columns, read with more care.
+    if checked.columns is not None:
+        return label(truth, checked, policy, labeller, ceiling)
+    return memory.label(truth, checked, policy, labeller)
 
 
 def _found(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> Found:

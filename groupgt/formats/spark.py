@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError, near_names
@@ -165,9 +164,5 @@ def _fetch(remote: Remote, qid: str | None, limit: int | None) -> Any:
     import polars as pl
     from pyspark.sql import functions as sql
 
-    steps = []
-    if qid is not None:
-        steps.append(lambda frame: frame.filter(sql.col("qid") == qid))
-    if limit is not None:
-        steps.append(lambda frame: frame.limit(limit))
-    return pl.DataFrame(reduce(lambda frame, step: step(frame), steps, remote.frame).toArrow())
+    frame = remote.frame if qid is None else remote.frame.filter(sql.col("qid") == qid)
+    return pl.DataFrame((frame if limit is None else frame.limit(limit)).toArrow())

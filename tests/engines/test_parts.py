@@ -304,6 +304,14 @@ def test_faults_of_huge_files_name_their_line(tmp_path: Path, huge: None, line: 
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_fault_in_a_huge_table_is_never_a_zero(tmp_path: Path, huge: None, in_parts: bool) -> None:
+    """What is surely a table is read as one at first; the lines then say what was wrong."""
+    (tmp_path / "run.trec").write_text("q Q0 a 1 9 t\nq Q0 b 1 nan t\n")
+    with pytest.raises(groupgt.DataError, match="line 2: query 'q': expected a finite number as the score, found nan"):
+        groupgt.evaluate({"q": [["a"]]}, tmp_path if in_parts else tmp_path / "run.trec", ["mrr"])
+
+
 def test_a_huge_table_names_its_rows(tmp_path: Path, huge: None) -> None:
     (tmp_path / "run.csv").write_text("qid,doc_id,score\nq,a,1\nq,b,one\n")
     with pytest.raises(groupgt.DataError, match=r"row 2: query 'q': expected a finite number as the score"):
