@@ -74,7 +74,7 @@ def _ranx(test, values: dict[str, np.ndarray], resamples: int) -> None:
 def _groupgt(values: dict[str, np.ndarray], resamples: int) -> None:
     from itertools import combinations
 
-    from groupgt.comparison.significance import p_values
+    from groupgt.comparison.tests import p_values
 
     columns = list(values.values())
     differences = np.stack([first - second for first, second in combinations(columns, 2)], axis=1)
@@ -91,9 +91,8 @@ def whole(queries: int, count: int) -> None:
     """Compares, and prints what it took as JSON."""
     import resource
 
-    from groupgt.comparison.contrast import rows_of
-    from groupgt.comparison.scored import Scored
-    from groupgt.comparison.settings import Settings
+    from groupgt.comparison.contrast import Scored, rows_of
+    from groupgt.comparison.tests import Settings
     from groupgt.metrics.language import parse_metric
 
     metric = parse_metric("ndcg.trec@10")

@@ -10,8 +10,8 @@ import report
 from report import Pair
 
 import groupgt
-from groupgt.labellers.normal import Normalization
-from groupgt.model.spans import Chunks
+from groupgt.labellers.likeness import Normalization
+from groupgt.model.values import Chunks
 
 RESULTS = 100
 

@@ -11,8 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groupgt.comparison.core import compare
+    from groupgt.comparison.compare import compare
     from groupgt.comparison.result import Comparison
+    from groupgt.curation.agree import Agreement, agree
+    from groupgt.curation.rechunk import Rechunked, rechunk
     from groupgt.errors import (
         ConfigError,
         DataError,
@@ -21,26 +23,24 @@ if TYPE_CHECKING:
         MetricError,
         RetrieverError,
     )
-    from groupgt.evaluation.agreed import Agreement, agree
-    from groupgt.evaluation.core import evaluate, label
-    from groupgt.evaluation.depths import depth
-    from groupgt.evaluation.rechunked import Rechunked, rechunk
+    from groupgt.evaluation.depth import depth
+    from groupgt.evaluation.evaluate import evaluate, label
     from groupgt.evaluation.result import Evaluation
-    from groupgt.experiment.findings.outcome import Outcome
+    from groupgt.experiment.outcome import Outcome
     from groupgt.experiment.runner import run_experiment
     from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.model.ground_truth import GroundTruth
-    from groupgt.model.lengths import Lengths
     from groupgt.model.policy import Policy
     from groupgt.model.run import Run
+    from groupgt.model.values import Lengths
 
 __version__ = "0.1.0"
 
 # Where each public name lives; it is imported when first asked for.
 _HOME = {
-    "Agreement": "evaluation.agreed",
+    "Agreement": "curation.agree",
     "Comparison": "comparison.result",
     "ConfigError": "errors",
     "DataError": "errors",
@@ -48,25 +48,25 @@ _HOME = {
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
-    "Lengths": "model.lengths",
+    "Lengths": "model.values",
     "Metric": "metrics.language",
     "MetricError": "errors",
-    "Outcome": "experiment.findings.outcome",
+    "Outcome": "experiment.outcome",
     "Policy": "model.policy",
-    "Rechunked": "evaluation.rechunked",
+    "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
     "Run": "model.run",
-    "agree": "evaluation.agreed",
-    "compare": "comparison.core",
-    "depth": "evaluation.depths",
-    "evaluate": "evaluation.core",
-    "label": "evaluation.core",
+    "agree": "curation.agree",
+    "compare": "comparison.compare",
+    "depth": "evaluation.depth",
+    "evaluate": "evaluation.evaluate",
+    "label": "evaluation.evaluate",
     "list_metrics": "metrics.language",
     "parse_metric": "metrics.language",
     "read_ground_truth": "formats.detect",
     "read_lengths": "formats.corpus",
     "read_run": "formats.detect",
-    "rechunk": "evaluation.rechunked",
+    "rechunk": "curation.rechunk",
     "run_experiment": "experiment.runner",
 }
 

@@ -14,18 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-__all__ = [
-    "ConfigError",
-    "DataError",
-    "Faults",
-    "GroupgtError",
-    "GroupgtWarning",
-    "MetricError",
-    "RetrieverError",
-    "listed",
-    "near_names",
-]
-
 SHOWN = 10
 KEPT = 100
 LONGEST = 2000

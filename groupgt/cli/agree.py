@@ -9,16 +9,14 @@ from typing import Any
 import click
 
 from groupgt.cli import options
-from groupgt.evaluation.agreed import Agreement, agree
+from groupgt.curation.agree import Agreement, agree
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.export import check_ending, write_rows
+from groupgt.render.exports import check_ending, write_rows
 from groupgt.store.files import written_whole
-
-__all__ = ["command"]
 
 COUNTS = ("both", "only_first", "only_second")
 

@@ -8,13 +8,10 @@ import click
 
 from groupgt.cli import options
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.description.matrix import matching
-from groupgt.experiment.retrieval.keeping import cache_beside
+from groupgt.experiment.cache import cache_beside
+from groupgt.experiment.systems import matching
 from groupgt.render import tables
 from groupgt.store.cache import Cache
-
-__all__ = ["command"]
-
 
 HERE = Path(".groupgt/cache")
 

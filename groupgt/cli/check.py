@@ -7,15 +7,13 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
+from groupgt.curation.check import check_duplicates, check_run, check_truth
 from groupgt.errors import ConfigError
-from groupgt.evaluation.checked import check_duplicates, check_run, check_truth
-from groupgt.evaluation.sources import as_ground_truth
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-
-__all__ = ["command"]
 
 
 @click.command("check")

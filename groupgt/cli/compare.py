@@ -7,19 +7,16 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.comparison.core import compare
-from groupgt.comparison.corrections import CORRECTIONS
-from groupgt.comparison.significance import TESTS
+from groupgt.comparison.compare import compare
+from groupgt.comparison.tests import CORRECTIONS, TESTS
 from groupgt.errors import ConfigError
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.export import check_ending, write_rows
+from groupgt.render.exports import check_ending, write_rows
 from groupgt.store.files import written_whole
-
-__all__ = ["command"]
 
 
 @click.command("compare")

@@ -10,14 +10,12 @@ from groupgt.cli import options
 from groupgt.cli.writing import write_truth
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import ConfigError, listed
-from groupgt.evaluation.sources import as_ground_truth
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.detect import kind_of, read_run
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_run
 from groupgt.model.policy import Policy
 from groupgt.store.files import written_whole
-
-__all__ = ["command"]
 
 
 @click.command("convert")
@@ -69,7 +67,7 @@ def command(
 
 
 def _import(project: Path, target: Path) -> None:
-    from groupgt.experiment.importing import import_project
+    from groupgt.experiment.autorag import import_project
 
     if target.exists():
         raise ConfigError(f"{target}: there already; name another file")

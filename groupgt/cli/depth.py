@@ -9,17 +9,15 @@ import click
 
 from groupgt.cli import options
 from groupgt.errors import ConfigError, Faults
-from groupgt.evaluation.depths import Depth, depth
-from groupgt.evaluation.many import unique_names
+from groupgt.evaluation.depth import Depth, depth
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.sources import as_ground_truth
+from groupgt.evaluation.tables import unique_names
 from groupgt.formats.detect import all_there
 from groupgt.formats.rows import finite
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
+from groupgt.model.values import UNITS
 from groupgt.render import tables
-
-__all__ = ["command"]
 
 
 @click.command("depth")

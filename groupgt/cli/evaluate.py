@@ -7,17 +7,15 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.evaluation.many import in_conventions, per_query_rows, summary, unique_names
-from groupgt.evaluation.several import evaluate_each
+from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.sources import as_ground_truth
+from groupgt.evaluation.tables import in_conventions, per_query_rows, summary, unique_names
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.export import check_ending, write_rows
+from groupgt.render.exports import check_ending, write_rows
 from groupgt.store.files import written_whole
-
-__all__ = ["command"]
 
 
 @click.command("evaluate")

@@ -7,11 +7,9 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.evaluation.core import evaluate
-from groupgt.evaluation.many import in_conventions
+from groupgt.evaluation.evaluate import evaluate
+from groupgt.evaluation.tables import in_conventions
 from groupgt.render.tables import json_text
-
-__all__ = ["command"]
 
 
 @click.command("explain")

@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.experiment.starting import FILES, write_starter
-
-__all__ = ["command"]
+from groupgt.experiment.starter import FILES, write_starter
 
 
 @click.command("init")

@@ -11,8 +11,6 @@ import click
 from groupgt.labellers.registry import LABELLERS, kind_named
 from groupgt.render import tables
 
-__all__ = ["command"]
-
 
 @click.command("labellers")
 @click.argument("name", required=False)

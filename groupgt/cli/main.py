@@ -12,8 +12,6 @@ import click
 import groupgt
 from groupgt.errors import GroupgtError
 
-__all__ = ["cli", "main"]
-
 # Each command and what it does; its module is imported when it is called.
 COMMANDS = {
     "run": "Run an experiment: retrieve, evaluate, print the table.",

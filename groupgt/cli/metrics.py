@@ -5,11 +5,9 @@ from __future__ import annotations
 import click
 
 from groupgt.cli import options
+from groupgt.metrics.description import as_dict, details, overview
 from groupgt.metrics.language import list_metrics, parse_metric
-from groupgt.metrics.shown import as_dict, details, overview
 from groupgt.render import tables
-
-__all__ = ["command"]
 
 
 @click.command("metrics")

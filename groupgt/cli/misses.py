@@ -10,20 +10,18 @@ from typing import Any
 import click
 
 from groupgt.cli import options
+from groupgt.comparison.display import failures_dict
 from groupgt.comparison.failures import Failures, failures_of
-from groupgt.comparison.shown import failures_dict
-from groupgt.evaluation.core import evaluate
-from groupgt.evaluation.many import unique_names
-from groupgt.evaluation.missed import misses
+from groupgt.evaluation.evaluate import evaluate
+from groupgt.evaluation.misses import misses
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.sources import as_ground_truth
+from groupgt.evaluation.tables import unique_names
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
 from groupgt.render.tables import json_text
-
-__all__ = ["command"]
 
 
 @click.command("misses")

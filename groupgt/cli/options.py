@@ -11,7 +11,7 @@ import click
 
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, Faults
-from groupgt.evaluation.labelling import Sources, labeller_of
+from groupgt.evaluation.request import Sources, labeller_of
 from groupgt.formats.corpus import read_lengths
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import FORMS, tokenizer_named
@@ -19,41 +19,8 @@ from groupgt.labellers.base import Labeller
 from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import split_names
-from groupgt.model.ids import shown
-from groupgt.model.lengths import Lengths
-
-__all__ = [
-    "BY_HELP",
-    "DEFAULT_METRICS",
-    "FILE",
-    "allow_code_option",
-    "check_outputs",
-    "convention_option",
-    "conventions_option",
-    "corpus_option",
-    "engine_with",
-    "format_option",
-    "k_option",
-    "labeller_from",
-    "labeller_options",
-    "lengths_of",
-    "lengths_options",
-    "memory_option",
-    "metrics_option",
-    "parts_option",
-    "policy_option",
-    "run_argument",
-    "split_columns",
-    "split_conventions",
-    "split_ks",
-    "split_metrics",
-    "split_policy",
-    "split_where",
-    "tokenizer_option",
-    "truth_argument",
-    "truth_format_option",
-    "where_option",
-]
+from groupgt.model.validity import shown
+from groupgt.model.values import Lengths
 
 CACHE = ".groupgt/cache"
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")

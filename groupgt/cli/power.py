@@ -8,17 +8,15 @@ from pathlib import Path
 import click
 
 from groupgt.cli import options
-from groupgt.comparison.core import compare
-from groupgt.comparison.corrections import CORRECTIONS
+from groupgt.comparison.compare import compare
 from groupgt.comparison.power import alpha_of, grid, power_of
+from groupgt.comparison.tests import CORRECTIONS
 from groupgt.errors import ConfigError
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.sources import as_ground_truth
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-
-__all__ = ["command"]
 
 
 @click.command("power")

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-__all__ = ["Bar"]
-
 
 class Bar:
     """Draws on standard error, where that is a terminal."""

@@ -10,16 +10,14 @@ import click
 
 from groupgt.cli import options
 from groupgt.cli.writing import format_named_by, write_truth
+from groupgt.curation.rechunk import WAYS, Carried, rechunk
 from groupgt.errors import ConfigError
-from groupgt.evaluation.rechunked import WAYS, Carried, rechunk
 from groupgt.formats.detect import all_there
 from groupgt.labellers.spans import UNITS
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.export import check_ending, write_rows
+from groupgt.render.exports import check_ending, write_rows
 from groupgt.store.files import written_whole
-
-__all__ = ["command"]
 
 HEADERS = ["query", "group", "alternative", "chunk", "share", "lost"]
 

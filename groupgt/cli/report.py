@@ -9,16 +9,13 @@ from typing import Any
 import click
 
 from groupgt.cli import options
-from groupgt.comparison.corrections import CORRECTIONS
-from groupgt.comparison.significance import TESTS
+from groupgt.comparison.tests import CORRECTIONS, TESTS
 from groupgt.errors import ConfigError
+from groupgt.experiment.history import compared, history, merged, settings_of
+from groupgt.experiment.results import folders_of, read_folders
 from groupgt.render import tables
-from groupgt.render.documents import Block, Grid, document
 from groupgt.render.numbers import signed, small
-from groupgt.report.folders import folders_of, read_folders
-from groupgt.report.merged import compared, history, merged, settings_of
-
-__all__ = ["command"]
+from groupgt.render.tables import Block, Grid, document
 
 
 @click.command("report")

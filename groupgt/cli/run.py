@@ -10,15 +10,13 @@ import click
 from groupgt.cli import options
 from groupgt.cli.progress import Bar
 from groupgt.errors import ConfigError
-from groupgt.experiment.findings.outcome import Outcome
-from groupgt.experiment.findings.reports import as_dict, means, report, times, times_dict
-from groupgt.experiment.planning import plan
+from groupgt.experiment.display import as_dict, means, report, times, times_dict
+from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.plan import plan
 from groupgt.experiment.runner import run_experiment
 from groupgt.render import tables
-from groupgt.render.junit import junit_text
+from groupgt.render.exports import junit_text
 from groupgt.store.files import write_text
-
-__all__ = ["command"]
 
 
 @click.command("run")

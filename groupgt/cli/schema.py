@@ -6,8 +6,6 @@ import click
 
 from groupgt.render.tables import json_text
 
-__all__ = ["command"]
-
 
 @click.command("schema")
 @click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
@@ -17,14 +15,14 @@ def command(of: str) -> None:
     `results` is results.json of a result folder, `comparison` what `groupgt compare --format json` prints.
     """
     if of == "experiment":
-        from groupgt.experiment.description.editor import schema_text
+        from groupgt.experiment.schema import schema_text
 
         click.echo(schema_text(), nl=False)
     elif of == "results":
-        from groupgt.experiment.findings.outline import results_schema
+        from groupgt.experiment.results import results_schema
 
         click.echo(json_text(results_schema()))
     else:
-        from groupgt.comparison.outline import comparison_schema
+        from groupgt.comparison.schema import comparison_schema
 
         click.echo(json_text(comparison_schema()))

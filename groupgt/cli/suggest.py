@@ -8,17 +8,15 @@ import click
 
 from groupgt.cli import options
 from groupgt.cli.writing import format_named_by, write_truth
+from groupgt.curation.near import near_duplicates
+from groupgt.curation.suggest import HEADERS, accepted, rows_of
 from groupgt.errors import ConfigError
-from groupgt.evaluation.similar import near_duplicates
-from groupgt.evaluation.sources import as_ground_truth
-from groupgt.evaluation.suggested import HEADERS, accepted, rows_of
+from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
-from groupgt.render.export import write_rows
+from groupgt.render.exports import write_rows
 from groupgt.store.files import written_whole
-
-__all__ = ["command"]
 
 
 @click.command("suggest")

@@ -11,8 +11,6 @@ from groupgt.formats.write import write_ground_truth
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.store.files import written_folder, written_whole
 
-__all__ = ["format_named_by", "write_truth"]
-
 # The formats of one file that its ending names.
 ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 

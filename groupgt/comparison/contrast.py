@@ -1,24 +1,51 @@
-"""Systems held against a baseline, query by query: means, deltas, intervals, tests, wins and losses."""
+"""Systems compared with a baseline, and every two with each other: means, deltas, intervals, tests, wins and losses."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.comparison.corrections import corrected
-from groupgt.comparison.intervals import intervals, unseen
-from groupgt.comparison.scored import Scored, bounds_of
-from groupgt.comparison.settings import Settings
-from groupgt.comparison.significance import SLACK, p_values
+from groupgt.comparison.intervals import intervals, on_grid, permutations, slack_of, unseen
+from groupgt.comparison.tests import SLACK, Settings, corrected, p_values, scipy_stats
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
-__all__ = ["Contrast", "Row", "by_mask", "comparisons", "contrast", "drop", "recorrected", "rows_of"]
+if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
+
+    name: str
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    values: Mapping[str, Floats]
+    convention: str
+
+    @classmethod
+    def of(cls, name: str, evaluation: Evaluation, texts: Sequence[str]) -> Scored:
+        """What an evaluation found by these metrics."""
+        metrics = {text: evaluation.metrics[text] for text in texts}
+        values = {text: evaluation.values[text] for text in texts}
+        return cls(name, evaluation.truth.qids, metrics, values, evaluation.convention)
+
+
+def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds | None:
+    """Between what the values of a metric lie; None where nothing bounds them."""
+    highest = max((float(np.nanmax(column)) for column in columns if not np.isnan(column).all()), default=0.0)
+    return (0.0, 1.0) if metric.definition.bounded and highest <= 1.0 else None
+
 
 Interval = tuple[float, float]
 
@@ -246,3 +273,86 @@ def _effect(differences: Floats) -> float:
     if spread == 0:
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / spread
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two systems by one metric: `first` against `second`.
+
+    `against.p_value` is corrected over all pairs and metrics; `tukey` is the p-value of Tukey's HSD over all systems.
+    """
+
+    first: str
+    second: str
+    metric: str
+    against: Contrast
+    tukey: float
+
+
+def pairs_of(systems: Sequence[Scored], settings: Settings) -> list[Pair]:
+    """Every two systems by every metric, with Tukey's HSD over the queries that count for all systems."""
+    found: list[Pair] = []
+    twos = list(combinations(range(len(systems)), 2))
+    for text, metric in systems[0].metrics.items():
+        columns = [each.values[text] for each in systems]
+        bounds = bounds_of(metric, columns)
+        contrasts = contrast([columns[a] for a, _ in twos], [columns[b] for _, b in twos], metric, bounds, settings)
+        values = np.stack(columns, axis=1)
+        honest = tukey(values[~np.isnan(values).any(axis=1)], settings)
+        for (a, b), each in zip(twos, contrasts):
+            found.append(Pair(systems[a].name, systems[b].name, text, each, float(honest[a, b])))
+    values = corrected(settings.correction, np.array([each.against.raw_p_value for each in found]))
+    return [replace(each, against=replace(each.against, p_value=p)) for each, p in zip(found, values.tolist())]
+
+
+def tukey(values: Floats, settings: Settings) -> Floats:
+    """p-values of Tukey's HSD, shape (S, S), from values of shape (n, S): each query is a block.
+
+    With the t test by the studentized range of q = |difference of means| ÷ √(MSE ÷ n), MSE the residual mean square of
+    the two-way layout, (S − 1)(n − 1) degrees of freedom (SciPy). With every other test by randomization: values are
+    permuted within queries, and p is the share (1 + as far) ÷ (1 + resamples) of ranges of the means that reach the
+    difference. Sources: Tukey 1953; Carterette, TOIS 2012.
+
+    >>> tukey(np.array([[0.1, 0.9], [0.2, 0.8], [0.3, 0.9], [0.1, 0.7]]), Settings(resamples=999)).round(1).tolist()
+    [[1.0, 0.1], [0.1, 1.0]]
+    """
+    count, width = values.shape
+    if count < 2 or width < 2:
+        return np.full((width, width), np.nan)
+    if settings.test == "t":
+        return _by_range(values)
+    exact = on_grid(values)
+    sums = exact.sum(axis=0)
+    # Sums that are equal on paper are as far.
+    away = np.abs(sums[:, None] - sums[None, :]) - 2 * slack_of(exact).max()
+    # Queries on which all systems agree stay what they are.
+    moving = exact[np.ptp(exact, axis=1) > SLACK]
+    as_far = np.zeros((width, width))
+    if len(moving):
+        for places in permutations(len(moving), width, settings.resamples, settings.seed):
+            shuffled = moving[np.arange(len(moving))[None, :, None], places]
+            as_far += (np.ptp(shuffled.sum(axis=1), axis=1)[:, None, None] >= away).sum(axis=0)
+    else:
+        as_far += settings.resamples
+    found: Floats = (1 + as_far) / (1 + settings.resamples)
+    return found
+
+
+def _by_range(values: Floats) -> Floats:
+    stats = scipy_stats("Tukey's HSD with the t test")
+    count, width = values.shape
+    means = values.mean(axis=0)
+    away = np.abs(means[:, None] - means[None, :])
+    away[away < SLACK] = 0.0
+    residual = values - values.mean(axis=1, keepdims=True) - means + values.mean()
+    degrees = (count - 1) * (width - 1)
+    error = float((residual**2).sum()) / degrees
+    if error < SLACK:
+        return np.where(away > 0, 0.0, 1.0)
+    # The range's distribution is slow to compute: once for each difference.
+    distinct, where = np.unique(away, return_inverse=True)
+    with warnings.catch_warnings():
+        # SciPy integrates numerically, and warns of digits that no p-value shows.
+        warnings.simplefilter("ignore")
+        tails = np.array(stats.studentized_range.sf(distinct / np.sqrt(error / count), width, degrees))
+    return tails[where].reshape(away.shape)

@@ -13,18 +13,15 @@ from numpy.typing import NDArray
 
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError
-from groupgt.evaluation.depths import completion_ranks
+from groupgt.evaluation.depth import completion_ranks
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
-from groupgt.model.lengths import Budget
-from groupgt.model.sums import total
+from groupgt.model.values import Budget, total
 
 MANY_RESULTS = 5_000_000
-
-__all__ = ["Failures", "Headroom", "failures_of", "headroom_of"]
 
 
 @dataclass(frozen=True, eq=False)

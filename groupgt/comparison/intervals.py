@@ -1,32 +1,119 @@
-"""Bootstrap intervals of means, which keep what they promise for few queries and for 0/1 metrics too.
-
-A percentile bootstrap of 40 zeros and ones covers too rarely (86 to 97 % where 95 % are meant). What is resampled here
-is the score statistic of a mean μ that lies between two bounds, as Wilson's interval has it for shares:
-
-    T(μ) = (m − μ) ÷ √(φ (μ − low)(high − μ) ÷ n),   φ = s² ÷ ((m − low)(high − m))
-
-with m and s² the mean and variance of the n values: the variance of the bounded mean is a share φ of the largest
-possible one, (μ − low)(high − μ). The quantile q of |T*| over resamples (at the observed mean, with the resample's own
-mean and φ) takes the place of the normal one, and the interval is every μ with |T(μ)| ≤ q: two roots of a quadratic.
-q is kept between the normal quantile and 1.25 times that of Student's t, for few distinct values make |T*| lumpy.
-Without bounds the statistic is the usual (m − μ) ÷ √(s² ÷ n).
-
-Sources: Wilson, JASA 1927 (the score interval); Efron & Tibshirani 1993, ch. 12 (the studentized bootstrap).
-"""
+"""Bootstrap intervals of means, from random numbers that are the same bits on every machine."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 
-from groupgt.comparison.draws import on_grid, resampled_counts
-from groupgt.model.hits import Floats
+from groupgt.model.hits import Floats, Ints
 
-__all__ = ["intervals", "normal_quantile", "student_quantile", "unseen"]
+# Numbers held at a time.
+ROWS_AT_ONCE = 1 << 23
+KEPT = 1 << 22
+CACHED = 1 << 12
+FINEST = 40
+
+
+def on_grid(values: Floats) -> Floats:
+    """Columns rounded to multiples of a power of two (2^-40 of the largest, or more), shape (n, C).
+
+    Any sum of n of them is then exact in any order. Sums that are equal on paper (three times 1/3, and 1) may differ by
+    what `slack_of` says.
+
+    >>> on_grid(np.array([[0.1 + 0.2], [0.3]])).ravel().tolist() == [0.30000000000018190] * 2
+    True
+    """
+    if not values.size:
+        return values
+    step = _step(values)
+    return np.asarray(np.rint(values / step) * step)
+
+
+def slack_of(values: Floats) -> Floats:
+    """How far the sum of the rounded values of each column may lie from that of those meant, shape (C,)."""
+    slack: Floats = len(values) * _step(values)
+    return slack
+
+
+def _step(values: Floats) -> Floats:
+    """2^-40 of the largest value, rounded up to a power of two; more where so many would not fit 52 bits."""
+    highest = np.maximum(np.abs(values).max(axis=0), np.finfo(np.float64).tiny)
+    exact = np.frexp(highest)
+    largest = exact[1] - (exact[0] == 0.5)
+    exponent = np.frexp(highest * len(values))[1] - 52
+    step: Floats = np.ldexp(1.0, np.maximum(exponent, largest - FINEST))
+    return step
+
+
+def halves(n: int, count: int, seed: int) -> Iterator[Floats]:
+    """`count` rows of n fair coins (0.0 or 1.0), in blocks of rows."""
+    words = -(-n // 64)
+    source = _source(seed, 1, n)
+    for rows in _blocks(count, n):
+        raw = source.random_raw(rows * words).astype("<u8").view(np.uint8).reshape(rows, -1)
+        yield np.unpackbits(raw, axis=1, count=n, bitorder="little").astype(np.float64)
+
+
+def resampled_counts(n: int, count: int, seed: int) -> Iterator[Floats]:
+    """`count` rows that say how often each of n queries is drawn when n are drawn with replacement, in blocks."""
+    if n * count <= KEPT:
+        yield _kept_counts(n, count, seed)
+    else:
+        yield from _counts(n, count, seed)
+
+
+@lru_cache(maxsize=4)
+def _kept_counts(n: int, count: int, seed: int) -> Floats:
+    """The same of few queries at once: every metric of a table, and every slice of its size, takes them again."""
+    found = np.concatenate(list(_counts(n, count, seed)))
+    found.setflags(write=False)
+    return found
+
+
+def _counts(n: int, count: int, seed: int) -> Iterator[Floats]:
+    source = _source(seed, 2, n)
+    for rows in _blocks(count, n):
+        if n > CACHED:
+            # Row by row: what is counted then stays in the processor's cache.
+            block = np.empty((rows, n))
+            for row in block:
+                row[:] = np.bincount(_below(source, 1, n, np.uint64(n))[0], minlength=n)
+            yield block
+            continue
+        drawn = _below(source, rows, n, np.uint64(n))
+        drawn += (np.arange(rows, dtype=np.int64) * n)[:, None]
+        yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def permutations(n: int, width: int, count: int, seed: int) -> Iterator[Ints]:
+    """`count` times n independent permutations of `width` places, in blocks of shape (rows, n, width)."""
+    source = _source(seed, 3, n * width)
+    for rows in _blocks(count, n * width):
+        keys = _below(source, rows, n * width, np.uint64(1 << 32)).reshape(rows, n, width)
+        yield np.argsort(keys, axis=2, kind="stable")
+
+
+def _below(source: np.random.PCG64, rows: int, each: int, bound: np.uint64) -> Ints:
+    """Whole numbers below a bound, shape (rows, each), from 32 random bits each."""
+    words = -(-each // 2)
+    raw = source.random_raw(rows * words).astype("<u8").view("<u4").reshape(rows, -1)[:, :each]
+    return ((raw.astype(np.uint64) * bound) >> np.uint64(32)).astype(np.int64)
+
+
+def _source(seed: int, purpose: int, n: int) -> np.random.PCG64:
+    return np.random.PCG64(np.random.SeedSequence([seed, purpose, n]))
+
+
+def _blocks(count: int, each: int) -> Iterator[int]:
+    """How many rows to hold at a time; a row takes the same words of the stream whatever the block."""
+    size = max(1, ROWS_AT_ONCE // max(each, 1))
+    for start in range(0, count, size):
+        yield min(size, count - start)
+
 
 Bounds = tuple[float, float]
 Ends = tuple[Floats, Floats]

@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupgt.comparison.contrast import Row, comparisons
-from groupgt.comparison.settings import Settings
-from groupgt.comparison.significance import SLACK, scipy_stats
+from groupgt.comparison.tests import SLACK, Settings, scipy_stats
 from groupgt.errors import ConfigError, Faults
-from groupgt.model.ids import shown
+from groupgt.model.validity import shown
 from groupgt.render.numbers import fixed, signed
-
-__all__ = ["Power", "alpha_of", "detectable", "grid", "needed", "power", "power_of"]
 
 MOST = 10**9
 FAR = 35.0

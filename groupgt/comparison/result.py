@@ -7,27 +7,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from groupgt.comparison import shown
-from groupgt.comparison.contrast import Row, comparisons, rows_of
+from groupgt.comparison import display
+from groupgt.comparison.contrast import Pair, Row, Scored, comparisons, pairs_of, rows_of
 from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
-from groupgt.comparison.pairs import Pair, pairs_of
 from groupgt.comparison.power import Power, power_of
-from groupgt.comparison.scored import Scored
-from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
+from groupgt.comparison.tests import Settings
 from groupgt.errors import ConfigError, near_names
-from groupgt.evaluation.many import population
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.tables import population
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.render import tables
-from groupgt.render.documents import Block, document
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Comparison", "OfSystem", "comparison_of"]
+from groupgt.render.tables import Block, document
+from groupgt.runtime import pl
 
 
 class OfSystem(dict[str, Row]):
@@ -95,8 +89,6 @@ class Comparison:
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
-        import polars as pl
-
         parts = [
             pl.DataFrame(
                 {
@@ -141,8 +133,8 @@ class Comparison:
     def warnings(self) -> list[str]:
         """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
         labels = {text: metric.short(self.convention) for text, metric in self.metrics.items()}
-        told = shown.warnings_of(self.rows, self.settings, self.baseline, labels)
-        return [*shown.missing_of(self.evaluations), *told]
+        told = display.warnings_of(self.rows, self.settings, self.baseline, labels)
+        return [*display.missing_of(self.evaluations), *told]
 
     def power(self, *, difference: float | None = None, wanted: float = 0.8) -> list[Power]:
         """How large a difference these questions show, and how many show a wanted one, for each row; needs SciPy."""
@@ -158,19 +150,19 @@ class Comparison:
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """One table a metric, in any tabulate format; `latex_booktabs` marks what is significant."""
-        return document(list(shown.main_blocks(self)), style)
+        return document(list(display.main_blocks(self)), style)
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Everything: the tables, where differences come from, who fails where, the test and the population."""
-        return document(list(shown.blocks(self)), style, f"against {self.baseline}")
+        return document(list(display.blocks(self)), style, f"against {self.baseline}")
 
     def blocks(self, metrics: Sequence[str] | None = None, *, population: bool = True) -> list[Block]:
         """The same as tables and paragraphs; of some metrics alone, where they are named."""
-        return list(shown.blocks(self, metrics, population=population))
+        return list(display.blocks(self, metrics, population=population))
 
     def csv_rows(self) -> tuple[list[str], list[list[Any]]]:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
-        return shown.csv_rows(self)
+        return display.csv_rows(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
@@ -191,7 +183,7 @@ class Comparison:
                     {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
                     for row, part, _ in self.reversals()
                 ],
-                "failures": shown.failures_dict(self.failures),
+                "failures": display.failures_dict(self.failures),
                 "headroom": [asdict(each) for each in self.headroom],
                 "warnings": self.warnings,
                 "population": self.footer,
@@ -208,7 +200,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         parts = []
-        for block in shown.blocks(self):
+        for block in display.blocks(self):
             if isinstance(block, str):
                 parts.append(f"<p>{html.escape(block).replace(chr(10), '<br>')}</p>")
             else:

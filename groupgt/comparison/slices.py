@@ -6,15 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from groupgt.comparison.contrast import Row, drop, recorrected, rows_of
-from groupgt.comparison.scored import Scored
-from groupgt.comparison.settings import Settings
-from groupgt.comparison.significance import SLACK
+from groupgt.comparison.contrast import Row, Scored, drop, recorrected, rows_of
+from groupgt.comparison.tests import SLACK, Settings
 from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric
 from groupgt.render.numbers import signed
-
-__all__ = ["MOST_SLICES", "Slice", "extremes", "reversals", "slices_of", "too_many"]
 
 MOST_SLICES = 200
 

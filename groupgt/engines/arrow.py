@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines import memory, streaming
+from groupgt.engines import memory
+from groupgt.engines.columns import carrier
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
-from groupgt.model.collection import no_garbage_collection
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.validity import shown
+from groupgt.runtime import no_garbage_collection, pl
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["per_query"]
 
 TRUTH = "retrieval_gt"
 READ = {"qid", "doc_id", "score", "rank", frames.SCORES, *frames.NESTED}
@@ -68,7 +68,7 @@ def per_query(
         with no_garbage_collection():
             run = _run(batch)
             judged = _judged(batch, _qids(run), truth, rules)
-            label = memory.label if run.columns is None else streaming.label
+            label = memory.label if run.columns is None else carrier.label
             labelled = label(judged, run, rules, Ids())
             qids, columns = judged.qids, values_of(asked, labelled.hits, labelled.present, rules)
     arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
@@ -108,8 +108,6 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
     if TRUTH not in batch.column_names:
         found = ", ".join(batch.column_names)
         raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {found}")
-    import polars as pl
-
     rows = pl.DataFrame(batch.select(["qid", TRUTH])).unique("qid", keep="first", maintain_order=True)
     return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row a query"))
 

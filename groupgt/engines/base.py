@@ -12,8 +12,6 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
 
-__all__ = ["Labelled", "settled"]
-
 
 @dataclass(frozen=True, eq=False)
 class Labelled:

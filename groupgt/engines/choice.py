@@ -9,9 +9,7 @@ from typing import Any
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
 from groupgt.labellers.options import options_of
-from groupgt.model.ids import shown
-
-__all__ = ["ENGINES", "Auto", "Engine", "Spark", "Streaming", "engine_of", "size_of"]
+from groupgt.model.validity import shown
 
 UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
 

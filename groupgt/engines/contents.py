@@ -5,24 +5,18 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from groupgt.engines.budgets import in_rank_order
 from groupgt.engines.lists import ranked
-from groupgt.engines.prefixes import in_rank_order
 from groupgt.engines.results import rows_of
-from groupgt.labellers.likeness import common_words, distinct, meeting
-from groupgt.labellers.reading import alternative_texts, pairs_of, result_texts
+from groupgt.labellers.likeness import alternative_texts, common_words, distinct, meeting, pairs_of, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Contents, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["contents", "normal_words"]
+from groupgt.runtime import pl
 
 CORPUS = "name a corpus that has it (--corpus; corpus= in Python), or write {text: …}"
 ARTICLES = re.compile(r"\b(a|an|the)\b")

@@ -18,8 +18,6 @@ from groupgt.model.hits import Hits
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
-__all__ = ["label"]
-
 # More hits of one query than this are not searched for one by one.
 MANY = 32
 

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from groupgt.engines.lists import in_order, places_in_order, ranking_of, ties_of
 from groupgt.errors import Faults
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["all_rankings", "ranking_for"]
+from groupgt.runtime import pl
 
 Ranking = tuple[list[str], Sequence[float] | None]
 
@@ -24,8 +19,6 @@ def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
     if run.remote is not None:
         found = _ordered(run.remote.rows_of(qid), run.remote.tie, policy)
     elif run.columns is not None:
-        import polars as pl
-
         columns = run.columns
         rows = columns.guard(lambda: columns.frame.filter(pl.col("qid") == qid).collect(engine="streaming"))
         found = _ordered(rows, columns.tie, policy)
@@ -45,8 +38,6 @@ def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
         for key in run.rankings:
             yield str(key), _in_memory(run, key, policy)
         return
-    import polars as pl
-
     columns = run.columns
     try:
         wanted = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))

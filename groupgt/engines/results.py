@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,11 @@ from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.model.ids import id_text, shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.spans import FARTHEST, Span, span_of
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Listed", "Row", "Streamed", "renamed", "rows_of"]
+from groupgt.model.validity import id_text, shown
+from groupgt.model.values import FARTHEST, Span, span_of
+from groupgt.runtime import pl
 
 
 class Row(NamedTuple):
@@ -117,8 +113,6 @@ class Streamed:
 
     @cached_property
     def _found(self) -> pl.DataFrame:
-        import polars as pl
-
         names = self.columns.frame.collect_schema().names()
         wanted = ["query", "doc", *(name for name in ("text",) if name in names)]
         asked = np.flatnonzero(self.given.per_query > 0)
@@ -195,8 +189,6 @@ def _names(labeller: Labeller, ids: list[str], own: Sequence[Any] | None, where:
 
 
 def _renamed_columns(truth: GroundTruth, run: Run, columns: Columns, labeller: Labeller, policy: Policy) -> Columns:
-    import polars as pl
-
     frame, names = columns.frame, columns.frame.collect_schema().names()
 
     def recheck() -> Run:
@@ -227,8 +219,6 @@ def _renamed_columns(truth: GroundTruth, run: Run, columns: Columns, labeller: L
 
 def _check_places(columns: Columns, title: str) -> None:
     """Raises `DataError` for rows whose document, start or end is no place."""
-    import polars as pl
-
     schema = columns.frame.collect_schema()
     for name in ("start", "end"):
         if not schema[name].is_numeric():
@@ -243,8 +233,6 @@ def _check_places(columns: Columns, title: str) -> None:
 
 def _check_names(columns: Columns, name: str, title: str) -> None:
     """Raises `DataError` for rows that carry no name, or no text."""
-    import polars as pl
-
     kind = columns.frame.collect_schema()[name]
     if kind != pl.String and not kind.is_integer():
         raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
@@ -253,8 +241,6 @@ def _check_names(columns: Columns, name: str, title: str) -> None:
 
 
 def _refuse(columns: Columns, wrong: pl.Expr, shown_columns: list[str], title: str, what: str) -> None:
-    import polars as pl
-
     rows = columns.frame.with_row_index("row").filter(wrong)
     told = columns.guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
     if not told:

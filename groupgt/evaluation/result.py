@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names
-from groupgt.evaluation.explained import as_dict, explanation
+from groupgt.evaluation.explain import as_dict, explanation
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -23,11 +23,7 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render import tables
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Evaluation", "mean_of"]
+from groupgt.runtime import pl
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,8 +99,6 @@ class Evaluation:
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame: `qid` and one float column a metric, null where a query does not count."""
-        import polars as pl
-
         columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values.items()}
         return pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), **columns})
 

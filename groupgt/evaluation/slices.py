@@ -11,8 +11,6 @@ from groupgt.errors import ConfigError, Faults, near_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints, Judgments
 
-__all__ = ["Slicer", "where"]
-
 
 def _alternatives(judgments: Judgments) -> Ints:
     return np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=judgments.size)

@@ -1,4 +1,4 @@
-"""AutoRAG's project folders: the result tables stored in one, as an experiment file that measures them again."""
+"""AutoRAG's project folders: an experiment file that measures the stored result tables again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import csv
 import math
 import os
 import re
+import tempfile
 import textwrap
 import warnings
 from dataclasses import dataclass, field
@@ -16,14 +17,15 @@ from pathlib import Path
 import yaml
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
+from groupgt.experiment.runner import run_experiment
 from groupgt.formats import frames
 from groupgt.formats.detect import read_ground_truth, read_run
 from groupgt.formats.rows import finite
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-
-__all__ = ["experiment_text", "stored_means"]
+from groupgt.runtime import pl
+from groupgt.store.files import write_text
 
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
 # What AutoRAG's policy refuses in ground truth, and what is to be said where it has to be let through.
@@ -168,8 +170,6 @@ def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
 
 
 def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
-    import polars as pl
-
     # Where the ground truth is at fault, nothing can be compared with it.
     lists = (read_run(path, "autorag", qids=qids).rankings or {}) if qids else {}
     columns = [name for name in frames.names_of(Source.at(path)) if name in METRICS]
@@ -247,3 +247,31 @@ def _quoted(text: str) -> str:
 def _comment(text: str) -> str:
     plain = "".join(char if char.isprintable() else " " for char in text)
     return f"# {textwrap.shorten(plain, 400, placeholder=' …')}"
+
+
+# Means are sums in another order there: they may differ by a few bits.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many systems a project holds, how many means AutoRAG stored of them, and those that come out otherwise."""
+
+    systems: int
+    means: int
+    different: list[str]
+
+
+def import_project(project: Path, target: Path) -> Imported:
+    """Writes the experiment file of a project, runs it, and sets its means beside those that AutoRAG stored."""
+    write_text(target, experiment_text(project, target))
+    stored = stored_means(project)
+    with tempfile.TemporaryDirectory() as folder:
+        found = next(iter(run_experiment(target, output=folder).evaluations.values()))
+    different = [
+        f"{system}: {metric} is {found[system][metric]:.6f} here, and {mean:.6f} was stored"
+        for system, means in stored.items()
+        for metric, mean in means.items()
+        if not math.isclose(found[system][metric], mean, rel_tol=0, abs_tol=SLACK)
+    ]
+    return Imported(len(stored), sum(map(len, stored.values())), different)

@@ -9,23 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from groupgt.comparison.result import comparison_of
-from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import Settings
 from groupgt.errors import GroupgtError
-from groupgt.evaluation.core import evaluate
+from groupgt.evaluation.evaluate import evaluate
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.description.config import Experiment, load
-from groupgt.experiment.findings.gate import judged
-from groupgt.experiment.findings.outcome import Outcome
-from groupgt.experiment.findings.outputs import write_results
-from groupgt.experiment.findings.selection import best_systems
-from groupgt.experiment.retrieval.answering import Progress, Retrieval, Silence
-from groupgt.experiment.retrieval.data import Data, digests, read_all
-from groupgt.experiment.retrieval.keeping import Keeper, cache_of
-from groupgt.experiment.retrieval.timing import Timing
+from groupgt.experiment.answers import Progress, Retrieval, Silence
+from groupgt.experiment.best import best_systems
+from groupgt.experiment.cache import Keeper, cache_of
+from groupgt.experiment.config import Experiment, load
+from groupgt.experiment.datasets import Data, digests, read_all
+from groupgt.experiment.gates import judged
+from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.results import write_results
+from groupgt.experiment.timing import Timing
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers
-
-__all__ = ["run_experiment"]
 
 
 def run_experiment(

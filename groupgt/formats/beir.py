@@ -14,8 +14,6 @@ from groupgt.formats.source import Source, bad_id
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.policy import Policy
 
-__all__ = ["HEADER", "is_folder", "read_ground_truth", "write_ground_truth"]
-
 HEADER = ["query-id", "corpus-id", "score"]
 
 

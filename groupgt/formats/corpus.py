@@ -1,21 +1,24 @@
-"""Corpora: the texts that document ids stand for."""
+"""Corpora and chunk tables: the texts that document ids stand for, and the places of chunks in documents."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from groupgt.errors import DataError, Faults
+import numpy as np
+
+from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
 from groupgt.formats import csv, frames
+from groupgt.formats.frames import read_table
 from groupgt.formats.jsonl import objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source, bad_id
 from groupgt.formats.tokenizers import tokenizer_named
-from groupgt.model.ids import id_text, shown
-from groupgt.model.lengths import UNITS, Lengths
-
-__all__ = ["IDS", "read_corpus", "read_lengths", "table_rows"]
+from groupgt.model.validity import id_text, is_integer, shown
+from groupgt.model.values import FARTHEST, UNITS, Chunks, Lengths, Span, span_of
+from groupgt.runtime import pl
 
 IDS = ("chunk_id", "doc_id", "_id", "id")
 TEXTS = ("contents", "text")
@@ -105,3 +108,135 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, 
             yield f"{source.path}:{number}", row
     else:
         yield from csv.table(source, (), faults)
+
+
+# What AutoRAG calls the first and the last character of a passage, both of them in it.
+AUTORAG = "start_end_idx"
+DOCUMENTS = ("doc", "document", "path", "parent")
+
+
+def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chunks | None:
+    """The places of chunks, of a JSONL, parquet or CSV file: `chunk_id, doc_id, start, end` in each row.
+
+    A corpus may hold them too: `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start`, `end`; so may
+    AutoRAG's (`path`, `start_end_idx`). Raises `DataError`; None where it is `optional` and there are no such columns.
+    """
+    source = Source.at(path)
+    if source.is_folder:
+        source = Source.at(source.path / "corpus.jsonl")
+    if source.is_parquet and (found := _columns(source)) is not None:
+        return found
+    faults = Faults()
+    ids: list[str] = []
+    spans: list[Span] = []
+    seen: dict[str, str] = {}
+    lost: list[str] = []
+    for where, row in table_rows(source, faults):
+        key = next((name for name in IDS if name in row), "chunk_id")
+        if optional and not seen and not lost and not _has_places(row):
+            return None
+        name = id_text(row.get(key))
+        span = _span(row, key)
+        if name is None or (fault := bad_id(name)):
+            problem = f"found {shown(row.get(key))}" if name is None else f"which {fault}"
+            faults.add(where, f"expected the id of a chunk (text or an integer) as {key}, {problem}")
+        elif name in seen:
+            faults.add(where, f"the chunk {name!r} stands twice (first at {seen[name]}); remove one")
+        elif isinstance(span, str):
+            faults.add(where, f"chunk {name!r}: {span}")
+        else:
+            seen[name] = where
+            if span is None:
+                lost.append(name)
+            else:
+                ids.append(name)
+                spans.append(span)
+    faults.stop()
+    if not ids:
+        raise DataError(f"{source.path}: the table holds no chunks")
+    if lost:
+        what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
+        warnings.warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}", GroupgtWarning, stacklevel=2)
+    start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
+    return Chunks(ids, [span.doc for span in spans], start, end)
+
+
+def _has_places(row: dict[str, Any]) -> bool:
+    if AUTORAG in row:
+        return "path" in row
+    return {"start", "end"} <= set(row) and ("chunk_id" in row or any(name in row for name in DOCUMENTS))
+
+
+def _document(names: Sequence[str], key: str) -> str | None:
+    """The column that names the document, `key` being that of the chunk."""
+    return next((name for name in (*DOCUMENTS, "doc_id") if name in names and name != key), None)
+
+
+def _span(row: dict[str, Any], key: str) -> Span | str | None:
+    """The place of a chunk; what is wrong with it; None where AutoRAG did not find it."""
+    document = _document(list(row), key)
+    if AUTORAG in row and "start" not in row:
+        bounds = row[AUTORAG]
+        if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
+            return f"expected two numbers as {AUTORAG}, found {shown(bounds)}"
+        contents = row.get("contents")
+        if tuple(bounds) == (0, 0) and not (isinstance(contents, str) and len(contents) == 1):
+            return None
+        first, last = (int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in bounds)
+        row = {**row, "start": first, "end": last + 1 if is_integer(last) else last}
+    if document is None or not {"start", "end"} <= set(row):
+        return f"expected the columns chunk_id, doc_id, start and end, found {', '.join(row)}"
+    cell = {"doc": row[document], "start": _number(row["start"]), "end": _number(row["end"])}
+    return span_of(cell)
+
+
+def _number(cell: Any) -> Any:
+    """A whole number of a CSV file, which is text there."""
+    text = cell.strip() if isinstance(cell, str) else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else cell
+
+
+def _columns(source: Source) -> Chunks | None:
+    """A parquet file as columns, where every row is what it should be; else None, and row by row it is told why."""
+    frame = read_table(source)
+    key = next((name for name in IDS if name in frame.columns), "")
+    document = _document(frame.columns, key)
+    if not key or document is None or not {"start", "end"} <= set(frame.columns):
+        return None
+    schema = frame.schema
+    plain = all(schema[name] == pl.String for name in (key, document))
+    if not plain or not all(schema[name].is_integer() for name in ("start", "end")):
+        return None
+    frame = frame.select(pl.col(key).alias("id"), pl.col(document).alias("doc"), "start", "end")
+    start, end = (frame[name].cast(pl.Int64, strict=False) for name in ("start", "end"))
+    within = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
+    sound = not frame.null_count().sum_horizontal().item() and bool(within.fill_null(False).all())
+    ids = frame["id"]
+    if not len(frame) or not sound or ids.n_unique() < len(ids) or any(map(bad_id, ids)):
+        return None
+    return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
+
+
+def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
+    """{id: what `column` holds beside it} of a JSONL, parquet or CSV file; raises `DataError`."""
+    source = Source.at(path)
+    if source.is_folder:
+        source = Source.at(source.path / "corpus.jsonl")
+    faults = Faults()
+    found: dict[str, str] = {}
+    for where, row in table_rows(source, faults):
+        key = next((name for name in IDS if name in row), "doc_id")
+        name, parent = id_text(row.get(key)), id_text(row.get(column))
+        if column not in row:
+            near = near_names(column, row)
+            faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{near}")
+            break
+        if name is None or bad_id(name) or parent is None or bad_id(parent):
+            what = f"expected an id and its parent (text or integers) in {key} and {column}"
+            faults.add(where, f"{what}, found {shown(row.get(key))} and {shown(row.get(column))}")
+        elif found.setdefault(name, parent) != parent:
+            faults.add(where, f"{name!r} has another parent, {parent!r}, than before, {found[name]!r}; remove one")
+    faults.stop()
+    if not found:
+        raise DataError(f"{source.path}: the table holds no rows")
+    return found

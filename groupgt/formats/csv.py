@@ -8,10 +8,9 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
-from groupgt.formats.doubts import Guard, find_fault
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
@@ -25,25 +24,13 @@ from groupgt.formats.rows import (
     run_name,
 )
 from groupgt.formats.source import Source, bad_id
+from groupgt.formats.validity import Guard, find_fault
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
-from groupgt.model.ids import shown
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = [
-    "delimiter_of",
-    "header_of",
-    "read_ground_truth",
-    "read_run",
-    "run_at",
-    "table",
-    "write_ground_truth",
-    "write_run",
-]
+from groupgt.model.validity import shown
+from groupgt.model.values import UNITS
+from groupgt.runtime import pl
 
 
 def delimiter_of(line: bytes) -> str:
@@ -171,8 +158,6 @@ def read_slowly(source: Source) -> Run:
 
 def _whole(cells: pl.Expr) -> pl.Expr:
     """Lengths, as `length_of` reads them; null for anything else."""
-    import polars as pl
-
     plain = cells.str.strip_chars()
     return (
         pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
@@ -182,8 +167,6 @@ def _whole(cells: pl.Expr) -> pl.Expr:
 
 
 def _columns(source: Source) -> Run:
-    import polars as pl
-
     header = header_of(source)
     order = "score" if "score" in header else "rank"
     doubtful = not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header)
@@ -200,8 +183,6 @@ def _columns(source: Source) -> Run:
 
 def run_at(url: str, guard: Guard) -> Run:
     """The same at a URL."""
-    import polars as pl
-
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     scanned = pl.scan_csv(url, separator=separator, infer_schema=False)
     header = guard(scanned.collect_schema).names()
@@ -215,8 +196,6 @@ def run_at(url: str, guard: Guard) -> Run:
 
 def _results(scanned: pl.LazyFrame, header: list[str], order: str) -> pl.LazyFrame:
     """The columns of results, of cells that are all text."""
-    import polars as pl
-
     number = pl.col(order).cast(pl.Float64, strict=False)
     # As many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()

@@ -12,14 +12,12 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, parts, spark, trec
-from groupgt.formats.doubts import guarded
 from groupgt.formats.source import Source
-from groupgt.model.collection import no_garbage_collection
+from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-
-__all__ = ["RUNS", "TRUTHS", "all_there", "kind_of", "read_ground_truth", "read_run", "run_paths"]
+from groupgt.runtime import no_garbage_collection, pl
 
 Path_ = str | os.PathLike[str]
 
@@ -111,8 +109,6 @@ def read_on_spark(session: Any, path: Path_ | Sequence[Path_], format: str | Non
 
 def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
     """Ground truth at a URL."""
-    import polars as pl
-
     if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
         frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
         return frames.truth_of(frame, policy, url)

@@ -6,36 +6,22 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats import spark
-from groupgt.formats.doubts import Guard, find_fault, guarded
-from groupgt.formats.pages import check_pages
+from groupgt.formats.parquet import check_pages
 from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
+from groupgt.formats.validity import Guard, find_fault, guarded
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
-from groupgt.model.ids import finite_number, plain, shown
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = [
-    "is_frame",
-    "read_ground_truth",
-    "read_parts",
-    "read_run",
-    "read_table",
-    "run_of",
-    "truth_of",
-    "write_ground_truth",
-    "write_run",
-]
+from groupgt.model.validity import finite_number, plain, shown
+from groupgt.model.values import UNITS
+from groupgt.runtime import pl
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
@@ -50,8 +36,6 @@ def is_frame(value: Any) -> bool:
 
 def lazy(value: Any) -> pl.LazyFrame:
     """Any frame as a lazy one."""
-    import polars as pl
-
     if isinstance(value, pl.LazyFrame):
         return value
     if isinstance(value, pl.DataFrame):
@@ -82,8 +66,6 @@ def _plain_inside(cell: Any) -> Any:
 
 
 def _scan(source: Source) -> pl.LazyFrame:
-    import polars as pl
-
     if not source.is_parquet:
         raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
     if source.is_pipe:
@@ -107,8 +89,6 @@ def _guarded(source: Source, read: Callable[[], Any]) -> Any:
 
 def read_parts(sources: Sequence[Source], title: str) -> Run:
     """One run of many parquet files, whose columns are alike."""
-    import polars as pl
-
     for source in sources:
         check_pages(source.path)
 
@@ -186,8 +166,6 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
 
 def _refuse_odd_ids(frame: pl.DataFrame, column: str, title: str, *, blank: bool = True) -> None:
     """Raises `DataError` for ids that no text file could hold, wherever lists nest them."""
-    import polars as pl
-
     cells = frame.select(column).with_row_index("row")
     nested = False
     while isinstance(cells.schema[column], (pl.List, pl.Array)):
@@ -218,8 +196,6 @@ def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:
 
 def id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
     """The expression that makes ids text; raises `DataError` for floats, bools and the rest."""
-    import polars as pl
-
     if kind == pl.String or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
         return pl.col(name).cast(pl.String)
     raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
@@ -255,8 +231,6 @@ def run_of(
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
     """A run of lists: a row a query, its results in the column `key`."""
-    import polars as pl
-
     names = guard(frame.collect_schema).names()
     rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
     for name in (key, SCORES):
@@ -293,8 +267,6 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
     """A run of columns: a row a result."""
-    import polars as pl
-
     schema = guard(frame.collect_schema)
     names = schema.names()
     order = next((name for name in ("score", "rank") if name in names), None)
@@ -327,8 +299,6 @@ def _beside(guard: Guard, frame: pl.LazyFrame, name: str) -> list[list[Any]]:
 
 def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
     """Scores beside nested results order nothing, but they are numbers, one for each."""
-    import polars as pl
-
     if SCORES not in rows.columns:
         return
     kind = rows.schema[SCORES]
@@ -353,8 +323,6 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     """AutoRAG's `qa.parquet`; grades, weights and names of groups have no place in it."""
-    import polars as pl
-
     columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
     if truth.texts:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)
@@ -367,8 +335,6 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
 
 def write_run(path: Path, rankings: list[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
     """`qid, retrieved_ids[, retrieve_scores]`."""
-    import polars as pl
-
     qids, ids, scores = ([row[column] for row in rankings] for column in range(3))
     columns = {
         "qid": pl.Series(qids, dtype=pl.String),

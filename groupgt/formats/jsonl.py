@@ -11,12 +11,10 @@ from groupgt.errors import DataError, Faults
 from groupgt.formats.rows import beside_of, length_of, ordered_run, score_of
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import id_text, shown
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-
-__all__ = ["objects", "read_ground_truth", "read_run", "write_ground_truth", "write_run"]
+from groupgt.model.validity import id_text, shown
+from groupgt.model.values import UNITS
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")

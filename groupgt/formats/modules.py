@@ -10,8 +10,6 @@ from typing import Any
 
 from groupgt.errors import ConfigError, near_names
 
-__all__ = ["imported", "source_of"]
-
 # The bytes of the modules of targets, as they were when they were imported.
 READ: dict[str, bytes | None] = {}
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed
 from groupgt.formats import csv, frames, trec
-from groupgt.formats.doubts import guarded
 from groupgt.formats.source import Source
+from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Run
+from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     pass
 
-__all__ = ["at_url", "fetched", "files_of", "is_url", "joined", "kind_by_ending", "name_of"]
 
 # Two letters at least: one is a drive.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -127,8 +127,6 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
     """Columns one after the other; what was read as lists becomes columns too."""
-    import polars as pl
-
     held = [part.columns or _as_columns(part) for part in parts]
     schemas = [each.frame.collect_schema() for each in held]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
@@ -157,8 +155,6 @@ def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) 
 
 
 def _as_columns(run: Run) -> Columns:
-    import polars as pl
-
     scores = run.scores or {qid: [-float(place) for place in range(len(own))] for qid, own in run.rankings.items()}
     lists = {
         "qid": pl.Series(list(run.rankings), dtype=pl.String),
@@ -175,8 +171,6 @@ def at_url(url: str, format: str | None = None) -> Run:
     Credentials and endpoints come from the environment, as for every program that uses the store (`AWS_ACCESS_KEY_ID`,
     `AWS_ENDPOINT_URL`, …); a frame of `polars.scan_parquet` with its `storage_options` can be given in place of a URL.
     """
-    import polars as pl
-
     chosen = format or kind_by_ending(url)
     if chosen not in ("parquet", "csv", "trec"):
         known = listed(["parquet", "csv", "trec"])
@@ -196,8 +190,6 @@ def at_url(url: str, format: str | None = None) -> Run:
 
 def fetched(url: str, read: Callable[[Path], Any]) -> Any:
     """What `read` makes of a text file at a URL, of which a copy is read here."""
-    import polars as pl
-
     lines = guarded(url, "cannot be read", lambda: pl.scan_lines(url).collect())["line"]
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name

@@ -11,9 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from groupgt.errors import DataError, GroupgtWarning, near_names
-from groupgt.model.ids import shown
-
-__all__ = ["LONGEST_ID", "Source", "bad_id"]
+from groupgt.model.validity import shown
 
 LONGEST_ID = 1 << 16
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from groupgt.errors import DataError, near_names
 from groupgt.formats.source import LONGEST_ID
 from groupgt.model.run import Remote, Run
+from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["ids", "is_frame", "read_run", "run_of", "sound", "sound_id", "truth_rows"]
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 # As `formats.rows.finite` reads it.
@@ -161,7 +161,6 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
 
 def _fetch(remote: Remote, qid: str | None, limit: int | None) -> Any:
     """Some rows, brought here: those of one query, or the first so many."""
-    import polars as pl
     from pyspark.sql import functions as sql
 
     frame = remote.frame if qid is None else remote.frame.filter(sql.col("qid") == qid)

@@ -10,8 +10,6 @@ from typing import Any
 from groupgt.errors import ConfigError, listed
 from groupgt.formats.modules import imported
 
-__all__ = ["FORMS", "TOKENIZERS", "check_tokenizer", "tokenizer_named"]
-
 Count = Callable[[Sequence[str]], Sequence[int]]
 FORMS = ("whitespace", "tiktoken:ENCODING", "tokenizers:FILE_OR_NAME", "python:module:function")
 HINT = "pip install 'groupgt[tokens]'"

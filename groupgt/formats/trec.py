@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning
-from groupgt.formats.doubts import Guard, find_fault, guarded
 from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
+from groupgt.formats.validity import Guard, find_fault, guarded
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
-from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
+from groupgt.model.validity import shown
+from groupgt.runtime import pl
 
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
-
-__all__ = ["read_qrels", "read_run", "read_subtopics", "run_of_lines", "write_qrels", "write_run", "write_subtopics"]
 
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
@@ -142,8 +141,6 @@ def _columns(source: Source) -> Run:
 
     A null score is a doubt, and doubts send the file to the slow reader.
     """
-    import polars as pl
-
     if source.is_huge and source.is_compressed:
         return _huge(source)
     first = source.head().split(b"\n", 1)[0]
@@ -181,8 +178,6 @@ def _huge(source: Source) -> Run:
 
 def run_of_lines(read: Path | str, title: str, guard: Guard) -> Run:
     """A run of lines, at a path or a URL, cut at white space one by one: slower than a table, and sure."""
-    import polars as pl
-
     white, cell = r"[ \t\r\x0b\x0c]", r"[^ \t\r\x0b\x0c]+"
     pattern = rf"^{white}*({cell}){white}+{cell}{white}+({cell}){white}+{cell}{white}+({cell}){white}+{cell}"
     lines = pl.scan_lines(read, row_index_name="row").filter(~pl.col("line").str.contains(rf"^{white}*$"))

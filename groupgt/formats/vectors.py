@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.errors import DataError
-from groupgt.model.ids import id_text
-
-__all__ = ["Vectors", "encoder_of", "read_vectors", "table_of"]
+from groupgt.model.validity import id_text
+from groupgt.runtime import pl
 
 COLUMNS = ("vector", "embedding", "embeddings")
 Vectors = NDArray[np.float64]
@@ -48,8 +47,6 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
 
 def table_of(path: Path) -> dict[str, Vectors]:
     """{id: vector} of a parquet file; raises `DataError`."""
-    import polars as pl
-
     if path.suffix != ".parquet":
         raise DataError(f"{path}: expected a parquet file with an id and a vector in each row, found another name")
     try:
@@ -84,8 +81,6 @@ def _npy(path: Path) -> Vectors:
 
 
 def _parquet(path: Path, key: str, ids: Sequence[str]) -> Vectors:
-    import polars as pl
-
     try:
         frame = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -13,8 +13,6 @@ from groupgt.formats import beir, csv, frames, jsonl, trec
 from groupgt.formats.rows import Judgment
 from groupgt.model.ground_truth import GroundTruth
 
-__all__ = ["FLAT", "RUN_WRITERS", "TRUTH_WRITERS", "write_flat", "write_ground_truth", "write_run"]
-
 Ranking = tuple[str, list[str], list[float]]
 
 

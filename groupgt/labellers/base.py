@@ -12,20 +12,8 @@ import numpy as np
 from groupgt.errors import DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.ids import shown
-from groupgt.model.spans import Chunks, kind_of
-
-__all__ = [
-    "Labeller",
-    "Matches",
-    "Results",
-    "Tables",
-    "all_of_kind",
-    "first_hits",
-    "listed_by",
-    "matches_of",
-    "spread",
-]
+from groupgt.model.validity import shown
+from groupgt.model.values import Chunks, kind_of
 
 
 class Results(Protocol):

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.labellers.base import Matches, Results, Tables, matches_of
-from groupgt.labellers.reading import Reader, alternative_texts, pairs_of, result_texts
+from groupgt.labellers.likeness import Reader, alternative_texts, pairs_of, result_texts
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import shown
-
-__all__ = ["Embedding", "Options"]
+from groupgt.model.validity import shown
 
 Vectors = NDArray[np.float64]
 BLOCK = 100_000

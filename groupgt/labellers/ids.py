@@ -8,8 +8,6 @@ from groupgt.labellers.base import Labeller, Matches, Results, Tables, all_of_ki
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 
-__all__ = ["Ids", "Named", "Options"]
-
 
 @dataclass(frozen=True)
 class Options:

@@ -12,9 +12,7 @@ from groupgt.errors import ConfigError, Faults
 from groupgt.labellers.base import Tables, all_of_kind
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import shown
-
-__all__ = ["Options", "Parents"]
+from groupgt.model.validity import shown
 
 
 @dataclass(frozen=True)

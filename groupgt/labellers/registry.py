@@ -10,8 +10,6 @@ from typing import Any
 from groupgt.errors import ConfigError, listed, near_names
 from groupgt.labellers.base import Labeller
 
-__all__ = ["LABELLERS", "Kind", "kind_named", "paths_of"]
-
 # Where each lives, and its class; a module is imported when its labeller is chosen.
 LABELLERS = {
     "id": "ids:Ids",

@@ -8,13 +8,18 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.labellers.base import Matches, Results, Tables, matches_of
-from groupgt.labellers.likeness import METHODS, SLACK, meeting
-from groupgt.labellers.normal import Normalization
-from groupgt.labellers.reading import Reader, alternative_texts, pairs_of, result_texts
+from groupgt.labellers.likeness import (
+    METHODS,
+    SLACK,
+    Normalization,
+    Reader,
+    alternative_texts,
+    meeting,
+    pairs_of,
+    result_texts,
+)
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.ids import shown
-
-__all__ = ["Options", "Text"]
+from groupgt.model.validity import shown
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from groupgt.metrics import contents, diversity, gains, ranks, sets, users
 from groupgt.metrics.base import Definition
 
-__all__ = ["ALIASES", "CATALOGUE", "TREC_EVAL"]
-
 CATALOGUE: dict[str, Definition] = {
     definition.name: definition
     for definition in (

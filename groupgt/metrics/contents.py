@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.worked import Sheet, number, over, plus
+from groupgt.metrics.worksheet import Sheet, number, over, plus
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.sums import total
-
-__all__ = ["DEFINITIONS"]
+from groupgt.model.values import total
 
 
 def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:

@@ -1,22 +1,19 @@
-"""The ideal rankings of `coverage`: the most that any ranking can gain where one document may meet several groups.
-
-Where no document stands in two groups there is a closed form; else it is a maximum-coverage problem, solved exactly
-while what has been met has few states.
-"""
+"""Ideal rankings: the most that any ranking of a query can gain, a function of the ground truth alone."""
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut
-from groupgt.metrics.ideal import Discount, Path, descending, gain_of
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
-
-__all__ = ["coverage_ideal", "exact_path", "problem_of"]
+from groupgt.model.values import total
 
 STATES = 4096
 
@@ -187,3 +184,80 @@ def _greedy_values(problem: Problem, discount: Discount) -> tuple[list[float], l
         total += gain * float(discount(np.array([len(path)]))[0])
         values.append(total)
     return values, [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
+
+
+HIGHEST_EXPONENT = 1000.0
+
+Discount = Callable[[Ints], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """What an ideal ranking gains at each rank: rows sorted by query and rank."""
+
+    query: Ints
+    rank: Ints
+    gain: Floats
+
+    def value(self, judgments: Judgments, discount: Discount, depth: Ints | None) -> Floats:
+        """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as a run's gains are."""
+        terms = self.gain * discount(self.rank)
+        if depth is None:
+            return total(self.query, terms, judgments.size)
+        kept = self.rank <= depth[self.query]
+        return total(self.query[kept], terms[kept], judgments.size)
+
+
+def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
+    """The gain of a grade: itself (`linear`), or 2^grade − 1 (`exp`)."""
+    if gain == "linear":
+        return grade
+    highest = judgments.once("highest grade", lambda: _highest(judgments.alternative_grade))
+    if highest > HIGHEST_EXPONENT:
+        at = int(np.argmax(judgments.alternative_grade))
+        qid = judgments.qid(int(judgments.alternative_query[at]))
+        raise MetricError(
+            f"query {qid!r}: the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}; "
+            "use gain=linear, or smaller grades"
+        )
+    # Distinct grades are few, and Python's power has the same bits on every processor.
+    distinct, where = np.unique(grade, return_inverse=True)
+    return np.array([exponential(each) for each in distinct.tolist()])[where] if len(distinct) else grade
+
+
+def exponential(grade: float) -> float:
+    """2^grade − 1; a tiny grade keeps its digits."""
+    return math.expm1(grade * math.log(2)) if abs(grade) < 1e-3 else 2.0**grade - 1.0
+
+
+def _highest(values: Floats) -> float:
+    return float(values.max()) if values.size else 0.0
+
+
+def to_one(numerator: Floats, ideal: Floats) -> Floats:
+    """numerator ÷ ideal, capped at 1; a ranking within rounding of the ideal is 1 and not 0.9999999999999999."""
+    value = np.zeros(len(numerator))
+    np.divide(numerator, ideal, out=value, where=ideal > 0)
+    value[(ideal > 0) & (numerator >= ideal * (1 - 1e-15))] = 1.0
+    return value
+
+
+def sorted_grades(judgments: Judgments, gain: str) -> Path:
+    """The relevant documents of each query, highest grade first."""
+
+    def make() -> Path:
+        grade = judgments.document_grade
+        chosen = np.flatnonzero(grade > 0)
+        return descending(judgments.document_query[chosen], gain_of(grade[chosen], gain, judgments))
+
+    return judgments.once(("sorted grades", gain), make)
+
+
+def descending(query: Ints, gain: Floats) -> Path:
+    """A path of gains sorted within each query, largest first."""
+    order = np.lexsort((-gain, query))
+    query = query[order]
+    counts = np.bincount(query) if len(query) else np.zeros(0, dtype=np.int64)
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
+    return Path(query, rank, gain[order])

@@ -10,8 +10,6 @@ import numpy as np
 
 from groupgt.model.hits import Floats, Ints
 
-__all__ = ["geometric_sum", "inverse", "log2", "power"]
-
 TABLE = 1 << 12
 DIRECT = 1 << 16
 

@@ -8,13 +8,19 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
-from groupgt.metrics.ideal import descending, exponential, gain_of, sorted_grades, to_one
-from groupgt.metrics.worked import Sheet, at_most_one, log_share, over, plus
+from groupgt.metrics.covering import (
+    coverage_ideal,
+    descending,
+    exact_path,
+    exponential,
+    gain_of,
+    problem_of,
+    sorted_grades,
+    to_one,
+)
+from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
-from groupgt.model.sums import total
-
-__all__ = ["DEFINITIONS"]
+from groupgt.model.values import total
 
 GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
 

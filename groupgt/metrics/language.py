@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from groupgt.errors import Faults, MetricError, listed, near_names
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
-from groupgt.metrics.worked import Sheet
+from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.ids import shown
-from groupgt.model.lengths import UNITS, Budget
-
-__all__ = ["Budget", "Metric", "list_metrics", "parse_metric", "parse_metrics", "split_names"]
+from groupgt.model.validity import shown
+from groupgt.model.values import UNITS, Budget
 
 HIGHEST_K = 10**15
 

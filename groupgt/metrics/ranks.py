@@ -6,14 +6,11 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of
-from groupgt.metrics.ideal import to_one
+from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of, to_one
 from groupgt.metrics.sets import groups_met
-from groupgt.metrics.worked import Sheet, at_most_one, number, over, plus, times
+from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.sums import total
-
-__all__ = ["DEFINITIONS"]
+from groupgt.model.values import total
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:

@@ -6,11 +6,9 @@ import numpy as np
 
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.worked import Sheet, number, over, plus
+from groupgt.metrics.worksheet import Sheet, number, over, plus
 from groupgt.model.hits import Bools, Floats, Hits, Ints
-from groupgt.model.sums import total
-
-__all__ = ["DEFINITIONS"]
+from groupgt.model.values import total
 
 
 def _count(hits: Hits, cut: Cut, found: views.Found) -> Ints:

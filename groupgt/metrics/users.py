@@ -9,11 +9,9 @@ import numpy as np
 from groupgt.errors import MetricError
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter
-from groupgt.metrics.worked import Sheet, number, plus, times
+from groupgt.metrics.worksheet import Sheet, number, plus, times
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.sums import total
-
-__all__ = ["DEFINITIONS"]
+from groupgt.model.values import total
 
 
 def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:

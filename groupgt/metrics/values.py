@@ -12,8 +12,6 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Hits
 from groupgt.model.policy import Policy
 
-__all__ = ["check_batch", "check_policy", "values_of"]
-
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
     """One column per metric, shape (Q,); NaN where a query is undefined, skipped, or has nothing to be worse by.

@@ -8,20 +8,6 @@ import numpy as np
 
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 
-__all__ = [
-    "Found",
-    "Met",
-    "Rows",
-    "changes",
-    "counted_results",
-    "found",
-    "in_groups",
-    "judged",
-    "met",
-    "novel",
-    "relevant",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:

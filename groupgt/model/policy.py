@@ -8,8 +8,6 @@ from typing import Any
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
 
-__all__ = ["CHOICES", "PRESETS", "Policy"]
-
 CHOICES: dict[str, tuple[str, ...]] = {
     "empty_groups": ("error", "drop"),
     "flat_gt": ("error", "and", "or"),

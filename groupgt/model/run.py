@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Columns", "Remote", "Run"]
+from groupgt.runtime import pl
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["counted", "fixed", "p_text", "signed", "small", "span"]
-
 
 def fixed(value: float | None, digits: int = 4) -> str:
     """A value with a fixed number of digits; `–` where there is none.

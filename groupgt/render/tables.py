@@ -1,8 +1,9 @@
-"""Tables of strings and numbers, in any format tabulate knows, or as JSON or CSV."""
+"""Tables of strings and numbers, in any format tabulate knows, or as JSON or CSV; and several as one document."""
 
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
@@ -12,20 +13,6 @@ from typing import Any
 
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.numbers import fixed
-
-__all__ = [
-    "DEFAULT",
-    "WIDEST",
-    "Cell",
-    "as_written",
-    "check_style",
-    "csv_text",
-    "formats",
-    "json_text",
-    "nulls",
-    "shown",
-    "table",
-]
 
 DEFAULT = "simple"
 # More columns of figures than this do not fit a terminal: such tables are turned.
@@ -153,3 +140,58 @@ def _harmless(text: str) -> str:
 def _is_plain(text: str) -> bool:
     """Whether a spreadsheet would take it for a number, or it is a cutoff of ours such as @10."""
     return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None
+
+
+Grid = tuple[list[str], list[list[Any]]]
+# A table (headers, rows), or a paragraph.
+Block = Grid | str
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
+table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head>
+<body>
+{body}
+</body>
+</html>"""
+
+
+def document(blocks: Sequence[Block], style: str, title: str = "") -> str:
+    """Tables drawn in a tabulate format; paragraphs stand between them as the format has text.
+
+    >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
+    a & b
+    <BLANKLINE>
+    | run   |    map |
+    |-------|--------|
+    | x     | 0.5000 |
+    """
+    parts = [_block_text(each, style) if isinstance(each, str) else table(*each, style) for each in blocks]
+    if style.startswith("latex"):
+        parts = [part if isinstance(each, str) else _typeset(part) for each, part in zip(blocks, parts)]
+    if style == "latex_booktabs":
+        parts.insert(0, r"% needs \usepackage{booktabs}")
+    body = "\n\n".join(parts)
+    return PAGE.format(title=html.escape(title), body=body) if style == "html" else body
+
+
+def _typeset(table: str) -> str:
+    """A LaTeX table with minus signs for hyphens, raised marks, and no character that it has no font for.
+
+    >>> _typeset(r"dense & -0.0312* & – & +∞")
+    'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'
+    """
+    table = re.sub(r"(?<![\w$])-(?=[0-9∞])", "$-$", table)
+    table = re.sub(r"(?<=[0-9])\*", "$^{*}$", table)
+    return table.replace("–", "--").replace("∞", r"$\infty$")
+
+
+def _block_text(text: str, style: str) -> str:
+    if style == "html":
+        return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
+    if style.startswith("latex"):
+        return re.sub("^", "% ", text, flags=re.MULTILINE)
+    return text

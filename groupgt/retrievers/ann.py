@@ -9,10 +9,8 @@ import numpy as np
 
 from groupgt.errors import Faults
 from groupgt.retrievers import base, vectors
-from groupgt.retrievers.exact import products
-from groupgt.retrievers.ordering import best
-
-__all__ = ["Ann", "Options"]
+from groupgt.retrievers.base import best
+from groupgt.retrievers.vectors import products
 
 
 @dataclass(frozen=True)

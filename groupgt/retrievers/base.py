@@ -8,26 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from groupgt.errors import Faults, GroupgtWarning, RetrieverError
 from groupgt.formats.source import bad_id
-from groupgt.model.ids import finite_number, id_text, shown
 from groupgt.model.run import Run
-
-__all__ = [
-    "Answers",
-    "Corpus",
-    "Kind",
-    "Options",
-    "Queries",
-    "Ranking",
-    "Retriever",
-    "Setting",
-    "check_ids",
-    "checked",
-    "strictly_falling",
-    "warn_of_doubts",
-]
+from groupgt.model.validity import finite_number, id_text, shown
 
 Ranking = Sequence[Any]
 T = TypeVar("T")
@@ -251,3 +237,29 @@ def strictly_falling(scores: Sequence[float]) -> list[float]:
         out.append(score if lowered is own else float(lowered))
         last = lowered
     return out
+
+
+def best(
+    ids: Sequence[str],
+    scores: NDArray[Any],
+    k: int,
+    places: NDArray[Any] | None = None,
+    *,
+    above: float | None = None,
+) -> Ranking:
+    """The k best of `scores`, shape (n,), as (id, score); `places` are their positions in `ids`, ascending.
+
+    What is not `above` is no result.
+
+    >>> best(["a", "b", "c"], np.array([1.0, 2.0, 1.0]), 2)
+    [('b', 2.0), ('a', 1.0)]
+    """
+    chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
+    own = scores[chosen]
+    if len(own) > k:
+        # Everything from the k-th score up, so that equal ones at the cut are told apart by position alone.
+        kept = own >= np.partition(own, len(own) - k)[len(own) - k]
+        chosen, own = chosen[kept], own[kept]
+    order = np.argsort(-own, kind="stable")[:k]
+    rows = chosen[order] if places is None else places[chosen[order]]
+    return [(ids[place], score) for place, score in zip(rows.tolist(), own[order].tolist())]

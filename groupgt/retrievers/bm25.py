@@ -11,9 +11,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, Faults, RetrieverError, listed, near_names
 from groupgt.retrievers import base
-from groupgt.retrievers.ordering import best
-
-__all__ = ["BM25", "Options"]
+from groupgt.retrievers.base import best
 
 VARIANTS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 # The languages that bm25s has stop words for.

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groupgt.retrievers import base
-from groupgt.retrievers.exact import products
-from groupgt.retrievers.ordering import best
-from groupgt.retrievers.vectors import Embedded, Options
-
-__all__ = ["Dense"]
+from groupgt.retrievers.base import best
+from groupgt.retrievers.vectors import Embedded, Options, products
 
 
 class Dense:

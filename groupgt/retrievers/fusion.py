@@ -14,8 +14,6 @@ from groupgt.errors import ConfigError, Faults, RetrieverError, listed, near_nam
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
 
-__all__ = ["NORMALIZATIONS", "Convex", "ReciprocalRank", "convex", "reciprocal_rank"]
-
 NORMALIZATIONS = ("min_max", "z_score", "theoretical")
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

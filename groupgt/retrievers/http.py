@@ -11,10 +11,8 @@ from typing import Any
 from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
 from groupgt.errors import ConfigError, Faults, RetrieverError
-from groupgt.model.ids import shown
+from groupgt.model.validity import shown
 from groupgt.retrievers import base
-
-__all__ = ["Http", "Options"]
 
 # Answers of a server that is busy or starting: worth another try.
 BUSY = (429, 502, 503, 504)

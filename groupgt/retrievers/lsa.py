@@ -9,11 +9,9 @@ import numpy as np
 
 from groupgt.errors import ConfigError, Faults, RetrieverError
 from groupgt.retrievers import base
-from groupgt.retrievers.exact import products, unit
-from groupgt.retrievers.ordering import best
+from groupgt.retrievers.base import best
 from groupgt.retrievers.tfidf import check_words, fitted, vectorizer
-
-__all__ = ["LSA", "Options"]
+from groupgt.retrievers.vectors import products, unit
 
 
 @dataclass(frozen=True)

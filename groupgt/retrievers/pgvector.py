@@ -12,8 +12,6 @@ from groupgt.errors import Faults, RetrieverError, listed, near_names
 from groupgt.retrievers import base
 from groupgt.retrievers.vectors import Asked, Questions
 
-__all__ = ["Options", "PgVector"]
-
 # The operator of each distance, and what makes a score of it: the greater, the better.
 DISTANCES = {"cosine": ("<=>", 1.0), "l2": ("<->", 0.0), "inner_product": ("<#>", 0.0)}
 EXACT = (

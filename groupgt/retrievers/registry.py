@@ -6,11 +6,8 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 
 from groupgt.errors import ConfigError, listed, near_names
-from groupgt.retrievers import ann, bm25, dense, fusion, http, lsa, pgvector, stored, tfidf, vectors
-from groupgt.retrievers import callable as python
+from groupgt.retrievers import ann, bm25, dense, fusion, http, lsa, pgvector, python, results, tfidf, vectors
 from groupgt.retrievers.base import Kind
-
-__all__ = ["GROUP", "RETRIEVERS", "absent", "kind_named", "names"]
 
 # The entry points under which other distributions name a `Kind` of their own.
 GROUP = "groupgt.retrievers"
@@ -27,7 +24,7 @@ RETRIEVERS: dict[str, Kind] = {
     ),
     "rrf": Kind(fusion.ReciprocalRank, fuse=fusion.reciprocal_rank, corpus=False),
     "convex": Kind(fusion.Convex, fuse=fusion.convex, corpus=False),
-    "results": Kind(stored.Options, corpus=False),
+    "results": Kind(results.Options, corpus=False),
     "python": Kind(python.Options, python.made, corpus=False, runs_code=True, live=True),
     "http": Kind(http.Options, http.Http, corpus=False, modules={"urllib3": "http"}, live=True),
     "pgvector": Kind(

@@ -10,9 +10,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, Faults, RetrieverError
 from groupgt.retrievers import base
-from groupgt.retrievers.ordering import best
-
-__all__ = ["Options", "TfIdf", "check_words", "fitted", "vectorizer"]
+from groupgt.retrievers.base import best
 
 
 @dataclass(frozen=True)

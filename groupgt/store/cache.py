@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import PART, sweep, written_whole
-from groupgt.store.points import reached
-
-__all__ = ["Cache", "Entry", "key_of"]
+from groupgt.store.files import PART, reached, sweep, written_whole
 
 # What a damaged file may end in: a bit of its head can ask for more memory than there is.
 UNREADABLE = (OSError, ValueError, MemoryError, RecursionError)

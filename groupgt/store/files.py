@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all."""
+"""Files and folders that are there whole or not at all; result folders, the newest named in `latest`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,31 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from groupgt.errors import DataError
-from groupgt.store.points import reached
 
-__all__ = ["PART", "sweep", "sync", "temporary_folder", "write_text", "written_folder", "written_whole"]
+
+def _nobody(name: str) -> None:
+    """Nobody watches."""
+
+
+_watcher: Callable[[str], None] = _nobody
+
+
+def watch(watcher: Callable[[str], None] | None) -> None:
+    """Has `watcher` called with the name of each point that is reached; None ends that."""
+    global _watcher  # noqa: PLW0603  # the one switch there is
+    _watcher = watcher or _nobody
+
+
+def reached(name: str) -> None:
+    """Says that a point is reached."""
+    _watcher(name)
+
 
 PART = ".part-"
 # What a process on another host, or an unknown one, left behind is removed after a day.
@@ -133,3 +150,39 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+LAST = "manifest.json"
+
+
+def write_folder(parent: Path, digest: str, files: Mapping[str, Callable[[Path], None]]) -> Path:
+    """Writes `files` (name → what writes it) into a new folder `<time>-<digest>`; the manifest goes in last.
+
+    They are written into a temporary folder beside it, which is renamed when it is whole; two at once do not mix.
+    """
+    with temporary_folder(parent) as temporary:
+        sweep(parent)
+        reached("made the part of a result folder")
+        for name in sorted(files, key=lambda name: (name == LAST, name)):
+            target = temporary / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            files[name](target)
+            sync(target)
+            reached(f"wrote {target.suffix or name} of a result folder")
+        folder = _renamed(temporary, parent, digest)
+        reached("renamed a result folder")
+        write_text(parent / "latest", folder.name + "\n")
+        return folder
+
+
+def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
+    for number in range(1000):
+        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        folder = parent / f"{time}-{digest}{f'-{number}' if number else ''}"
+        if not folder.exists():
+            try:
+                return temporary.rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+    raise DataError(f"{parent}: there is no free name left for a result folder")

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from groupgt.errors import DataError
-from groupgt.store.points import reached
-
-__all__ = ["Verdicts"]
+from groupgt.store.files import reached
 
 
 class Verdicts:

@@ -11,7 +11,7 @@ import pytest
 
 from groupgt.cli.main import main
 from groupgt.cli.progress import Bar
-from groupgt.experiment.starting import write_starter
+from groupgt.experiment.starter import write_starter
 
 
 class Terminal(io.StringIO):

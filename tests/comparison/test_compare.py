@@ -12,7 +12,7 @@ import pytest
 
 import groupgt
 from groupgt import ConfigError, DataError
-from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import Settings
 from tests.laws import WORDS, registered
 
 QUERIES = [f"q{number:02d}" for number in range(24)]

@@ -39,7 +39,7 @@ def test_power_of_very_few_queries(difference: float, spread: float, queries: in
 
 def test_power_holds_for_differences_as_metrics_have_them() -> None:
     """Most queries tie, some gain or lose .37, .5 or 1: 4,000 samples of 80, by t and by randomization."""
-    from groupgt.comparison.significance import p_values
+    from groupgt.comparison.tests import p_values
 
     rng = np.random.default_rng(2)
     population = rng.choice([0, 0, 0, 0.37, -0.37, 0.5, -0.5, 1.0, -0.6, -0.3], size=200_000) * 0.6

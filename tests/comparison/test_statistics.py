@@ -20,14 +20,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groupgt.comparison import draws
 from groupgt.comparison import intervals as intervals_module
-from groupgt.comparison.corrections import corrected
-from groupgt.comparison.draws import halves, on_grid, permutations, resampled_counts
-from groupgt.comparison.intervals import intervals, normal_quantile, student_quantile
-from groupgt.comparison.pairs import tukey
-from groupgt.comparison.settings import Settings
-from groupgt.comparison.significance import TESTS, p_values
+from groupgt.comparison.contrast import tukey
+from groupgt.comparison.intervals import (
+    halves,
+    intervals,
+    normal_quantile,
+    on_grid,
+    permutations,
+    resampled_counts,
+    student_quantile,
+)
+from groupgt.comparison.tests import TESTS, Settings, corrected, p_values
 from groupgt.model.hits import Floats
 
 ROOT = Path(__file__).parents[2]
@@ -583,11 +587,11 @@ def test_golden_values() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = everything()
     # Nothing is kept, so that all is drawn again: in small blocks, and row by row.
-    monkeypatch.setattr(draws, "KEPT", 0)
-    monkeypatch.setattr(draws, "ROOM", 1000)
+    monkeypatch.setattr(intervals_module, "KEPT", 0)
+    monkeypatch.setattr(intervals_module, "ROWS_AT_ONCE", 1000)
     monkeypatch.setattr(intervals_module, "ROOM", 12_000)
     assert everything() == whole
-    monkeypatch.setattr(draws, "CACHED", 10)
+    monkeypatch.setattr(intervals_module, "CACHED", 10)
     assert everything() == whole
 
 

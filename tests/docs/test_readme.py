@@ -15,7 +15,7 @@ import yaml
 
 from groupgt.cli import run as cli_run
 from groupgt.cli.main import COMMANDS, main
-from groupgt.experiment.findings.reports import report
+from groupgt.experiment.display import report
 from groupgt.experiment.runner import run_experiment
 from tests.docs import rechunked
 

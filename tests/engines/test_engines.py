@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.engines import counting
+from groupgt.engines.columns import any_order
 from groupgt.formats import source
 from tests import laws
 
@@ -115,8 +115,8 @@ def test_which_plan_runs(tmp_path: Path, large: None, monkeypatch: pytest.Monkey
     """The second plan runs exactly where rows are not in order; a scattered query is not taken for two."""
     truth, rows = make(1)
     counted = []
-    original = counting.found
-    monkeypatch.setattr(counting, "found", lambda *given: counted.append(1) or original(*given))
+    original = any_order.found
+    monkeypatch.setattr(any_order, "found", lambda *given: counted.append(1) or original(*given))
     file = tmp_path / "a.trec"
     file.write_text(as_trec(rows))
     first = groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS)

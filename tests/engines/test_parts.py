@@ -18,9 +18,9 @@ import zstandard
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.engines import batches, counting, walking
-from groupgt.engines.batches import Batches
 from groupgt.engines.choice import engine_of
+from groupgt.engines.columns import any_order, in_order, reader
+from groupgt.engines.columns.reader import Batches
 from groupgt.formats import source
 from tests.engines.test_engines import METRICS, as_trec, make, same
 
@@ -63,8 +63,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., SimpleNamespace]:
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of seven rows: every query, and every block of equal scores, spans some."""
-    monkeypatch.setattr(batches, "MOST_ROWS", 7)
-    monkeypatch.setattr(batches, "FEWEST_ROWS", 7)
+    monkeypatch.setattr(reader, "MOST_ROWS", 7)
+    monkeypatch.setattr(reader, "FEWEST_ROWS", 7)
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ def test_empty_sides() -> None:
 
 def test_hash_codes_that_collide_are_parted_or_told_apart(monkeypatch: pytest.MonkeyPatch, expected: Any) -> None:
     """All rows as candidates, as if every code fell into a slot that is taken: ids decide."""
-    from groupgt.engines import probing
+    from groupgt.engines.columns import keys
 
     truth, rows = make(7, ties=True)
-    monkeypatch.setattr(probing.Keys, "likely", lambda self, code, slots: pl.Series(range(len(code))).to_numpy())
+    monkeypatch.setattr(keys.Keys, "likely", lambda self, code, slots: pl.Series(range(len(code))).to_numpy())
     random.Random(1).shuffle(rows)
     frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
     same(expected(truth, rows), groupgt.evaluate(truth, frame, ASKED))
@@ -226,10 +226,10 @@ def test_a_ceiling_that_is_passed_is_an_error(tmp_path: Path, monkeypatch: pytes
     truth, rows = make(8)
     write(tmp_path / "run.trec", rows)
     engine = {"use": "streaming", "with": {"memory": "2GB"}}
-    monkeypatch.setattr(batches, "resident", lambda: 1_999_999_999)
+    monkeypatch.setattr(reader, "resident", lambda: 1_999_999_999)
     found = groupgt.evaluate(truth, tmp_path / "run.trec", ASKED, engine=engine)
     same(groupgt.evaluate(truth, tmp_path / "run.trec", ASKED), found)
-    monkeypatch.setattr(batches, "resident", lambda: 2_000_000_001)
+    monkeypatch.setattr(reader, "resident", lambda: 2_000_000_001)
     with pytest.raises(groupgt.DataError, match=r"ceiling of 2\.00 GB is passed"):
         groupgt.evaluate(truth, tmp_path / "run.trec", ASKED, engine=engine)
 
@@ -238,8 +238,8 @@ def test_batches_shrink_with_the_ceiling() -> None:
     columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).columns
     assert columns is not None
     sizes = [Batches(columns, "", ceiling).size for ceiling in (0, 4_000_000_000, 400_000_000, 1)]
-    assert sizes == [batches.MOST_ROWS, batches.MOST_ROWS, 400_000_000 // 8 // batches.ROW, batches.FEWEST_ROWS]
-    assert batches.resident() > 10_000_000
+    assert sizes == [reader.MOST_ROWS, reader.MOST_ROWS, 400_000_000 // 8 // reader.ROW, reader.FEWEST_ROWS]
+    assert reader.resident() > 10_000_000
 
 
 @pytest.mark.parametrize(
@@ -382,15 +382,15 @@ def test_which_plan_runs_in_batches(small_batches: None, monkeypatch: pytest.Mon
     """A sorted run takes one pass; one that turns out to be scattered after its head takes the second plan."""
     truth, rows = make(12, ties=True)
     seen: list[str] = []
-    for module in (walking, counting):
+    for module in (in_order, any_order):
         real = module.found
         monkeypatch.setattr(
             module, "found", lambda *given, m=module, real=real: seen.append(m.__name__) or real(*given)
         )
     frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
     one = groupgt.evaluate(truth, frame, ASKED)
-    assert seen == [walking.__name__]
-    monkeypatch.setattr(batches, "LOOKED_AT", 5)
+    assert seen == [in_order.__name__]
+    monkeypatch.setattr(reader, "LOOKED_AT", 5)
     late = pl.concat([frame[:60], frame[100:], frame[60:100]])
     same(one, groupgt.evaluate(truth, late, ASKED))
-    assert seen == [walking.__name__, walking.__name__, counting.__name__]
+    assert seen == [in_order.__name__, in_order.__name__, any_order.__name__]

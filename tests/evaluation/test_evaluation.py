@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.evaluation.checked import check_run, check_truth
-from groupgt.evaluation.missed import misses
+from groupgt.curation.check import check_run, check_truth
+from groupgt.evaluation.misses import misses
 from tests.laws import WORDS
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}

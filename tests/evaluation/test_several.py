@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.evaluation import several
+from groupgt.evaluation import evaluate
 from tests.engines.test_engines import METRICS, as_trec, make, same
 
 ASKED = [metric for metric in METRICS if not metric.definition.reads_texts][:20]
@@ -17,7 +17,7 @@ ASKED = [metric for metric in METRICS if not metric.definition.reads_texts][:20]
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[groupgt.GroundTruth, list[Path]]:
     """Files of one ground truth, of which half are shuffled; all count as many enough for threads."""
-    monkeypatch.setattr(several, "SMALL", 0)
+    monkeypatch.setattr(evaluate, "SMALL", 0)
     truth, rows = make(3, ties=True)
     paths = []
     for number in range(12):
@@ -33,7 +33,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[groupgt.Grou
 def test_files_are_evaluated_side_by_side(files: tuple[groupgt.GroundTruth, list[Path]]) -> None:
     truth, paths = files
     labeller = groupgt.evaluate(truth, paths[0], ["mrr"]).labeller
-    found = several.evaluate_each(truth, [("", path) for path in paths], labeller, {"metrics": ASKED})
+    found = evaluate.evaluate_each(truth, [("", path) for path in paths], labeller, {"metrics": ASKED})
     assert [each.name for each in found] == [path.stem for path in paths]
     for path, each in zip(paths, found, strict=True):
         same(groupgt.evaluate(truth, path, ASKED), each)

@@ -10,8 +10,8 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.similar import near_duplicates
-from groupgt.evaluation.suggested import HEADERS, accepted, check_of
+from groupgt.curation.near import near_duplicates
+from groupgt.curation.suggest import HEADERS, accepted, check_of
 
 pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
 

@@ -11,7 +11,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.retrieval import retrieving
+from groupgt.experiment import retrieval
 from groupgt.experiment.runner import run_experiment
 from groupgt.retrievers.base import strictly_falling
 
@@ -92,7 +92,7 @@ def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.Mo
     file.with_name("stop").write_text("64")
     if way == "killed":
         # Nothing is saved on the way out: what is there was saved after a batch.
-        monkeypatch.setattr(retrieving, "SAVED_EVERY", -1.0)
+        monkeypatch.setattr(retrieval, "SAVED_EVERY", -1.0)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(file, allow_code=True)
     assert asked(file) == 64

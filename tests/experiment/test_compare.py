@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.findings.reports import report
+from groupgt.experiment.display import report
 from groupgt.experiment.runner import run_experiment
 
 BASE = "bm25[k1=0.9,b=0.4]"
@@ -72,7 +72,7 @@ def test_faults(sweep: Path, change: str, words: str) -> None:
 
 
 def test_scipy_is_asked_for_before_anything_is_retrieved(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupgt.experiment.description.checks.find_spec", lambda name: None)
+    monkeypatch.setattr("groupgt.experiment.config.find_spec", lambda name: None)
     with pytest.raises(groupgt.ConfigError, match=r"compare.test: t needs SciPy: pip install 'groupgt\[stats\]'"):
         run_experiment(sweep, changes=[f'compare={{baseline: "{BASE}", test: t}}'])
 

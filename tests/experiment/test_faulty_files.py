@@ -13,9 +13,9 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.description.yamlfile import read_yaml
-from groupgt.experiment.planning import plan
-from groupgt.experiment.starting import write_starter
+from groupgt.experiment.plan import plan
+from groupgt.experiment.starter import write_starter
+from groupgt.experiment.yaml import read_yaml
 from groupgt.retrievers import registry, vectors
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from groupgt.cli.main import main
-from groupgt.experiment.findings.gate import GateResult
-from groupgt.experiment.retrieval import timing
+from groupgt.experiment import timing
+from groupgt.experiment.gates import GateResult
 from groupgt.experiment.runner import run_experiment
 
 SWEPT = "bm25[k1=1.2,b=0.75]"
@@ -86,7 +86,7 @@ def test_latency(sweep: Path) -> None:
 
 def test_latency_of_another_machine_fails(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_experiment(sweep)
-    monkeypatch.setattr("groupgt.experiment.findings.gate.machine", lambda: {**timing.machine(), "node": "elsewhere"})
+    monkeypatch.setattr("groupgt.experiment.gates.machine", lambda: {**timing.machine(), "node": "elsewhere"})
     (gate,) = gates(sweep, f'{{system: "{SWEPT}", metric: latency_p95_ms, max: 60000}}')
     assert not gate.passed
     assert "another machine" in gate.reason

@@ -12,12 +12,12 @@ import pytest
 
 import groupgt
 from groupgt.experiment import runner
-from groupgt.experiment.planning import plan
-from groupgt.experiment.starting import write_starter
+from groupgt.experiment.plan import plan
+from groupgt.experiment.starter import write_starter
 from groupgt.formats.corpus import read_corpus
 from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.retrievers.bm25 import BM25, Options
-from groupgt.store import folders
+from groupgt.store import files
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
@@ -164,7 +164,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folders, "sync", full)
+    monkeypatch.setattr(files, "sync", full)
     with pytest.raises(groupgt.DataError, match="No space left"):
         runner.run_experiment(experiment)
     assert sorted(path.name for path in first.folder.parent.iterdir()) == before

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
-from groupgt.experiment.findings.selection import best_of, scores
+from groupgt.experiment.best import best_of, scores
 from groupgt.experiment.runner import run_experiment
 
 # Three systems, two metrics.

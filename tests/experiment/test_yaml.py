@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.experiment.description.yamlfile import read_yaml
+from groupgt.experiment.yaml import read_yaml
 
 
 def read(tmp_path: Path, text: str) -> Any:

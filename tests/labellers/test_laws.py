@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import groupgt
-from groupgt.labellers import embedding, intervals, likeness
+from groupgt.labellers import embedding, likeness, spans
 from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.language import Metric, parse_metric
 from tests import laws
@@ -328,7 +328,7 @@ def test_lists_and_frames_give_the_same_bits(which: str) -> None:
 def test_working_in_small_blocks_changes_no_bit(which: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = random_batch(random.Random(which), NAMES, 60)
     whole = values_of(which, batch)
-    for module, size in ((intervals, 2), (likeness, 30), (embedding, 7)):
+    for module, size in ((spans, 2), (likeness, 30), (embedding, 7)):
         monkeypatch.setattr(module, "BLOCK", size)
     assert differing(whole, values_of(which, batch)) == []
 

@@ -9,8 +9,8 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.labelling import Sources, labeller_of
-from groupgt.experiment.description.config import load
+from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.experiment.config import load
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.registry import LABELLERS, kind_named
 

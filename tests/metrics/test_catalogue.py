@@ -8,7 +8,7 @@ import groupgt
 from groupgt.metrics import sets
 from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
-from groupgt.metrics.shown import as_dict, details
+from groupgt.metrics.description import as_dict, details
 
 
 @pytest.mark.parametrize("definition", CATALOGUE.values(), ids=lambda each: each.name)

@@ -10,10 +10,10 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import Settings
+from groupgt.experiment.history import history, merged
+from groupgt.experiment.results import folders_of, read_folder
 from groupgt.experiment.runner import run_experiment
-from groupgt.report.folders import folders_of, read_folder
-from groupgt.report.merged import history, merged
 
 FILE = """\
 version: 1

@@ -11,8 +11,7 @@ import pytest
 
 import groupgt
 from groupgt.retrievers.base import Corpus, Ranking, Setting, checked, warn_of_doubts
-from groupgt.retrievers.callable import Options, made
-from groupgt.retrievers.frameworks import adapted
+from groupgt.retrievers.python import Options, adapted, made
 
 DOCUMENTS = {f"d{number}": f"ferry {number}" + " fares" * number for number in range(12)}
 QUESTIONS = ["fares", "ferry 3"]

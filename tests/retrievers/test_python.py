@@ -16,8 +16,7 @@ import groupgt
 from groupgt.experiment.runner import run_experiment
 from groupgt.formats.modules import imported
 from groupgt.retrievers.base import Answers, Corpus, Setting, checked
-from groupgt.retrievers.callable import Options, made
-from groupgt.retrievers.frameworks import adapted
+from groupgt.retrievers.python import Options, adapted, made
 from tests.retrievers.small import TEXTS, small
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import groupgt
 from groupgt.retrievers import ann, dense, vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
-from groupgt.retrievers.exact import on_grid, products, unit
+from groupgt.retrievers.vectors import on_grid, products, unit
 
 Floats = NDArray[Any]
 

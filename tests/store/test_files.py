@@ -8,7 +8,7 @@ import pytest
 
 import groupgt
 from groupgt.store import files
-from groupgt.store.folders import write_folder
+from groupgt.store.files import write_folder
 
 
 def test_a_failed_write_keeps_what_was_there(tmp_path: Path) -> None:

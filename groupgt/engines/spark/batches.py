@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.columns import Found, key_table, labelled
+from groupgt.engines.columns.keys import Found, key_table, labelled
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
-from groupgt.model.exact import exact_sum
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.values import exact_sum
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["measure", "renamer", "total"]
 
 
 def measure(asked: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Array]:

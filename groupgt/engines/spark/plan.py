@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from groupgt.engines.base import Labelled
-from groupgt.engines.columns import MANY, Found, key_table, labelled
+from groupgt.engines.columns.keys import MANY, Found, key_table, labelled
 from groupgt.engines.spark.tables import by_arrow, sent, with_ranks, without_repeats
 from groupgt.errors import SHOWN, ConfigError, DataError, Faults
 from groupgt.formats import spark as frames
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.model.ids import shown
 from groupgt.model.policy import Policy
 from groupgt.model.run import Remote, Run
+from groupgt.model.validity import shown
+from groupgt.runtime import pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from pyspark.sql import DataFrame
 
-__all__ = ["BROADCAST", "label", "renamed"]
 
 log = logging.getLogger(__name__)
 # Up to so many bytes of ids the ground truth is sent to every executor.
@@ -108,7 +107,6 @@ class _Plan:
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
         """Brings rows here, by Arrow; whole numbers are of 64 bits."""
-        import polars as pl
         import polars.selectors as cs
 
         found = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
@@ -127,7 +125,6 @@ class _Plan:
 
     def queries(self) -> tuple[Ints, int, tuple[str, ...]]:
         """The number of results of each query, shape (Q,), how many others there are, and the first of them."""
-        import polars as pl
         from pyspark.sql import functions as sql
 
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
@@ -183,7 +180,6 @@ class _Plan:
 
     def counted(self, keys: pl.DataFrame) -> pl.DataFrame:
         """Hits with their ranks: rank = 1 + better results of the query."""
-        import polars as pl
         from pyspark.sql import functions as sql
 
         columns = ("qid", "query", "target", "score", self.tie)
@@ -222,8 +218,6 @@ class _Plan:
         return self.collect(placed.select("query", "target", "rank", "higher", "equal"))
 
     def refuse_ties(self, hits: pl.DataFrame) -> None:
-        import polars as pl
-
         tied = hits.filter(pl.col("equal") > 1)
         if len(tied):
             qid = self.truth.qids[int(tied["query"][0])]
@@ -232,7 +226,6 @@ class _Plan:
 
     def remove_repeats(self) -> None:
         """Keeps the best row of each (query, document); or says that there are several."""
-        import polars as pl
         from pyspark.sql import functions as sql
 
         judged = self.sent(pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String)}))

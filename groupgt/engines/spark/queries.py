@@ -11,13 +11,11 @@ from groupgt.errors import ConfigError
 from groupgt.formats import spark as frames
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch
-from groupgt.model.exact import rounded
 from groupgt.model.policy import Policy
+from groupgt.model.values import rounded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-__all__ = ["means", "per_query"]
 
 
 def per_query(

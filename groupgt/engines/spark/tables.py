@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError
+from groupgt.runtime import pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from pyspark.sql import Column, DataFrame, SparkSession
-
-__all__ = ["by_arrow", "sent", "session_of", "with_ranks", "without_repeats"]
 
 
 def session_of(master: str = "", config: Mapping[str, str] | None = None) -> SparkSession:

@@ -19,11 +19,11 @@ from polars.testing import assert_frame_equal
 
 import groupgt
 from groupgt.engines.base import Labelled
-from groupgt.engines.columns import MANY
+from groupgt.engines.columns.keys import MANY
 from groupgt.engines.spark import means, per_query, plan
 from groupgt.evaluation.result import mean_of
 from groupgt.formats.spark import run_of
-from groupgt.model.exact import exact_sum, rounded
+from groupgt.model.values import exact_sum, rounded
 from tests.engines.test_engines import METRICS, make, same
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What makes and mends ground truth: checks, rechunking, suggestions, near-duplicates, agreement."""

@@ -1,0 +1,183 @@
+"""The second plan, for rows in any order: rank = 1 + the results of the query that are better, counted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+from groupgt.engines.columns.keys import Found, Keys
+from groupgt.engines.columns.reader import Batches, DoubtError
+from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.formats.source import bad_id
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Floats, Ints
+from groupgt.model.policy import Policy
+from groupgt.runtime import pl
+
+
+def found(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy, duplicated: int = 0) -> Found:
+    """The hits with their ranks, in two passes over the rows."""
+    return _Count(truth, keys, batches, policy).walk(duplicated)
+
+
+class _Count:
+    def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
+        self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
+        self.tie = batches.columns.tie
+        self.numbered = batches.are_numbered
+        # The number of a query by its id; null where there is no ground truth.
+        self.query = pl.col("qid").cast(pl.Enum(truth.qids), strict=False).to_physical().cast(pl.Int64).alias("query")
+        self.length = np.zeros(len(truth), dtype=np.int64)
+
+    def walk(self, duplicated: int) -> Found:
+        hits, extra = self.first_pass()
+        levels = _Levels(hits, len(self.truth))
+        higher, equal, better = self.second_pass(hits, levels)
+        # Hits of one score among themselves: by the tie rule, the same id in the order in which it came.
+        by_id = self.policy.ties == "id"
+        keys = ["level", *(["tie"] if by_id else []), "row"]
+        ordered = hits.select(*dict.fromkeys(["tie", "row"])).with_columns(level=levels.of_hit, at=np.arange(len(hits)))
+        ordered = ordered.sort(keys, descending=[False, *([True] if by_id else []), False])
+        place = np.empty(len(hits), dtype=np.int64)
+        own = ordered["level"].to_numpy()
+        place[ordered["at"].to_numpy()] = np.arange(len(own)) - np.searchsorted(own, own)
+        low = higher[levels.of_hit] + 1
+        return Found(
+            query=hits["query"].to_numpy(),
+            target=hits["target"].to_numpy(),
+            rank=low + place + better,
+            low=low,
+            high=low + equal[levels.of_hit] - 1,
+            length=self.length,
+            extra=len(extra),
+            extra_names=tuple(list(extra)[:SHOWN]),
+            duplicated=duplicated,
+        )
+
+    def passes(self, *exprs: pl.Expr | str) -> Iterator[tuple[pl.DataFrame, Ints, Ints]]:
+        """Batches of columns, each with the queries of its rows (−1: no ground truth) and their numbers."""
+        seen = 0
+        for batch in self.batches(self.query, *exprs, *(["row"] if self.numbered else [])):
+            query = batch["query"].fill_null(-1).to_numpy()
+            row = np.arange(seen, seen + len(batch))
+            yield batch, query, batch["row"].to_numpy().astype(np.int64) if self.numbered else row
+            seen += len(batch)
+
+    def first_pass(self) -> tuple[pl.DataFrame, dict[str, None]]:
+        """The hits, and the queries without ground truth; counts the results of the others."""
+        names = dict.fromkeys(("doc", "score", self.tie))
+        code = self.keys.code(pl.col("doc")).alias("code")
+        plain = self.batches.plain().alias("plain")
+        parts: list[pl.DataFrame] = []
+        extra: dict[str, None] = {}
+        rows = 0
+        for batch, query, row in self.passes("qid", *names, code, plain):
+            self.batches.check(batch)
+            rows += len(batch)
+            own = query >= 0
+            self.length += np.bincount(query[own], minlength=len(self.truth))
+            if not own.all():
+                self.note(batch["qid"].filter(~own), extra)
+            codes = batch["code"].to_numpy()
+            at = self.keys.likely(codes, self.keys.slots(query))
+            sure, target = self.keys.sure(batch["doc"][at], codes[at], query[at])
+            at = at[sure]
+            if len(at):
+                columns = {"query": query[at], "target": target, "row": row[at], "score": batch["score"][at]}
+                parts.append(pl.DataFrame({**columns, "tie": batch[self.tie][at]}))
+        if not rows:
+            warnings.warn(f"{self.batches.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        kinds = {"query": pl.Int64, "target": pl.Int64, "row": pl.Int64, "score": pl.Float64, "tie": pl.String}
+        return pl.concat([pl.DataFrame(schema=kinds), *parts]), extra
+
+    def note(self, qids: pl.Series, extra: dict[str, None]) -> None:
+        """Keeps the queries without ground truth; raises `DoubtError` for what is no id."""
+        names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
+        for qid in names:
+            if qid is None or (not self.batches.columns.ids_checked and bad_id(qid)):
+                raise DoubtError
+        extra.update(names)
+
+    def second_pass(self, hits: pl.DataFrame, levels: _Levels) -> tuple[Ints, Ints, Ints]:
+        """For each level how many results are higher and how many equal; for each hit those equal that stand before."""
+        beaten, equal = np.zeros((2, len(levels) + 1), dtype=np.int64)
+        better = np.zeros(len(hits), dtype=np.int64)
+        if not len(hits):
+            return beaten, equal, better
+        own_rows = np.sort(hits["row"].to_numpy())
+        for batch, query, row in self.passes(*dict.fromkeys(("score", self.tie))):
+            score = batch["score"].to_numpy()
+            at = levels.reached(query, score)
+            below, level = levels.place(query[at], score[at])
+            first = levels.first[query[at]]
+            # Better than all levels up to this one; a sum from behind finds for each level all that are.
+            beaten += np.bincount(np.where(below > first, below - 1, len(levels)), minlength=len(levels) + 1)
+            tied = level >= 0
+            equal += np.bincount(level[tied], minlength=len(levels) + 1)
+            at, level = at[tied], level[tied]
+            place = np.minimum(np.searchsorted(own_rows, row[at]), len(own_rows) - 1)
+            others = own_rows[place] != row[at]
+            if others.any():
+                self.compare(hits, levels, (batch[self.tie][at[others]], row[at[others]], level[others]), better)
+        return levels.summed(beaten[:-1]), equal, better
+
+    def compare(self, hits: pl.DataFrame, levels: _Levels, others: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
+        """Adds to each hit how many of these equal results stand before it."""
+        tie, row, level = others
+        mine = np.flatnonzero(np.isin(levels.of_hit, level))
+        own = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[mine]
+        rest = pl.DataFrame({"tie": tie, "row": row, "level": level, "hit": np.full(len(row), -1)})
+        table = pl.concat([own, rest])
+        by_id = self.policy.ties == "id"
+        keys = ["level", *(["tie"] if by_id else []), "row"]
+        table = table.sort(keys, descending=[False, *([True] if by_id else []), False])
+        hit, block = table["hit"].to_numpy(), table["level"].to_numpy()
+        before = np.concatenate(([0], np.cumsum(hit < 0)))
+        at = np.flatnonzero(hit >= 0)
+        better[hit[at]] += before[at] - before[np.searchsorted(block, block[at])]
+
+
+class _Levels:
+    """The distinct scores of each query's hits, ascending: `first[q]` to `first[q + 1]` are those of query q."""
+
+    def __init__(self, hits: pl.DataFrame, size: int) -> None:
+        query, score = hits["query"].to_numpy(), hits["score"].to_numpy()
+        order = np.lexsort((score, query))
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (query[order][1:] != query[order][:-1]) | (score[order][1:] != score[order][:-1])
+        self.of_hit = np.empty(len(order), dtype=np.int64)
+        self.of_hit[order] = np.cumsum(new) - 1
+        self.query, self.score = query[order][new], score[order][new]
+        self.first = np.searchsorted(self.query, np.arange(size + 1))
+        least = np.full(size + 1, np.inf)
+        some = np.flatnonzero(self.first[1:] > self.first[:-1])
+        least[some] = self.score[self.first[some]]
+        # The last place is for rows of no query: nothing reaches it.
+        self.least = least
+        self.steps = int(np.diff(self.first).max(initial=0)).bit_length()
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def reached(self, query: Ints, score: Floats) -> Ints:
+        """The rows at least as good as one hit of their query."""
+        return np.flatnonzero(score >= self.least[query])
+
+    def place(self, query: Ints, score: Floats) -> tuple[Ints, Ints]:
+        """For each row the first level that is not below it, and that level where it is equal, else −1."""
+        low, high = self.first[query], self.first[query + 1]
+        end = high.copy()
+        for _ in range(self.steps):
+            middle = (low + high) >> 1
+            below = (self.score[np.minimum(middle, len(self.score) - 1)] < score) & (middle < high)
+            low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+        same = (low < end) & (self.score[np.minimum(low, len(self.score) - 1)] == score)
+        return low, np.where(same, low, -1)
+
+    def summed(self, beaten: Ints) -> Ints:
+        """From how many beat each level and no higher one, to how many beat each."""
+        from_behind = np.concatenate((np.cumsum(beaten[::-1])[::-1], [0]))
+        summed: Ints = from_behind[:-1] - from_behind[self.first[self.query + 1]]
+        return summed

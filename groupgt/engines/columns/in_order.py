@@ -1,0 +1,200 @@
+"""The first plan: each query's rows stand together, best first, so that a rank is a distance from the first row."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from groupgt.engines.columns.keys import Found, Keys
+from groupgt.engines.columns.reader import Batches, DoubtError
+from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.formats.source import bad_id
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.policy import Policy
+from groupgt.runtime import pl
+
+# A block of equal scores that goes on in the next batch is held; one of so many batches is better counted.
+LONGEST_BLOCK = 8
+TAIL = 1 << 10
+
+
+class DisorderError(Exception):
+    """Rows are not in order after all."""
+
+
+def found(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> Found:
+    """The hits with their ranks; raises `DisorderError` where a query is scattered or its scores rise."""
+    return _Walk(truth, keys, batches, policy).walk()
+
+
+class _Walk:
+    def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
+        self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
+        self.tie = batches.columns.tie
+        self.seen: set[str] = set()
+        # How many rows went by, the score and the query of the last, and of each query where it begins and which it is.
+        self.rows, self.score, self.query_code = 0, np.nan, np.uint64(0)
+        self.begins: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        self.numbers: list[Ints] = [np.zeros(0, dtype=np.int64)]
+        self.extra: list[str] = []
+        self.hits: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), dtype=np.int64))]
+        # The last block of equal scores, which may go on: its ids, its first row, and the hits in it.
+        self.held: list[pl.Series] = []
+        self.held_from = 0
+        self.held_hits: list[tuple[Ints, Ints, Ints]] = []
+
+    def walk(self) -> Found:
+        names = dict.fromkeys(("qid", "doc", "score", self.tie))
+        codes = [self.keys.code(pl.col(each)).alias(name) for each, name in (("doc", "code"), ("qid", "query"))]
+        for batch in self.batches(*names, *codes, self.batches.plain().alias("plain")):
+            self.batches.check(batch)
+            self.take(batch)
+        self.let_go()
+        if not self.rows:
+            warnings.warn(f"{self.batches.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        return self.found()
+
+    def take(self, batch: pl.DataFrame) -> None:
+        """Finds the hits of a batch."""
+        score, query_code = batch["score"].to_numpy(), batch["query"].to_numpy()
+        # Two queries side by side with one code of 64 bits are not to be expected, and comparing texts costs ten times.
+        start = np.empty(len(batch), dtype=np.bool_)
+        np.not_equal(query_code[1:], query_code[:-1], out=start[1:])
+        start[0] = not self.rows or query_code[0] != self.query_code
+        if not np.all((score[1:] <= score[:-1]) | start[1:]) or not (start[0] or score[0] <= self.score):
+            raise DisorderError
+        first = np.flatnonzero(start)
+        numbers = self.numbered(batch["qid"][first].to_list())
+        # Rows before the first start belong to the query of the batch before.
+        before = next((each[-1] for each in reversed(self.numbers) if len(each)), -1)
+        self.begins.append(first + self.rows)
+        self.numbers.append(numbers)
+        own = np.concatenate(([before], numbers))
+        slots = np.repeat(self.keys.slots(own), np.diff(np.concatenate(([0], first, [len(start)]))))
+        code = batch["code"].to_numpy()
+        rows = self.keys.likely(code, slots)
+        query = own[np.searchsorted(first, rows, side="right")]
+        sure, target = self.keys.sure(batch["doc"][rows], code[rows], query)
+        self.place(batch, score, start, (query[sure], target, rows[sure]))
+        self.rows += len(start)
+        self.score, self.query_code = float(score[-1]), query_code[-1]
+
+    def place(self, batch: pl.DataFrame, score: Floats, start: Bools, hits: tuple[Ints, Ints, Ints]) -> None:
+        """Gives hits their places: at once in blocks of equal scores that are whole, else when they are."""
+        query, target, rows = hits
+        lead = 0
+        if not start[0] and score[0] == self.score:
+            lead = _first_block(score, start)
+            self.hold(batch, 0, lead, hits)
+            if lead == len(start):
+                return
+        self.let_go()
+        last = _last_block(score, start)
+        inside = (rows >= lead) & (rows < last)
+        if inside.any():
+            placed = self.among_equals(batch, score, start, rows[inside])
+            self.hits.append((query[inside], target[inside], *(each + self.rows for each in placed)))
+        self.held_from = self.rows + last
+        self.hold(batch, last, len(start), hits)
+
+    def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
+        """Keeps rows of a block that may go on."""
+        query, target, rows = hits
+        own = (rows >= begin) & (rows < end)
+        self.held.append(batch[self.tie][begin:end])
+        if own.any():
+            self.held_hits.append((query[own], target[own], rows[own] + self.rows))
+        if len(self.held) > LONGEST_BLOCK:
+            raise DisorderError
+
+    def let_go(self) -> None:
+        """Places the hits of the block that is held: it is whole."""
+        if self.held_hits:
+            query, target, rows = (np.concatenate(each) for each in zip(*self.held_hits))
+            size = sum(map(len, self.held))
+            placed = rows
+            if size > 1 and self.policy.ties == "id":
+                placed = self.held_from + _placed(pl.concat(self.held), np.zeros(size, np.int64))[rows - self.held_from]
+            low = np.full(len(rows), self.held_from)
+            self.hits.append((query, target, placed, low, low + size - 1))
+        self.held, self.held_hits = [], []
+
+    def numbered(self, qids: list[str | None]) -> Ints:
+        """Which queries these are, −1 where there is no ground truth; each may come once."""
+        index, found = self.truth.index, []
+        for qid in qids:
+            if qid is None:
+                raise DoubtError
+            if qid in self.seen:
+                raise DisorderError
+            self.seen.add(qid)
+            number = index.get(qid, -1)
+            if number < 0:
+                if not self.batches.columns.ids_checked and bad_id(qid):
+                    raise DoubtError
+                self.extra.append(qid)
+            found.append(number)
+        return np.array(found, dtype=np.int64)
+
+    def among_equals(self, batch: pl.DataFrame, score: Floats, start: Bools, rows: Ints) -> tuple[Ints, Ints, Ints]:
+        """Where hits stand once equal scores are put in order, and the first and last row of their equals."""
+        follows = np.zeros(len(start) + 1, dtype=np.bool_)
+        follows[1:-1] = (score[1:] == score[:-1]) & ~start[1:]
+        tied = np.flatnonzero(follows[rows] | follows[rows + 1])
+        placed, low, high = rows.copy(), rows.copy(), rows.copy()
+        if not len(tied):
+            return placed, low, high
+        borders = np.flatnonzero(~follows)
+        block = np.searchsorted(borders, rows[tied], side="right") - 1
+        low[tied], high[tied] = borders[block], borders[block + 1] - 1
+        if self.policy.ties == "id":
+            # The rows of all these blocks.
+            blocks = np.unique(block)
+            sizes = borders[blocks + 1] - borders[blocks]
+            inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            given = np.repeat(borders[blocks], sizes) + inside
+            places = given[_placed(batch[self.tie][given], np.repeat(blocks, sizes))]
+            placed[tied] = places[np.searchsorted(given, rows[tied])]
+        return placed, low, high
+
+    def found(self) -> Found:
+        begins, numbers = np.concatenate(self.begins), np.concatenate(self.numbers)
+        query, target, *places = (np.concatenate(each) for each in zip(*self.hits))
+        start = begins[np.searchsorted(begins, places[0], side="right") - 1] if len(begins) else places[0]
+        rank, low, high = (each - start + 1 for each in places)
+        length = np.zeros(len(self.truth), dtype=np.int64)
+        judged = numbers >= 0
+        length[numbers[judged]] = np.diff(np.append(begins, self.rows))[judged]
+        return Found(query, target, rank, low, high, length, len(self.extra), tuple(self.extra[:SHOWN]))
+
+
+def _placed(tie: pl.Series, block: Ints) -> Ints:
+    """Where each row comes when blocks are put in order: by descending id, one id in the order in which it came."""
+    order = pl.DataFrame({"block": block, "at": np.arange(len(block))}).with_columns(tie=tie)
+    order = order.sort("block", "tie", "at", descending=[False, True, False])
+    places = np.empty(len(block), dtype=np.int64)
+    places[order["at"].to_numpy()] = np.arange(len(block))
+    return places
+
+
+def _first_block(score: Floats, start: Bools) -> int:
+    """Where the first block of equal scores of one query ends."""
+    for width in (TAIL, len(score)):
+        goes_on = (score[1:width] == score[: width - 1][: len(score) - 1]) & ~start[1:width]
+        ends = np.flatnonzero(~goes_on)
+        if len(ends):
+            return int(ends[0]) + 1
+    return len(score)
+
+
+def _last_block(score: Floats, start: Bools) -> int:
+    """Where the last block of equal scores of one query begins."""
+    for width in (TAIL, len(score)):
+        begin = max(len(score) - width, 0)
+        begins = (score[begin + 1 :] != score[begin:-1]) | start[begin + 1 :]
+        at = np.flatnonzero(begins)
+        if len(at):
+            return int(at[-1]) + 1 + begin
+    return 0

@@ -1,0 +1,150 @@
+"""The table that rows are joined with: hash codes are asked first, then the ids themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.engines.base import Labelled, settled
+from groupgt.errors import SHOWN
+from groupgt.labellers.base import Labeller, Matches, first_hits
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Ints
+from groupgt.model.policy import Policy
+from groupgt.runtime import pl
+
+# Queries with more hits than this are ranked by sorting their rows: comparing each row with each hit would not end.
+MANY = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Hits as rows, in any order, and what was seen of the queries.
+
+    `low` and `high` are the first and last rank among results of an equal score; `length` has shape (Q,).
+    """
+
+    query: Ints
+    target: Ints
+    rank: Ints
+    low: Ints
+    high: Ints
+    length: Ints
+    extra: int = 0
+    extra_names: tuple[str, ...] = ()
+    duplicated: int = 0
+
+
+def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
+    """A labeller's table as columns `qid`, `doc`, `query` and `target`; of a key that stands twice the first."""
+    frame = pl.DataFrame(
+        {
+            "qid": pl.Series(truth.qids, dtype=pl.String).gather(matches.queries),
+            "doc": pl.Series(matches.keys, dtype=pl.String),
+            "query": matches.queries,
+            "target": matches.targets,
+        }
+    )
+    return frame.unique(["query", "doc"], keep="first", maintain_order=True)
+
+
+def places_of(truth: GroundTruth, qids: Sequence[str]) -> tuple[Ints, Ints, tuple[str, ...], int]:
+    """Which queries of a ground truth these are and where they stand among these; the first others, and how many."""
+    index = truth.index
+    found = np.array([index.get(qid, -1) for qid in qids], dtype=np.int64)
+    own, others = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
+    return found[own], own, tuple(qids[place] for place in others[:SHOWN].tolist()), len(others)
+
+
+def labelled(truth: GroundTruth, labeller: Labeller, matches: Matches, policy: Policy, found: Found) -> Labelled:
+    """`Hits` with their population, of hits whose ranks are known."""
+    order = np.lexsort((found.rank, found.query))
+    query, rank, target = found.query[order], found.rank[order], found.target[order]
+    hits = settled(truth, labeller, matches, policy, query, rank, target, found.length)
+    again = query[first_hits(target, len(matches.keys))]
+    tied = order[found.low[order] < found.high[order]]
+    return Labelled(
+        hits=hits,
+        present=found.length > 0,
+        extra=found.extra,
+        duplicated=found.duplicated if policy.duplicates in ("drop", "error") else len(np.unique(again)),
+        tie_query=found.query[tied],
+        tie_first=found.low[tied],
+        tie_last=found.high[tied],
+        no_match=not len(query) and (bool(found.length.any()) or bool(found.extra)),
+        extra_names=found.extra_names,
+    )
+
+
+Codes = NDArray[np.uint64]
+# So many slots for each query's keys, that few rows are asked for in vain; and at most so many bytes of slots.
+SLOTS, MOST_BYTES = 32, 1 << 26
+SEEDS = 16
+HALF = np.uint64(32)
+PIECE = 1 << 15
+
+
+class Keys:
+    """A labeller's table as hash codes: `code` makes them of a column of ids, `likely` and `sure` find the hits.
+
+    Each query has slots of its own, side by side, so that rows of one query stay in the processor's cache.
+    """
+
+    def __init__(self, truth: GroundTruth, matches: Matches) -> None:
+        table = key_table(truth, matches)
+        query = table["query"].to_numpy().astype(np.int64)
+        for self.seed in range(SEEDS):
+            hashes = table["doc"].hash(self.seed).to_numpy()
+            codes = _code(hashes, query)
+            # Two keys of a query with one code would need 32 equal bits; another seed parts them.
+            order = np.argsort(codes)
+            if np.all(codes[order][1:] != codes[order][:-1]):
+                break
+        self.codes, self.query = codes[order], query[order]
+        self.target = table["target"].to_numpy().astype(np.int64)[order]
+        self.doc = table["doc"][order]
+        size = len(truth) + 1
+        wanted = SLOTS * max(len(codes) // size, 1)
+        self.bits = max(min(wanted, MOST_BYTES // size), 2).bit_length() - 1
+        self.shift = np.uint64(64 - self.bits)
+        self.taken = np.zeros(size << self.bits, dtype=np.bool_)
+        self.taken[self.slots(query) + (hashes >> self.shift).view(np.int64)] = True
+
+    def code(self, doc: pl.Expr) -> pl.Expr:
+        """The hash codes of a column of ids."""
+        return doc.hash(self.seed)
+
+    def slots(self, query: Ints) -> Ints:
+        """Where the slots of queries begin; those of −1, which has no ground truth, are empty."""
+        return (query + 1) << self.bits
+
+    def likely(self, code: Codes, slots: Ints) -> Ints:
+        """The rows that may be hits; nearly all others are not even looked at."""
+        flags = np.empty(len(code), dtype=np.bool_)
+        # In pieces whose intermediate results stay in the processor's cache.
+        place, mixed = np.empty(PIECE, dtype=np.uint64), np.empty(PIECE, dtype=np.int64)
+        for start in range(0, len(code), PIECE):
+            part = code[start : start + PIECE]
+            size = len(part)
+            np.right_shift(part, self.shift, out=place[:size])
+            np.add(place[:size].view(np.int64), slots[start : start + size], out=mixed[:size])
+            self.taken.take(mixed[:size], out=flags[start : start + size], mode="clip")
+        return np.flatnonzero(flags)
+
+    def sure(self, doc: pl.Series, code: Codes, query: Ints) -> tuple[Bools, Ints]:
+        """Which of these rows are hits, and their targets."""
+        if not len(self.codes):
+            return np.zeros(len(query), dtype=np.bool_), np.zeros(0, dtype=np.int64)
+        asked = _code(code, query)
+        place = np.minimum(np.searchsorted(self.codes, asked), len(self.codes) - 1)
+        same = self.codes[place] == asked
+        same &= (doc == self.doc[place]).to_numpy()
+        return same, self.target[place[same]]
+
+
+def _code(hashes: Codes, query: Ints) -> Codes:
+    code: Codes = (query.view(np.uint64) << HALF) | (hashes >> HALF)
+    return code

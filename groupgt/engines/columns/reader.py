@@ -1,0 +1,183 @@
+"""Rows of columns in batches, so that no more than a few are held; and whether they are what they should be."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from groupgt.errors import DataError
+from groupgt.formats.source import LONGEST_ID
+from groupgt.model.run import Columns
+from groupgt.runtime import pl
+
+LOOKED_AT = 1000
+# Rows of a batch: enough that steps of NumPy and polars pay, few enough that a batch is some tens of megabytes.
+MOST_ROWS, FEWEST_ROWS = 1 << 20, 1 << 14
+# What a row of a batch takes, with everything that is computed of it.
+ROW = 256
+
+
+class DoubtError(Exception):
+    """A row is not what it should be; the slow reader will say which."""
+
+
+class Batches:
+    """The rows of a run in their order, as frames of some columns."""
+
+    def __init__(self, columns: Columns, title: str, ceiling: int = 0) -> None:
+        self.columns, self.title, self.ceiling = columns, title, ceiling
+        self.rows = columns.frame
+        share = ceiling // 8 // ROW if ceiling else MOST_ROWS
+        self.size = min(max(share, FEWEST_ROWS), MOST_ROWS)
+
+    def of(self, rows: pl.LazyFrame) -> Batches:
+        """The same of other rows, which carry their number as `row`."""
+        other = Batches(self.columns, self.title, self.ceiling)
+        other.rows = rows
+        return other
+
+    @property
+    def are_numbered(self) -> bool:
+        """Whether rows carry their number."""
+        return "row" in self.rows.collect_schema().names()
+
+    def __call__(self, *exprs: pl.Expr | str) -> Iterator[pl.DataFrame]:
+        """Batches of these columns."""
+        try:
+            for batch in _flowing(self.rows.select(*exprs), self.size, self.columns.guard):
+                self.check_memory()
+                yield batch
+        except (pl.exceptions.PolarsError, OSError):
+            # The slow reader of the same file says what is wrong with it.
+            raise DoubtError from None
+
+    def check_memory(self) -> None:
+        """Raises `DataError` where the process holds more than it may."""
+        if self.ceiling and resident() > self.ceiling:
+            _give_back()
+            held = resident()
+            if held <= self.ceiling:
+                return
+            raise DataError(
+                f"{self.title}: the memory ceiling of {_shown(self.ceiling)} is passed: {_shown(held)} are held; "
+                "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
+            )
+
+    def plain(self) -> pl.Expr:
+        """Whether the id and the score of a row are surely what they should be: what one glance can tell."""
+        score = pl.col("score").is_finite()
+        if self.columns.ids_checked:
+            return score.fill_null(False)
+        name = pl.col("doc")
+        # Begins with a visible character of ASCII.
+        visible = name.is_between(pl.lit("!"), pl.lit("\x7f"), closed="left")
+        short = name.str.len_bytes() <= LONGEST_ID
+        return (score & visible & short & ~name.str.contains("\0", literal=True)).fill_null(False)
+
+    def check(self, batch: pl.DataFrame) -> None:
+        """Looks again at rows that are not `plain`; raises `DoubtError` for what is no id, or no score."""
+        if not batch["plain"].all():
+            rest = batch.filter(~batch["plain"])
+            if not rest.select(self.sound("doc").all()).item():
+                raise DoubtError
+
+    def sound(self, *names: str) -> pl.Expr:
+        """Whether a row has a finite score, and these of its columns are ids."""
+        holds = pl.col("score").is_finite()
+        for name in () if self.columns.ids_checked else names:
+            text = pl.col(name)
+            holds &= (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"[^\s\x00]")
+            holds &= ~text.str.contains("\0", literal=True)
+        for name in names:
+            holds &= pl.col(name).is_not_null()
+        return holds.fill_null(False)
+
+    def refuse_doubts(self) -> None:
+        """Raises `DoubtError` where a row is not what it should be."""
+        for batch in self(self.sound("qid", "doc").alias("sound")):
+            if not batch["sound"].all():
+                raise DoubtError
+
+    def begin_in_order(self) -> bool:
+        """Whether the first rows could be those of a sorted run: a shuffled one need not be read to find out."""
+        head = replace(self.columns, frame=self.rows.head(LOOKED_AT).select("qid", "score"))
+        for batch in Batches(head, self.title)("qid", "score"):
+            starts = (batch["qid"] != batch["qid"].shift(1)).fill_null(True)
+            rises = (batch["score"] > batch["score"].shift(1)).fill_null(False) & ~starts
+            if rises.any() or batch["qid"].filter(starts).n_unique() < int(starts.sum()):
+                return False
+        return True
+
+
+def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]], Any]) -> Iterator[pl.DataFrame]:
+    """The batches of a query that runs on a thread of its own, no more than one ahead; raises what the query raises.
+
+    (polars' own iterator ends without a word where one of its threads panics.)
+    """
+    waiting: queue.Queue[pl.DataFrame | BaseException | None] = queue.Queue(maxsize=1)
+    enough = threading.Event()
+
+    def put(batch: pl.DataFrame) -> bool:
+        if not enough.is_set():
+            waiting.put(batch)
+        return enough.is_set()
+
+    def run() -> None:
+        try:
+            guard(lambda: rows.sink_batches(put, chunk_size=size, maintain_order=True, engine="streaming"))
+        except BaseException as error:  # raised where the batches are read
+            waiting.put(error)
+        else:
+            waiting.put(None)
+
+    threading.Thread(target=run, name="groupgt-batches", daemon=True).start()
+    each = waiting.get()
+    try:
+        while not (each is None or isinstance(each, BaseException)):
+            yield each
+            each = waiting.get()
+    finally:
+        # Whoever stops early lets the query end.
+        enough.set()
+        while not (each is None or isinstance(each, BaseException)):
+            each = waiting.get()
+    if each is not None:
+        raise each
+
+
+def _give_back() -> None:
+    """Lets go of what nobody uses any more, and asks the C library to return it to the system, where it can."""
+    import ctypes
+    import gc
+
+    gc.collect()
+    # Another C library keeps its own house.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident() -> int:
+    """How many bytes of memory this process holds; where that cannot be told, the most it ever held, or 0."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # no file of the user's
+            import os
+
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        pass
+    try:
+        import resource
+        import sys
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    except ImportError:
+        return 0
+
+
+def _shown(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,168 @@
+"""Depth: the cutoff at which a given share of queries is fully covered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groupgt.engines.budgets import walk
+from groupgt.errors import ConfigError, Faults
+from groupgt.evaluation.evaluate import evaluate
+from groupgt.metrics import views
+from groupgt.model.hits import Hits, Ints
+from groupgt.model.policy import Policy
+from groupgt.model.validity import shown
+from groupgt.model.values import UNITS, as_lengths
+
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Depth:
+    """How many results (or tokens, chars) it takes until a `share` of `queries` is complete.
+
+    `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
+    `interval` holds it with the level asked; None at an end says that these results do not bound it. `reached`
+    is the share that is complete in the whole ranking; `undefined` queries have no ground truth, `missing` no results.
+    Of a slice, `by` and `value` name it.
+    """
+
+    run: str
+    share: float
+    unit: str
+    depth: int | None
+    interval: tuple[int | None, int | None]
+    queries: int
+    reached: float
+    undefined: int = 0
+    missing: int = 0
+    by: str = ""
+    value: str = ""
+
+
+def depth(
+    truth: Any,
+    run: Any,
+    share: float | Sequence[float] = 0.9,
+    *,
+    unit: str = "results",
+    by: Sequence[str] | str = (),
+    level: float = 0.95,
+    lengths: Any = None,
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
+    corpus: Any = None,
+    name: str = "",
+    truth_format: str | None = None,
+    run_format: str | None = None,
+) -> list[Depth]:
+    """The smallest k, or budget, at which each share of questions has all its groups met, with its interval.
+
+    Sorted, the completion depths c_1 ≤ … ≤ c_n of the questions that count (infinite where a group is never met) give
+    c_⌈share·n⌉. The interval is made of two of them, c_l and c_u, chosen by the binomial distribution of how many lie
+    below the true quantile: its coverage is at least `level`, whatever the distribution. `by` adds the same of each
+    slice. Source: Conover 1999, § 3.2.
+
+    >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
+    >>> run = {"q1": ["a", "x", "b"], "q2": ["c"], "q3": ["x", "d"]}
+    >>> [each.depth for each in depth(truth, run, [0.5, 1.0])]
+    [2, 3]
+    """
+    shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
+    _check(shares, unit, level)
+    rules = Policy.of(policy)
+    evaluation = evaluate(
+        truth,
+        run,
+        ["complete.coverage"],
+        by=by,
+        policy=rules,
+        labeller=labeller,
+        corpus=corpus,
+        name=name,
+        truth_format=truth_format,
+        run_format=run_format,
+    )
+    grouped, labelled = evaluation.truth, evaluation.labelled
+    ranks = completion_ranks(labelled.hits)
+    reached = ranks > 0
+    found = ranks
+    if unit != "results":
+        found = walk(grouped, evaluation.run, rules, as_lengths(lengths), unit).spent(ranks)
+    spent = np.where(reached, found, NEVER)
+    every = np.ones(len(grouped), dtype=np.bool_)
+    depths = []
+    for column, value, mask in [("", "", every), *evaluation.slicer]:
+        defined = grouped.judgments.defined & mask
+        missing = defined & ~labelled.present
+        counted = defined & labelled.present if rules.missing == "skip" else defined
+        ordered = np.sort(spent[counted])
+        whole = float(reached[counted].mean()) if len(ordered) else math.nan
+        counts = (len(ordered), whole, int((mask & ~defined).sum()), int(missing.sum()))
+        for each in shares:
+            found_at, interval = _quantile(ordered, each, level)
+            depths.append(Depth(evaluation.name, each, unit, found_at, interval, *counts, column, value))
+    return depths
+
+
+def completion_ranks(hits: Hits) -> Ints:
+    """The rank at which the last group of each query is met, shape (Q,); 0 if never."""
+    rows = views.met(hits)
+    last = np.zeros(hits.size, dtype=np.int64)
+    np.maximum.at(last, rows.query, rows.rank)
+    met = np.bincount(rows.query, minlength=hits.size)
+    return np.where(met == hits.judgments.groups, last, 0)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
+
+
+def _check(shares: Sequence[float], unit: str, level: float) -> None:
+    faults = Faults()
+    for each in shares:
+        if not _is_number(each) or not 0 < each <= 1:
+            faults.add("share", f"expected a number above 0, at most 1, found {shown(each)}")
+    if unit not in ("results", *UNITS):
+        faults.add("unit", f"expected results, tokens or chars, found {shown(unit)}")
+    if not _is_number(level) or not 0 < level < 1:
+        faults.add("level", f"expected a number above 0 and below 1, found {shown(level)}")
+    faults.stop(ConfigError)
+
+
+def _quantile(ordered: Ints, share: float, level: float) -> tuple[int | None, tuple[int | None, int | None]]:
+    count = len(ordered)
+    if not count:
+        return None, (None, None)
+
+    def at(rank: int) -> int | None:
+        value = int(ordered[rank - 1]) if 1 <= rank <= count else NEVER
+        return None if value == NEVER else value
+
+    # 0.9 · 10 is 9, though the product of doubles may lie a bit above.
+    place = min(max(math.ceil(share * count - 1e-9), 1), count)
+    low, high = _ranks(count, share, level)
+    return at(place), (at(low), at(high))
+
+
+def _ranks(count: int, share: float, level: float) -> tuple[int, int]:
+    """l and u: P(B < l) and P(B ≥ u) are at most (1 − level) ÷ 2 each, B binomial with n and the share."""
+    if share == 1:
+        return count, count + 1
+    tail = (1 - level) / 2
+    logs = [
+        math.lgamma(count + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(count - k + 1)
+        + k * math.log(share)
+        + (count - k) * math.log1p(-share)
+        for k in range(count + 1)
+    ]
+    below = np.cumsum([math.exp(each) for each in logs])
+    low = int(np.searchsorted(below, tail, side="right"))
+    high = int(np.searchsorted(below, 1 - tail, side="left")) + 1
+    return low, high

@@ -1,0 +1,210 @@
+"""What was asked for, resolved once: ground truth, results, labeller and lengths from what the user names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from groupgt.engines.choice import Engine
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.formats import detect, frames
+from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.options import options_of
+from groupgt.labellers.registry import kind_named
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.model.validity import id_text, shown
+from groupgt.model.values import Chunks
+from groupgt.store.verdicts import Verdicts
+
+
+def as_ground_truth(value: Any, policy: Policy, format: str | None = None) -> GroundTruth:
+    """A mapping, a path, a frame, or what is a `GroundTruth` already."""
+    if isinstance(value, GroundTruth):
+        return value
+    if isinstance(value, (str, os.PathLike)):
+        return detect.read_ground_truth(value, format, policy)
+    if isinstance(value, Mapping):
+        return GroundTruth.of(value, policy)
+    if frames.is_frame(value):
+        return frames.truth_of(value, policy)
+    kind = type(value).__name__
+    raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
+
+
+def _are_paths(value: Any) -> bool:
+    """Whether a value is a list of paths: one run in parts."""
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(p, (str, os.PathLike)) for p in value)
+
+
+def as_run(
+    value: Any,
+    truth: GroundTruth,
+    format: str | None = None,
+    name: str = "",
+    *,
+    qids: list[str] | None = None,
+    engine: Engine | None = None,
+) -> Run:
+    """A mapping, a path or several (parts of one run), a frame, or what is a `Run` already.
+
+    Results without query ids follow `qids`, or the ground truth.
+    """
+    if isinstance(value, (str, os.PathLike)) or _are_paths(value):
+        how = engine or Engine()
+        if how.name == "spark":
+            from groupgt.engines.spark.tables import session_of
+
+            session = session_of(how.options.master, how.options.config)
+            value = detect.read_on_spark(session, value, format)
+        else:
+            streamed = how.name == "streaming"
+            value = detect.read_run(value, format, qids=truth.qids if qids is None else qids, streamed=streamed)
+    elif frames.is_frame(value):
+        value = frames.run_of(value, qids=truth.qids)
+    elif not isinstance(value, Run):
+        value = Run.of(value)
+    run: Run = value
+    return replace(run, name=name or run.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What labellers are built from: the `corpus` at hand, and files relative to `folder`.
+
+    `cache` is the folder in which verdicts are kept; code of the user's runs only with `allow_code`.
+    """
+
+    corpus: Any = None
+    folder: Path = field(default_factory=Path)
+    allow_code: bool = True
+    cache: Path | None = None
+    _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
+
+    def texts(self, given: Any, option: str) -> Mapping[str, str]:
+        """{id: text} of a corpus: a path, a mapping, or (where nothing is given) the corpus at hand."""
+        chosen = self.corpus if _nothing(given) else given
+        if chosen is None:
+            return {}
+        if isinstance(chosen, Mapping):
+            return _texts(chosen, option)
+        if not isinstance(chosen, (str, os.PathLike)):
+            raise ConfigError(f"{option}: expected a path or {{id: text}}, found {shown(chosen)}")
+        path = Path(chosen) if _nothing(given) else self._path(chosen, option)
+        if path not in self._read:
+            self._read[path] = read_corpus(path)
+        return self._read[path]
+
+    def chunks(self, given: Any, option: str) -> Chunks | None:
+        """The places of chunks of a table; of the corpus at hand, where nothing is given and it holds some."""
+        if not _nothing(given):
+            if isinstance(given, Chunks):
+                return given
+            return Chunks.of(given) if isinstance(given, Mapping) else read_chunks(self._path(given, option))
+        if isinstance(self.corpus, (str, os.PathLike)):
+            return read_chunks(self.corpus, optional=True)
+        return None
+
+    def parents(self, given: Any, column: str) -> Mapping[str, str]:
+        """{id: its parent} of a file or a mapping."""
+        if isinstance(given, Mapping):
+            return _texts(given, "mapping", numbers=True)
+        return read_parents(self._path(given, "mapping"), column)
+
+    def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
+        """{id: its vector} of a file or a mapping."""
+        if isinstance(given, Mapping):
+            return given
+        from groupgt.formats.vectors import table_of
+
+        return table_of(self._path(given, option))
+
+    def encoder(self, model: str) -> Callable[[list[str]], Any]:
+        """What makes vectors of texts: a sentence-transformers model."""
+        from groupgt.formats.vectors import encoder_of
+
+        if find_spec("sentence_transformers") is None:
+            raise ConfigError("labeller model: a model needs sentence-transformers: pip install 'groupgt[dense]'")
+        local = self.folder / model
+        return encoder_of(str(local) if local.is_dir() else model)
+
+    def function(self, target: Any) -> tuple[Callable[..., Any], str]:
+        """A function, and the SHA-256 of what it was read from."""
+        from groupgt.formats.modules import imported, source_of
+
+        if not callable(target):
+            if not self.allow_code:
+                raise ConfigError(f"labeller target: {target} is code of yours, which runs only with --allow-code")
+            name = target
+            target = imported(target, self.folder.resolve())
+            if not callable(target):
+                raise ConfigError(f"labeller target: expected a function, found {shown(target)}")
+            path = source_of(name)
+            return target, "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+        return target, hashlib.sha256(_source_of(target).encode()).hexdigest()
+
+    def verdicts(self, key: str) -> Verdicts:
+        """What was judged under a key before."""
+        return Verdicts(None if self.cache is None else self.cache / "verdicts" / f"{key}.jsonl")
+
+    def _path(self, given: Any, option: str) -> Path:
+        if not isinstance(given, (str, os.PathLike)):
+            raise ConfigError(f"labeller {option}: expected a path or a mapping, found {shown(given)}")
+        return self.folder / given
+
+
+def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
+    """A `Labeller`, a name, or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every fault.
+
+    With `texts`, as a shell has them, numbers and truth values are read from text.
+    """
+    if isinstance(spec, Labeller):
+        return spec
+    if isinstance(spec, str):
+        spec = {"use": spec}
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "with"}:
+        expected = 'a name, {"use": name, "with": {…}}, or a Labeller'
+        raise ConfigError(f"labeller: expected {expected}, found {shown(spec)}")
+    kind = kind_named(spec["use"])
+    given = spec.get("with") or {}
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"labeller with: expected options by name, found {shown(given)}")
+    options, wrong = options_of(kind.options, given, texts=texts)
+    faults = Faults()
+    for key, what in wrong:
+        faults.add(f"labeller {spec['use']}: {key}", what)
+    faults.stop(ConfigError)
+    return kind.build(options, sources or Sources())
+
+
+def _source_of(target: Any) -> str:
+    """What a function, or the class of what is called, was written as; its name where that is not to be had."""
+    import inspect
+
+    for each in (target, type(target)):
+        try:
+            return inspect.getsource(each)
+        except (OSError, TypeError):
+            continue
+    return f"{type(target).__module__}.{type(target).__qualname__}"
+
+
+def _nothing(given: Any) -> bool:
+    return given is None or (isinstance(given, str) and not given)
+
+
+def _texts(given: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, text in given.items():
+        name, text = id_text(key), id_text(text) if numbers else text
+        if name is None or not isinstance(text, str):
+            raise DataError(f"labeller {option}: expected {{id: text}}, found {shown(key)}: {shown(text)}")
+        found[name] = text
+    return found

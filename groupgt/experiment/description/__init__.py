@@ -1,1 +1,0 @@
-"""What an experiment file says, and what is at fault in it."""

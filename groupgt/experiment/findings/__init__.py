@@ -1,1 +1,0 @@
-"""What comes of an experiment: figures, the best, gates, and what is written of them."""

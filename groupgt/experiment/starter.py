@@ -1,0 +1,27 @@
+"""The starter experiment: a few passages, a few questions, and a file that runs as it stands."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from groupgt.errors import ConfigError
+from groupgt.store.files import write_text
+
+FILES = {
+    "experiment.yaml": "what to run; change names and paths to yours",
+    "corpus.jsonl": "your passages go here",
+    "questions.jsonl": "your questions with their grouped ground truth go here",
+}
+
+
+def write_starter(folder: Path) -> list[Path]:
+    """Writes the files into a folder; raises `ConfigError` rather than replace one that is there."""
+    targets = [folder / name for name in FILES]
+    there = [str(target) for target in targets if target.exists()]
+    if there:
+        raise ConfigError(f"{', '.join(there)}: there already; name another folder")
+    source = files("groupgt.experiment") / "starter_files"
+    for target in targets:
+        write_text(target, (source / target.name).read_text(encoding="utf-8"))
+    return targets

@@ -1,0 +1,307 @@
+"""YAML with places: plain values, the line and column of each, and single values changed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from groupgt.errors import ConfigError, Faults, listed, near_names
+
+LARGEST = 1 << 20
+# Shorter texts than this stand in messages for other reasons than being what the environment holds.
+SECRET = 4
+DEEPEST = 40
+
+Path_ = tuple[str | int, ...]
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
+_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass
+class Document:
+    """The values of a file, and the place (file:line:column) of each by its path of keys; `faults` are collected.
+
+    `written` holds texts as they stand in the file where environment variables were filled in: what may be shown.
+    `partial` are paths at fault, at which something was left out or stands in.
+    """
+
+    path: Path
+    value: Any = None
+    places: dict[Path_, str] = field(default_factory=dict)
+    keys: dict[Path_, str] = field(default_factory=dict)
+    written: dict[Path_, tuple[str, str]] = field(default_factory=dict)
+    partial: set[Path_] = field(default_factory=set)
+    faults: Faults = field(default_factory=Faults)
+
+    def place(self, path: Path_, *, key: bool = False) -> str:
+        """Where the value, or the key, of a path stands; where there is none, the nearest one above."""
+        places = {**self.places, **self.keys} if key else self.places
+        while path and path not in places:
+            path = path[:-1]
+        return places.get(path, f"{self.path}:1:1")
+
+    def fault(self, path: Path_, what: str, *, key: bool = False) -> None:
+        """Adds a fault at the value, or the key, of a path; what came from the environment is not shown."""
+        for at, (raw, filled) in self.written.items():
+            if at[: len(path)] == path or path[: len(at)] == at:
+                what = what.replace(repr(filled), repr(raw))
+                what = what.replace(filled, raw) if len(filled) >= SECRET else what
+        dotted = ".".join(plain_text(str(part)) for part in path)
+        self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
+
+    def unknown(self, path: Path_, value: str, known: Collection[str], kind: str = "", also: str = "") -> None:
+        """Adds the fault of a name that is not known; `also` is what may stand there besides."""
+        some = [*[*known][:20], *([also] if also else [])]
+        shown = f"{kind}{listed(some)}{' …' if len(known) > 20 else ''}" if some else "another name"
+        self.fault(path, f"expected {shown}, found {value!r}{near_names(value, known)}")
+
+    def whole(self, *path: str | int) -> bool:
+        """Whether nothing at, above or below a path is at fault in the schema."""
+        return not any(each[: len(path)] == path or path[: len(each)] == each for each in self.partial)
+
+    def whole_at(self, *path: str | int) -> bool:
+        """Whether nothing at or above a path is at fault in the schema."""
+        return not any(path[: len(each)] == each for each in self.partial)
+
+    def left_out(self, key: str) -> list[str]:
+        """The names below a key of the file whose entries are at fault."""
+        return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
+
+    def is_filled(self, path: Path_) -> bool:
+        """Whether something at or below a path comes from the environment."""
+        return any(each[: len(path)] == path for each in self.written)
+
+    def shown(self, value: Any, path: Path_) -> Any:
+        """A value as the file has it: what came from the environment is not shown."""
+        if isinstance(value, dict):
+            return {key: self.shown(each, (*path, key)) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.shown(each, (*path, position)) for position, each in enumerate(value)]
+        lengths = range(len(path), 0, -1) if isinstance(value, str) else ()
+        return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
+
+    def at(self, mark: Any) -> str:
+        """A place of the file."""
+        return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
+
+    def sort(self) -> None:
+        """Puts the faults in the order of lines."""
+        start = f"{self.path}:"
+
+        def order(text: str) -> tuple[int, ...]:
+            line, _, rest = text.removeprefix(start).partition(":")
+            column = rest.partition(":")[0]
+            found = text.startswith(start) and line.isdecimal() and column.isdecimal()
+            return (int(line), int(column)) if found else (0, 0)
+
+        self.faults.texts.sort(key=order)
+
+
+def plain_text(text: str) -> str:
+    """A text that does no harm to a terminal: as it is, or as Python spells it.
+
+    >>> plain_text("bm25"), plain_text("a\\nb")
+    ('bm25', "'a\\\\nb'")
+    """
+    return text if text.isprintable() else ascii(text)
+
+
+def read_yaml(path: Path) -> Document:
+    """Reads one YAML 1.2 core document without aliases and tags; raises `ConfigError` where it is no YAML at all.
+
+    Only `true` and `false` are booleans, `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
+    `${env:X:-default}` are filled in.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if len(raw) > LARGEST:
+        raise ConfigError(f"{path}: expected at most {LARGEST:,} bytes, found {len(raw):,}")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
+        raise ConfigError(f"{path}:{line}:{column}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
+    document = Document(path)
+    document.value = composed(text, document, ())
+    if not document.places:
+        raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes one to start from")
+    return document
+
+
+def composed(text: str, document: Document, path: Path_) -> Any:
+    """The values of some YAML, to stand at a path of the document; raises `ConfigError` where it is none."""
+    try:
+        _refuse_aliases(text, document)
+        document.faults.stop(ConfigError)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        place = document.at(error.problem_mark or error.context_mark)
+        raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        place = f"{document.path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
+        raise ConfigError(f"{place}: expected text, found the control character {text[error.position]!r}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{document.path}: not YAML: {str(error).splitlines()[0]}") from None
+    return None if node is None else _build(node, path, document)
+
+
+def _refuse_aliases(text: str, document: Document) -> None:
+    """Looks at the events alone, so that nothing has been expanded yet; nesting is limited here too."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        anchor, place = getattr(event, "anchor", None), document.at(event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            document.faults.add(place, f"aliases (*{anchor}) are not read; write the value out")
+        elif anchor:
+            document.faults.add(place, f"anchors (&{anchor}) are not read; remove it")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise ConfigError(f"{place}: expected at most {DEEPEST} levels of nesting")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _build(node: yaml.Node, path: Path_, document: Document) -> Any:
+    document.places[path] = document.at(node.start_mark)
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node, path, document)
+    if isinstance(node, yaml.SequenceNode):
+        if node.tag != "tag:yaml.org,2002:seq":
+            document.fault(path, f"expected plain YAML, found the tag {node.tag}")
+        return [_build(child, (*path, position), document) for position, child in enumerate(node.value)]
+    return _scalar(node, path, document)
+
+
+def _mapping(node: yaml.MappingNode, path: Path_, document: Document) -> dict[str, Any]:
+    if node.tag != "tag:yaml.org,2002:map":
+        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
+    out: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        place = document.at(key_node.start_mark)
+        if not isinstance(key_node, yaml.ScalarNode):
+            document.faults.add(place, "expected a key, found a list or mapping")
+            continue
+        key = str(key_node.value)
+        inner = (*path, key)
+        if key in out:
+            first = document.keys[inner]
+            document.keys[inner] = place
+            document.fault(
+                inner, f"this key stands twice (first at {first.removeprefix(f'{document.path}:')})", key=True
+            )
+            document.keys[inner] = first
+            continue
+        document.keys[inner] = place
+        out[key] = _build(value_node, inner, document)
+    return out
+
+
+def _scalar(node: yaml.Node, path: Path_, document: Document) -> Any:
+    text = str(node.value)
+    plain = node.style is None  # type: ignore[attr-defined]  # scalar nodes have a style
+    standard = ("tag:yaml.org,2002:", ["str", "int", "float", "bool", "null", "timestamp", "merge", "value"])
+    if not (node.tag.startswith(standard[0]) and node.tag.removeprefix(standard[0]) in standard[1]):
+        document.fault(path, f"expected plain YAML, found the tag {node.tag}")
+        return None
+    if not plain:
+        return _filled(text, path, document)
+    if text in ("", "~", "null", "Null", "NULL"):
+        return None
+    if text in ("true", "false"):
+        return text == "true"
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) < 100 else float(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return _filled(text, path, document)
+
+
+def _filled(text: str, path: Path_, document: Document) -> str:
+    """Text with its environment variables filled in."""
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        found = os.environ.get(name, default)
+        if found is None:
+            document.fault(
+                path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
+            )
+            document.partial.add(path)
+            return ""
+        return found
+
+    filled = _VARIABLE.sub(value, text)
+    if filled != text:
+        document.written[path] = (text, filled)
+    return filled
+
+
+def change(document: Document, setting: str) -> None:
+    """Changes one value of a document; what follows the first `=` is YAML."""
+    name, equals, text = setting.partition("=")
+    place = f"--set {plain_text(name)}"
+    parts = name.strip().split(".")
+    if not equals or not all(parts) or len(parts) > DEEPEST:
+        document.faults.add(f"--set {plain_text(setting[:200])}", "expected path.to.key=value")
+        return
+    path: Path_ = ()
+    holder = document.value
+    while parts:
+        part, parts = _next(holder, parts)
+        if not isinstance(holder, (dict, list)) or (isinstance(holder, list) and not _within(part, holder)):
+            what = "expected a key of a mapping, or the position of a value in a list, from 0"
+            where = f"there is nothing at {'.'.join(map(str, (*path, part)))}"
+            document.faults.add(place, where if parts else what)
+            return
+        path = (*path, part)
+        if not parts:
+            break
+        if isinstance(holder, dict) and part not in holder:
+            holder[part] = {}
+            document.places[path] = document.keys[path] = place
+        elif isinstance(holder[part], str) and len(path) == 2 and path[0] == "systems":
+            holder[part] = {"use": holder[part]}  # the short form
+        holder = holder[part]
+    for places in (document.places, document.keys, document.written):
+        for each in [each for each in places if each[: len(path)] == path]:
+            del places[each]
+    document.partial -= {each for each in document.partial if each[: len(path)] == path}
+    own = Document(Path(place), faults=document.faults)
+    try:
+        holder[path[-1]] = composed(text, own, path)
+    except ConfigError as error:
+        document.faults.merge(error)
+        document.partial.add(path)
+        return
+    document.places |= dict.fromkeys([*own.places, path], place)
+    document.keys |= dict.fromkeys([*own.keys, path], place)
+    document.written |= own.written
+    document.partial |= own.partial
+
+
+def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
+    """The next key, which may hold dots, or the position in a list; and what is left."""
+    if isinstance(holder, list) and parts[0].isdecimal():
+        return int(parts[0]), list(parts[1:])
+    if isinstance(holder, dict):
+        for length in range(len(parts), 1, -1):
+            joined = ".".join(parts[:length])
+            if joined in holder:
+                return joined, list(parts[length:])
+    return parts[0], list(parts[1:])
+
+
+def _within(part: Any, holder: list[Any]) -> bool:
+    return isinstance(part, int) and part < len(holder)

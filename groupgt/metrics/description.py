@@ -1,0 +1,69 @@
+"""The catalogue as rows for a table, and one definition as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupgt.metrics.base import Definition
+from groupgt.metrics.catalogue import ALIASES, TREC_EVAL
+from groupgt.metrics.language import Metric, list_metrics
+
+
+def overview() -> tuple[list[str], list[list[str]]]:
+    """Headers and a row a metric: name, conventions, parameters with defaults, what it says."""
+    rows = []
+    for each in list_metrics():
+        conventions = ", ".join(convention for convention in each.formulas if convention)
+        parameters = {parameter.name: parameter.default for own in each.parameters.values() for parameter in own}
+        given = ", ".join(f"{name}={default}" for name, default in parameters.items())
+        rows.append([each.name, conventions or "–", given or "–", each.summary])
+    return ["metric", "conventions", "parameters", "what it says"], rows
+
+
+def as_dict(definition: Definition) -> dict[str, Any]:
+    """One definition as plain Python."""
+    return {
+        "name": definition.name,
+        "summary": definition.summary,
+        "higher_is_better": definition.higher_is_better,
+        "takes_cutoff": definition.takes_cutoff,
+        "aliases": _aliases(definition),
+        "formulas": [
+            {
+                "metric": str(Metric(definition.name, convention)),
+                "formula": formula.text,
+                "source": formula.source or None,
+                "parameters": [
+                    {"name": each.name, "default": each.default, "expected": each.expected}
+                    for each in definition.parameters_of(convention)
+                ],
+            }
+            for convention, formula in definition.formulas.items()
+        ],
+        "warning": definition.warning or None,
+    }
+
+
+def details(definition: Definition) -> str:
+    """One definition as text: formulas by convention, parameters, sources, what to beware of."""
+    shown = as_dict(definition)
+    lines = [f"{definition.name}: {definition.summary}"]
+    for formula in shown["formulas"]:
+        lines += ["", formula["metric"], f"  {formula['formula']}"]
+        lines += [f"  {each['name']}: {each['expected']}; default {each['default']}" for each in formula["parameters"]]
+        if formula["source"]:
+            lines.append(f"  source: {formula['source']}")
+    lines += ["", "higher is better" if definition.higher_is_better else "lower is better"]
+    if not definition.takes_cutoff:
+        lines.append("looks at the whole ranking; takes no cutoff")
+    if shown["aliases"]:
+        lines.append(f"also written {', '.join(shown['aliases'])}")
+    if definition.warning:
+        lines.append(f"beware: {definition.warning}")
+    return "\n".join(lines)
+
+
+def _aliases(definition: Definition) -> list[str]:
+    targets = {**ALIASES, **{f"{name}_10": f"{target}@10" for name, target in TREC_EVAL.items()}}
+    found = [alias for alias, target in targets.items() if target.split(".")[0].split("(")[0] == definition.name]
+    return [*found, *([f"retrieval_{definition.name}"] if "autorag" in definition.formulas else [])]

@@ -1,0 +1,173 @@
+"""One query laid out for working by hand: the figures that formulas are filled in with, as expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from groupgt.metrics import views
+from groupgt.metrics.base import Cut
+from groupgt.model.hits import Hits, Judgments
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A hit of one group: the result's rank, its number among the group's hits, the grade of the alternative."""
+
+    rank: int
+    nth: int
+    grade: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group: its weight, the relevant alternatives' grades, and its hits within top."""
+
+    weight: float
+    grades: tuple[float, ...]
+    hits: tuple[Hit, ...]
+
+    @property
+    def first(self) -> int | None:
+        """The rank that first meets the group, or None."""
+        return self.hits[0].rank if self.hits else None
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One query, cut at `top` results: `k` is what formulas call k.
+
+    `ideal` is the depth at which ideals are cut, None where they are not; `whole` says that they are not cut at the
+    length of the list either. `results` are the relevant results as (rank, grade), `counted` the same with repeats
+    where the policy keeps them, `judged` all judged results, `novel` those that meet a new group as (rank, highest
+    grade of the groups newly met).
+    """
+
+    judgments: Judgments
+    query: int
+    top: int
+    k: int
+    ideal: int | None
+    whole: bool
+    groups: tuple[Group, ...]
+    counted_groups: tuple[Group, ...]
+    results: tuple[tuple[int, float], ...]
+    counted: tuple[tuple[int, float], ...]
+    judged: tuple[tuple[int, float], ...]
+    novel: tuple[tuple[int, float], ...]
+    documents: int
+    contents: Mapping[str, Sequence[float]] | None
+
+    @classmethod
+    def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
+        """Lays out one query of a run at a cutoff."""
+        top = int(cut.top[query])
+
+        def results(found: views.Found) -> tuple[tuple[int, float], ...]:
+            chosen = (found.query == query) & (found.rank <= top)
+            return tuple(zip(found.rank[chosen].tolist(), found.gain[chosen].tolist()))
+
+        return cls(
+            judgments=hits.judgments,
+            query=query,
+            top=top,
+            k=int(cut.k[query]),
+            ideal=None if cut.ideal is None else int(cut.ideal[query]),
+            whole=cut.whole,
+            groups=_groups(hits, query, top, repeats=False),
+            counted_groups=_groups(hits, query, top, repeats=True),
+            results=results(views.found(hits)),
+            counted=results(views.counted_results(hits)),
+            judged=results(views.judged(hits)),
+            novel=results(views.novel(hits)),
+            documents=_documents(hits, query, top),
+            contents=_contents(hits, query, top),
+        )
+
+    @property
+    def scale(self) -> float:
+        """What weights are multiplied with, against those that ideals are computed with."""
+        first = int(np.searchsorted(self.judgments.group_query, self.query))
+        return float(self.judgments.group_weight[first] / self.judgments.weight[first])
+
+    @property
+    def relevant(self) -> int:
+        """R."""
+        return int(self.judgments.relevant[self.query])
+
+    @property
+    def met(self) -> tuple[Group, ...]:
+        """The groups met within top."""
+        return tuple(group for group in self.groups if group.hits)
+
+
+def _documents(hits: Hits, query: int, top: int) -> int:
+    """How many distinct relevant documents are found: a result may hit several."""
+    rows = views.relevant(hits)
+    return len(np.unique(rows.document[(rows.query == query) & (rows.rank <= top)]))
+
+
+def _contents(hits: Hits, query: int, top: int) -> dict[str, list[float]] | None:
+    if hits.contents is None:
+        return None
+    own = (hits.contents.query == query) & (hits.contents.rank <= top)
+    return {name: column[own].tolist() for name, column in hits.contents.scores.items()}
+
+
+def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, ...]:
+    judgments = hits.judgments
+    rows, nth = views.in_groups(hits, repeats=repeats)
+    out = []
+    for group in np.flatnonzero(judgments.group_query == query).tolist():
+        chosen = (rows.group == group) & (rows.rank <= top)
+        own = zip(rows.rank[chosen].tolist(), nth[chosen].tolist(), rows.grade[chosen].tolist())
+        grades = judgments.alternative_grade[judgments.alternative_group == group]
+        out.append(Group(float(judgments.group_weight[group]), tuple(grades.tolist()), tuple(Hit(*hit) for hit in own)))
+    return tuple(out)
+
+
+def number(value: float) -> str:
+    """A number as a reader would write it, with up to 12 digits.
+
+    >>> number(2.0), number(0.1), number(-0.5)
+    ('2', '0.1', '(-0.5)')
+    """
+    text = str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.12g}"
+    return f"({text})" if value < 0 else text
+
+
+def plus(terms: Iterable[str]) -> str:
+    """`a + b`, or `0` where there is nothing to add."""
+    listed = list(terms)
+    return " + ".join(listed) if listed else "0"
+
+
+def times(*factors: str) -> str:
+    """`a*b`, leaving out factors of 1."""
+    listed = [factor for factor in factors if factor != "1"]
+    return "*".join(listed) if listed else "1"
+
+
+def over(numerator: str, denominator: str | float) -> str:
+    """`(numerator) / (denominator)`; 0 over anything is written 0."""
+    bottom = denominator if isinstance(denominator, str) else number(denominator)
+    if "0" in (numerator, bottom):
+        return "0"
+    return f"{_bracketed(numerator)} / {_bracketed(bottom)}"
+
+
+def at_most_one(text: str, value: float, ideal: float) -> str:
+    """A share as it is written, or `min(1, share)` where the ideal was beaten."""
+    return f"min(1, {text})" if value > ideal > 0 else text
+
+
+def log_share(rank: int, gain: float = 1.0) -> str:
+    """`gain/log2(rank+1)`."""
+    return f"{number(gain)}/log2({rank}+1)"
+
+
+def _bracketed(text: str) -> str:
+    simple = all(letter.isalnum() or letter == "." for letter in text)
+    return text if simple else f"({text})"

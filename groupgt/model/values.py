@@ -1,0 +1,276 @@
+"""What results and alternatives carry: spans, lengths and budgets; and sums that do not depend on order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from groupgt.errors import ConfigError, DataError, Faults, listed
+from groupgt.model.hits import Floats, Ints
+from groupgt.model.validity import id_text, is_integer, shown
+
+FARTHEST = 10**12
+TEXT: Literal["text"] = "text"
+# How `str` writes a place, for reading many back at once.
+SPELLED = r"(?s)^(?<doc>.*)\[(?<start>[0-9]{1,13}):(?<end>[0-9]{1,13})\]$"
+
+
+class Span(NamedTuple):
+    """A place in a document: characters, pages or lines from `start` to `end`.
+
+    >>> str(Span("leave.md", 120, 480))
+    'leave.md[120:480]'
+    """
+
+    doc: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.doc}[{self.start}:{self.end}]"
+
+
+# What an alternative is: a place, a text, or (None) an id.
+Form = Span | Literal["text"] | None
+
+
+def kind_of(form: Form) -> str:
+    """`id`, `span` or `text`: what an alternative is."""
+    return "id" if form is None else "span" if isinstance(form, Span) else "text"
+
+
+def span_of(cell: Mapping[str, Any]) -> Span | str:
+    """The place that `doc` (or `doc_id`), `start` and `end` of a mapping name; what is wrong where they name none.
+
+    >>> span_of({"doc": "a", "start": 3, "end": 9})
+    Span(doc='a', start=3, end=9)
+    """
+    name = id_text(cell.get("doc", cell.get("doc_id")))
+    if name is None or not name.strip():
+        return f"expected the id of a document as doc, found {shown(cell.get('doc', cell.get('doc_id')))}"
+    bounds = []
+    for key in ("start", "end"):
+        value: Any = cell.get(key)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # a column with gaps holds numbers with a point
+        if not is_integer(value) or not 0 <= int(value) <= FARTHEST:
+            return f"expected a whole number from 0 to {FARTHEST} as {key}, found {shown(cell.get(key))}"
+        bounds.append(int(value))
+    if bounds[1] < bounds[0]:
+        return f"expected an end that is not before its start, found {bounds[0]} to {bounds[1]}"
+    return Span(name, *bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """The places of chunks, as columns: `ids[i]` is `docs[i]` from `start[i]` to `end[i]`."""
+
+    ids: list[str]
+    docs: list[str]
+    start: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, places: Mapping[str, Any]) -> Chunks:
+        """Of `{chunk: (doc, start, end)}` or `{chunk: {"doc", "start", "end"}}`; raises `DataError`."""
+        faults = Faults()
+        spans: dict[str, Span] = {}
+        for key, given in places.items():
+            name = id_text(key)
+            listed = isinstance(given, (list, tuple)) and len(given) == 3
+            cell = dict(zip(("doc", "start", "end"), given)) if listed else given
+            span = span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {shown(given)}"
+            if name is None or name in spans:
+                faults.add(f"chunk {key!r}", "expected an id (text or an integer) that no other chunk has")
+            elif isinstance(span, str):
+                faults.add(f"chunk {key!r}", span)
+            else:
+                spans[name] = span
+        faults.stop()
+        start, end = (np.array([span[at] for span in spans.values()], dtype=np.int64) for at in (1, 2))
+        return cls(list(spans), [span.doc for span in spans.values()], start, end)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def spans(self) -> dict[str, Span]:
+        """The place of each chunk."""
+        return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
+
+
+UNITS = ("tokens", "chars")
+LONGEST = 10**12
+Tokenizer = Callable[[Sequence[str]], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A cutoff by length: the longest prefix whose lengths sum to at most `amount`."""
+
+    amount: int
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.amount}{self.unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """How long documents are: `known[unit][id]`, in tokens or chars, or counted from `texts`.
+
+    Characters are code points. `count` makes token counts of texts. What stands here goes before lengths that come with
+    results.
+
+    >>> words = lambda texts: [len(text.split()) for text in texts]
+    >>> lengths = Lengths(texts={"a": "to be", "b": "or"}, count=words)
+    >>> lengths.of("tokens", ["b", "a"]).tolist(), lengths.of("chars", ["a"]).tolist()
+    ([1, 2], [5])
+    """
+
+    known: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    count: Tokenizer | None = None
+    source: str = ""
+    wrong: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _counted: dict[str, dict[str, int]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        faults = Faults()
+        for name, given in (("known", self.known), ("texts", self.texts)):
+            if not isinstance(given, Mapping):
+                faults.add(
+                    "lengths", f"expected a mapping as {name}, found {shown(given)}; read_lengths reads a corpus"
+                )
+        faults.stop(ConfigError)
+        for unit, table in self.known.items():
+            if unit not in UNITS or not isinstance(table, Mapping):
+                faults.add(
+                    "lengths", f"expected {listed(UNITS)} with {{id: length}}, found {shown(unit)}: {shown(table)}"
+                )
+                continue
+            for name, length in table.items():
+                if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or not 0 <= length <= LONGEST:
+                    where = f"lengths: {unit} of {shown(name)}"
+                    faults.add(where, f"expected a whole number from 0, found {shown(length)}")
+        for name, text in self.texts.items():
+            if not isinstance(text, str):
+                faults.add(f"lengths: text of {shown(name)}", f"expected text, found {shown(text)}")
+        if self.count is not None and not callable(self.count):
+            faults.add("lengths", f"expected a function as count, found {shown(self.count)}")
+        faults.stop(ConfigError)
+
+    def has(self, unit: str) -> bool:
+        """Whether it says anything of a unit."""
+        return unit in self.known or (bool(self.texts) and (unit == "chars" or self.count is not None))
+
+    def of(self, unit: str, ids: Iterable[str]) -> Ints:
+        """The lengths of documents; raises `DataError` with the ids that have none."""
+        wanted = list(ids)
+        if self.wrong.get(unit):
+            raise DataError(*self.wrong[unit])
+        table = self.table(unit, wanted)
+        try:
+            return np.fromiter(map(table.__getitem__, wanted), np.int64, len(wanted))
+        except KeyError:
+            absent = list(dict.fromkeys(name for name in wanted if name not in table))
+            faults = Faults()
+            where = self.source or "lengths"
+            for name in absent:
+                faults.add(where, f"expected the length of result {shown(name)} in {unit}, found none")
+            faults.fail(DataError)
+
+    def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
+        """id → length, for these ids at least, as far as it is known; texts are counted once."""
+        known = self.known.get(unit)
+        if known is not None:
+            return known
+        counted = self._counted.setdefault(unit, {})
+        fresh = [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]
+        if fresh:
+            texts = [self.texts[name] for name in fresh]
+            counted.update(zip(fresh, self.measure(unit, texts)))
+        return counted
+
+    def measure(self, unit: str, texts: Sequence[str]) -> list[int]:
+        """The lengths of texts; raises `ConfigError` where a tokenizer gives no counts."""
+        if unit == "chars":
+            return list(map(len, texts))
+        if self.count is None:
+            raise ConfigError("lengths in tokens need a tokenizer; name one")
+        try:
+            given = list(self.count(texts))
+        except Exception as error:  # whatever the user's function raises
+            raise ConfigError(f"the tokenizer failed: {type(error).__name__}: {error}") from None
+        counts = [int(each) if isinstance(each, (int, np.integer)) else -1 for each in given]
+        if len(counts) != len(texts) or any(not 0 <= each <= LONGEST for each in counts):
+            raise ConfigError(
+                f"the tokenizer: expected a count from 0 for each of {len(texts):,} texts, found {shown(given)}"
+            )
+        return counts
+
+
+def as_lengths(value: Any) -> Lengths:
+    """`Lengths`, `{"tokens": {id: length}}`, or `{id: text}`; raises `ConfigError` for anything else.
+
+    >>> as_lengths({"tokens": {"a": 3}}).of("tokens", ["a"]).tolist()
+    [3]
+    """
+    if value is None:
+        return Lengths()
+    if isinstance(value, Lengths):
+        return value
+    if not isinstance(value, Mapping):
+        expected = '{"tokens": {id: length}}, {id: text}, or what read_lengths(corpus) gives'
+        raise ConfigError(f"lengths: expected {expected}, found {shown(value)}")
+    if value and all(isinstance(each, str) for each in value.values()):
+        return Lengths(texts={str(name): text for name, text in value.items()})
+    known = {
+        unit: {str(name): n for name, n in own.items()} if isinstance(own, Mapping) else own
+        for unit, own in value.items()
+    }
+    return Lengths(known)
+
+
+# The least double is one unit: every double is a whole number of them.
+SCALE = 1074
+HALF = 32
+
+
+def exact_sum(values: Floats) -> int:
+    """The sum of finite doubles in units of 2^−1074: a whole number, so that sums of parts add up exactly.
+
+    >>> exact_sum(np.array([0.5, 0.25])) == 3 << 1072
+    True
+    """
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    # Doubles below the normal ones have fewer bits: what is shifted out of them is zero.
+    place = exponent.astype(np.int64) - 53 + SCALE
+    total = 0
+    for each in np.unique(place).tolist():
+        own = whole[place == each]
+        # In halves, so that 2^31 of them fit 64 bits.
+        part = (int((own >> HALF).sum()) << HALF) + int((own & ((1 << HALF) - 1)).sum())
+        total += part << each if each >= 0 else part >> -each
+    return total
+
+
+def rounded(parts: Iterable[int]) -> float:
+    """The double nearest to the sum of such parts.
+
+    >>> rounded([exact_sum(np.array([0.1] * 10))])
+    1.0
+    """
+    return sum(parts) / (1 << SCALE)
+
+
+def total(key: Ints, terms: Floats, size: int) -> Floats:
+    """Σ terms for each key, shape (size,).
+
+    >>> total(np.array([0, 0, 2]), np.array([1.0, 2.0, 4.0]), 3).tolist()
+    [3.0, 0.0, 4.0]
+    """
+    return np.bincount(key, terms, minlength=size).astype(np.float64, copy=False)
