@@ -4,3 +4,5 @@ from __future__ import annotations
 
 from groupgt.engines.spark.plan import BROADCAST, label, renamed
 from groupgt.engines.spark.queries import means, per_query
+
+__all__ = ["BROADCAST", "label", "means", "per_query", "renamed"]
