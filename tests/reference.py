@@ -492,7 +492,7 @@ def novelty_ndcg(q: Query) -> float:
     return divide(total, ideal)
 
 
-def completion_rank(q: Query) -> float:
+def completion_rr(q: Query) -> float:
     """1 / the rank at which the last group is met, 0 if one never is."""
     for rank in range(1, len(q.top) + 1):
         if all(any(document in group.members for document in q.top[:rank]) for group in q.groups):
@@ -707,7 +707,7 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "map_ia": map_ia,
     "p_ia": p_ia,
     "novelty_ndcg": novelty_ndcg,
-    "completion_rank": completion_rank,
+    "completion_rr": completion_rr,
     "redundancy": redundancy,
     "token_precision": token_overlap,
     "token_recall": token_overlap,

@@ -65,7 +65,7 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
     return ratio(total(judgments.group_query, value * judgments.weight, hits.size), judgments.total_weight)
 
 
-def completion_rank(hits: Hits, cut: Cut) -> Floats:
+def completion_rr(hits: Hits, cut: Cut) -> Floats:
     rows = views.met(hits)
     last = np.zeros(hits.size, dtype=np.int64)
     within = rows.rank <= cut.top[rows.query]
@@ -109,7 +109,7 @@ def _w_map_coverage(sheet: Sheet) -> str:
     return over(plus(terms), plus(number(group.weight) for group in sheet.groups))
 
 
-def _w_completion_rank(sheet: Sheet) -> str:
+def _w_completion_rr(sheet: Sheet) -> str:
     if len(sheet.met) < len(sheet.groups):
         return "0"
     return f"1/{max(group.first or 0 for group in sheet.met)}"
@@ -160,11 +160,11 @@ DEFINITIONS = (
         "map.coverage does not see how many groups one document covers.",
     ),
     Definition(
-        "completion_rank",
+        "completion_rr",
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
         {
             None: Formula(
-                completion_rank, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rank
+                completion_rr, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rr
             )
         },
     ),

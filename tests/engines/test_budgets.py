@@ -148,7 +148,7 @@ WORKED = [
     ("complete@1399tokens", 0.0),
     # 1400: everything.
     ("complete@1400tokens", 1.0),
-    ("completion_rank@1400tokens", 1 / 4),
+    ("completion_rr@1400tokens", 1 / 4),
     ("recall@1000000000000000tokens", 1.0),
 ]
 

@@ -138,8 +138,8 @@ JUDGED = [
         (["a", "b", "x", "c"], "hits@3", 2),
         (["a", "b", "x", "c"], "r_precision", 2 / 3),  # R = 3; a and b stand in the first 3
         (["a", "b", "x", "c"], "redundancy", 1 / 4),  # b meets nothing new
-        (["a", "b", "x", "c"], "completion_rank", 1 / 4),
-        (["a", "b", "x", "c"], "completion_rank@3", 0),
+        (["a", "b", "x", "c"], "completion_rr", 1 / 4),
+        (["a", "b", "x", "c"], "completion_rr@3", 0),
         (["a", "n1", "u", "x"], "judged", 2 / 4),  # a and n1; u is not judged, x neither
         # R = 3, N = 2, min(N, R) = 2: a has none above it, c has n1 and n2 above it: 1 − 2/2; b is not found
         (["a", "n1", "n2", "c"], "bpref", (1 + 0) / 3),
@@ -234,4 +234,4 @@ def test_a_maximum_coverage_problem_greedy_would_miss() -> None:
     # y: 2, z: 2/log2 3 against x: 3, z: 1/log2 3: the second is better at depth 2 for ndcg, and is the ideal
     assert value(groups, ["x", "z"], "ndcg.coverage") == 1
     assert value(groups, ["y", "z"], "ndcg.coverage") == pytest.approx((2 + 2 / log2(3)) / (3 + 1 / log2(3)))
-    assert value(groups, ["y", "z"], "completion_rank") == 1 / 2
+    assert value(groups, ["y", "z"], "completion_rr") == 1 / 2

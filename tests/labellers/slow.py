@@ -334,7 +334,7 @@ def measures(truth: Truth, rows: Sequence[Row], length: int, k: int | None) -> d
         "mrr.trec": 1 / min(results) if results else 0.0,
         "hits": float(len(results)),
         "redundancy": (len(results) - len(news)) / top if top else math.nan,
-        "completion_rank": 1 / max(first_rank.values()) if len(first_rank) == len(groups) else 0.0,
+        "completion_rr": 1 / max(first_rank.values()) if len(first_rank) == len(groups) else 0.0,
     }
 
 

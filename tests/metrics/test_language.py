@@ -58,6 +58,7 @@ def test_reads(text: str, canonical: str) -> None:
     [
         ("ndgc@5", "did you mean 'ndcg'"),
         ("NDCG@10", "did you mean 'ndcg'"),
+        ("completion_rank@5", "did you mean 'completion_rr'"),
         ("recall@0", "at least 1"),
         ("recall@-1", "cutoff"),
         ("recall@5@10", "found @5@10"),
