@@ -162,10 +162,6 @@ DEFINITIONS = (
     Definition(
         "completion_rr",
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
-        {
-            None: Formula(
-                completion_rr, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rr
-            )
-        },
+        {None: Formula(completion_rr, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rr)},
     ),
 )
