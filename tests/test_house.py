@@ -124,7 +124,7 @@ def test_small_files_need_no_polars(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_are_small(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 420
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 520
 
 
 def test_doctests() -> None:
