@@ -28,6 +28,7 @@ ASKED = [f"{name}{'' if k is None else f'@{k}'}" for name in MEASURES for k in K
 ASKED += ["mrr.coverage", "map.coverage", "ndcg.coverage@3", "alpha_ndcg", "bpref", "judged@3"]
 RNGS = st.randoms(use_true_random=False)
 
+pytestmark = pytest.mark.property
 loops = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -257,6 +257,7 @@ def random_batch(rng: random.Random, names: list[str], queries: int) -> laws.Bat
 
 WHICH = st.sampled_from(list(KITS))
 RNGS = st.randoms(use_true_random=False)
+pytestmark = pytest.mark.property
 law = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from groupgt.metrics.base import CONVENTIONS
@@ -29,10 +29,6 @@ def groups(draw: st.DrawFn) -> Any:
 QUERIES = st.tuples(st.lists(groups(), max_size=5), st.lists(st.one_of(IDS, st.sampled_from(["x", "y"])), max_size=10))
 BATCHES = st.lists(QUERIES, min_size=1, max_size=6).map(lambda rows: {f"q{n}": row for n, row in enumerate(rows)})
 
-law = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-@law
 @given(BATCHES)
 def test_values_are_bounded(batch: laws.Batch) -> None:
     assert laws.bounded(batch, "penalize") == []
@@ -40,37 +36,31 @@ def test_values_are_bounded(batch: laws.Batch) -> None:
     assert laws.bounded(batch, "keep") == []
 
 
-@law
 @given(BATCHES)
 def test_ideal_rankings_score_one(batch: laws.Batch) -> None:
     assert laws.ideals(batch) == []
 
 
-@law
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_order_of_groups_and_names_do_not_matter(batch: laws.Batch, rng: random.Random) -> None:
     assert laws.renaming(batch, rng) == []
 
 
-@law
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_a_repeat_scores_no_more_than_an_irrelevant_result(batch: laws.Batch, rng: random.Random) -> None:
     assert laws.repeats(batch, rng) == []
 
 
-@law
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_appending_results(batch: laws.Batch, rng: random.Random) -> None:
     assert laws.appending(batch, rng) == []
 
 
-@law
 @given(BATCHES)
 def test_groups_of_one_are_the_same_in_autorag_and_trec(batch: laws.Batch) -> None:
     assert laws.singletons(batch) == []
 
 
-@law
 @given(BATCHES)
 def test_alpha_of_one_is_coverage(batch: laws.Batch) -> None:
     assert laws.alpha_one(batch) == []
@@ -81,13 +71,11 @@ def test_text_reads_back(convention: str) -> None:
     assert laws.round_trip(convention) == []
 
 
-@law
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_a_query_does_not_depend_on_others(batch: laws.Batch, rng: random.Random) -> None:
     assert laws.alone(batch, rng) == []
 
 
-@law
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_a_relevant_result_is_never_worse_than_an_irrelevant_one(batch: laws.Batch, rng: random.Random) -> None:
     assert laws.relevant_no_worse(batch, rng) == []
