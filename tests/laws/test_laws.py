@@ -29,6 +29,7 @@ def groups(draw: st.DrawFn) -> Any:
 QUERIES = st.tuples(st.lists(groups(), max_size=5), st.lists(st.one_of(IDS, st.sampled_from(["x", "y"])), max_size=10))
 BATCHES = st.lists(QUERIES, min_size=1, max_size=6).map(lambda rows: {f"q{n}": row for n, row in enumerate(rows)})
 
+
 @given(BATCHES)
 def test_values_are_bounded(batch: laws.Batch) -> None:
     assert laws.bounded(batch, "penalize") == []
