@@ -9,7 +9,7 @@ import click
 from groupgt.cli import options
 from groupgt.curation.check import check_duplicates, check_run, check_truth
 from groupgt.errors import ConfigError
-from groupgt.evaluation.request import as_ground_truth
+from groupgt.evaluation.request import Request, as_ground_truth
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
@@ -54,13 +54,14 @@ def command(
     paths = all_there(truth, runs, in_parts=in_parts)
     grouped = as_ground_truth(truth, policy, truth_format)
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
+    request = Request.of(policy=policy, labeller=judge, run_format=run_format)
     findings = {str(truth): check_truth(grouped)}
     if near_duplicates:
         if corpus is None:
             raise ConfigError("--near-duplicates: needs the texts; name them with --corpus")
         findings[str(truth)].append(check_duplicates(grouped, read_corpus(corpus), threshold))
     for path in paths:
-        findings[str(path)] = check_run(grouped, path, policy, run_format, judge)
+        findings[str(path)] = check_run(grouped, path, request)
     if style == "json":
         rows = {title: [vars(each) for each in own] for title, own in findings.items()}
         click.echo(tables.json_text(rows))

@@ -9,10 +9,10 @@ import click
 
 from groupgt.cli import options
 from groupgt.errors import ConfigError, Faults
-from groupgt.evaluation.depth import Depth, depth
-from groupgt.evaluation.request import as_ground_truth
+from groupgt.evaluation.depth import Depth, check_depth, depths_of
+from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.request import Request, as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.tables import unique_names
 from groupgt.formats.detect import all_there
 from groupgt.formats.rows import finite
 from groupgt.model.policy import Policy
@@ -73,23 +73,16 @@ def command(
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     columns = options.split_columns(by)
-    every = [
-        depth(
-            grouped,
-            path,
-            wanted,
-            unit=unit,
-            by=columns,
-            level=intervals,
-            lengths=lengths,
-            policy=policy,
-            labeller=judge,
-            run_format=run_format,
-        )
-        for path in paths
+    check_depth(wanted, unit, intervals)
+    request = Request.of(
+        "complete.coverage", by=columns, lengths=lengths, policy=policy, labeller=judge, run_format=run_format
+    )
+    evaluations = evaluate_each(request, grouped, [("", path) for path in paths])
+    found = [
+        row
+        for evaluation in evaluations
+        for row in depths_of(evaluation, wanted, unit=unit, level=intervals, lengths=lengths)
     ]
-    unique_names([each[0].run for each in every], paths)
-    found = [one for each in every for one in each]
     if style == "json":
         click.echo(tables.json_text([vars(each) for each in found]))
         return

@@ -8,9 +8,9 @@ import click
 
 from groupgt.cli import options
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.request import as_ground_truth
+from groupgt.evaluation.request import Request, as_ground_truth, metrics_in
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.tables import in_conventions, per_query_rows, summary, unique_names
+from groupgt.evaluation.tables import per_query_rows, summary
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
 from groupgt.render import tables
@@ -67,30 +67,26 @@ def command(
         check_ending(per_query)
     conventions = options.split_conventions(convention)
     texts, cutoffs = options.split_metrics(metrics), options.split_ks(ks)
-    asked = in_conventions(texts, conventions, cutoffs) if len(conventions) > 1 else texts
+    asked = metrics_in(texts, conventions, cutoffs) if len(conventions) > 1 else texts
     policy = Policy.of(options.split_policy(policies))
     paths = all_there(truth, runs, in_parts=in_parts)
     options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query])
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
     lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
-    found = evaluate_each(
-        grouped,
-        [("", path) for path in paths],
-        judge,
-        {
-            "metrics": asked,
-            "convention": conventions[0],
-            "k": cutoffs,
-            "by": options.split_columns(by),
-            "policy": policy,
-            "lengths": lengths,
-            "corpus": lengths.texts or None,
-            "run_format": run_format,
-            "engine": engine,
-        },
+    request = Request.of(
+        asked,
+        convention=conventions[0],
+        k=cutoffs,
+        by=options.split_columns(by),
+        policy=policy,
+        labeller=judge,
+        lengths=lengths,
+        corpus=lengths.texts or None,
+        run_format=run_format,
+        engine=engine,
     )
-    unique_names([each.name for each in found], paths)
+    found = evaluate_each(request, grouped, [("", path) for path in paths])
     if per_query is not None:
         headers, rows = per_query_rows(found)
         written_whole(per_query, lambda part: write_rows(part, headers, rows, per_query.suffix))

@@ -8,7 +8,7 @@ import click
 
 from groupgt.cli import options
 from groupgt.evaluation.evaluate import evaluate
-from groupgt.evaluation.tables import in_conventions
+from groupgt.evaluation.request import metrics_in
 from groupgt.render.tables import json_text
 
 
@@ -48,7 +48,7 @@ def command(
     found = evaluate(
         truth,
         run,
-        in_conventions(options.split_metrics(metrics), conventions, options.split_ks(ks)),
+        metrics_in(options.split_metrics(metrics), conventions, options.split_ks(ks)),
         convention=conventions[0],
         policy=options.split_policy(policies),
         lengths=lengths,

@@ -12,11 +12,10 @@ import click
 from groupgt.cli import options
 from groupgt.comparison.display import failures_dict
 from groupgt.comparison.failures import Failures, failures_of
-from groupgt.evaluation.evaluate import evaluate
+from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.misses import misses
-from groupgt.evaluation.request import as_ground_truth
+from groupgt.evaluation.request import Request, as_ground_truth
 from groupgt.evaluation.slices import where
-from groupgt.evaluation.tables import unique_names
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import all_there
 from groupgt.model.policy import Policy
@@ -67,9 +66,8 @@ def command(
     paths = all_there(truth, runs, in_parts=in_parts)
     grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
     judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
-    metric = f"recall.coverage@{k}"
-    found = [evaluate(grouped, path, [metric], convention="coverage", policy=policy, labeller=judge) for path in paths]
-    unique_names([each.name for each in found], paths)
+    request = Request.of(f"recall.coverage@{k}", convention="coverage", policy=policy, labeller=judge)
+    found = evaluate_each(request, grouped, [("", path) for path in paths])
     if len(found) > 1:
         failures = failures_of({each.name: each for each in found}, k)
         _show(failures, worst, style, read_corpus(corpus) if corpus else {})

@@ -7,11 +7,9 @@ from typing import Any
 
 from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.tests import Settings
-from groupgt.engines.choice import engine_of
 from groupgt.errors import ConfigError
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.request import Sources, as_ground_truth, labeller_of
-from groupgt.evaluation.tables import unique_names
+from groupgt.evaluation.request import Request
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
@@ -57,9 +55,6 @@ def compare(
     (0.5, 12, 0.00048828125)
     """
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
-    rules, how = Policy.of(policy), engine_of(engine)
-    grouped = as_ground_truth(truth, rules, truth_format)
-    judge = labeller_of(labeller, Sources(corpus))
     if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {shown(runs)}")
     named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
@@ -67,22 +62,19 @@ def compare(
         raise ConfigError(f"runs: expected at least two to compare, found {len(named)}")
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {shown(baseline)}")
-    found = evaluate_each(
-        grouped,
-        [(str(name) if isinstance(runs, Mapping) else "", run) for name, run in named.items()],
-        judge,
-        {
-            "metrics": metrics,
-            "convention": convention,
-            "k": k,
-            "by": by,
-            "policy": rules,
-            "lengths": lengths,
-            "corpus": corpus,
-            "run_format": run_format,
-            "engine": how,
-        },
+    request = Request.of(
+        metrics,
+        convention=convention,
+        k=k,
+        by=by,
+        policy=policy,
+        labeller=labeller,
+        lengths=lengths,
+        corpus=corpus,
+        truth_format=truth_format,
+        run_format=run_format,
+        engine=engine,
     )
-    names = [each.name for each in found]
-    unique_names(names, [each.run.source or each.name for each in found])
-    return comparison_of(dict(zip(names, found)), names[0] if baseline is None else baseline, settings)
+    named_runs = [(str(name) if isinstance(runs, Mapping) else "", run) for name, run in named.items()]
+    evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named_runs)}
+    return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)

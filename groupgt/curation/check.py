@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,9 +12,8 @@ import numpy as np
 from groupgt.curation.near import near_duplicates
 from groupgt.engines.results import renamed
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.request import as_run, labeller_of
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.unknown_ids import check_known, fold, warn_of_near_ids
-from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 
@@ -54,20 +52,13 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     ]
 
 
-def check_run(
-    truth: GroundTruth,
-    path: str | os.PathLike[str],
-    policy: Policy,
-    format: str | None = None,
-    labeller: Labeller | None = None,
-) -> list[Finding]:
+def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
     """Sizes, and what does not fit: queries on one side only, repeats, ties, nothing that matches."""
-    judge = labeller or labeller_of("id")
+    judge, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = judge.read(truth)
-    plain = Policy(ties=policy.ties)
-    run = renamed(truth, as_run(path, truth, format), judge, plain)
+    run = renamed(truth, request.run_of(results, truth), judge, plain)
     labelled = label_run(truth, run, plain, judge)
-    dropped = label_run(truth, run, Policy(ties=policy.ties, duplicates="drop"), judge)
+    dropped = label_run(truth, run, replace(plain, duplicates="drop"), judge)
     check_known(run, judge)
     defined = truth.judgments.defined
     if labelled.no_match:

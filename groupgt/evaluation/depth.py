@@ -11,12 +11,14 @@ import numpy as np
 
 from groupgt.engines.budgets import walk
 from groupgt.errors import ConfigError, Faults
-from groupgt.evaluation.evaluate import evaluate
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.model.hits import Hits, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
-from groupgt.model.values import UNITS, as_lengths
+from groupgt.model.values import UNITS, Lengths
 
 NEVER = np.iinfo(np.int64).max
 
@@ -73,39 +75,42 @@ def depth(
     [2, 3]
     """
     shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
-    _check(shares, unit, level)
-    rules = Policy.of(policy)
-    evaluation = evaluate(
-        truth,
-        run,
+    check_depth(shares, unit, level)
+    request = Request.of(
         ["complete.coverage"],
         by=by,
-        policy=rules,
+        policy=policy,
         labeller=labeller,
+        lengths=lengths,
         corpus=corpus,
-        name=name,
         truth_format=truth_format,
         run_format=run_format,
     )
-    grouped, labelled = evaluation.truth, evaluation.labelled
+    evaluation = evaluate_run(request, request.truth_of(truth), run, name)
+    return depths_of(evaluation, shares, unit=unit, level=level, lengths=request.lengths)
+
+
+def depths_of(
+    evaluation: Evaluation, shares: Sequence[float], *, unit: str, level: float, lengths: Lengths
+) -> list[Depth]:
+    """The same of what is labelled already: of the whole, then of each slice, a `Depth` for each share."""
+    truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
     ranks = completion_ranks(labelled.hits)
-    reached = ranks > 0
-    found = ranks
-    if unit != "results":
-        found = walk(grouped, evaluation.run, rules, as_lengths(lengths), unit).spent(ranks)
-    spent = np.where(reached, found, NEVER)
-    every = np.ones(len(grouped), dtype=np.bool_)
+    complete = ranks > 0
+    spent = ranks if unit == "results" else walk(truth, evaluation.run, policy, lengths, unit).spent(ranks)
+    needed = np.where(complete, spent, NEVER)
+    whole = np.ones(len(truth), dtype=np.bool_)
     depths = []
-    for column, value, mask in [("", "", every), *evaluation.slicer]:
-        defined = grouped.judgments.defined & mask
+    for column, value, mask in [("", "", whole), *evaluation.slicer]:
+        defined = truth.judgments.defined & mask
         missing = defined & ~labelled.present
-        counted = defined & labelled.present if rules.missing == "skip" else defined
-        ordered = np.sort(spent[counted])
-        whole = float(reached[counted].mean()) if len(ordered) else math.nan
-        counts = (len(ordered), whole, int((mask & ~defined).sum()), int(missing.sum()))
-        for each in shares:
-            found_at, interval = _quantile(ordered, each, level)
-            depths.append(Depth(evaluation.name, each, unit, found_at, interval, *counts, column, value))
+        counted = defined & labelled.present if policy.missing == "skip" else defined
+        ordered = np.sort(needed[counted])
+        reached = float(complete[counted].mean()) if len(ordered) else math.nan
+        counts = (len(ordered), reached, int((mask & ~defined).sum()), int(missing.sum()))
+        for share in shares:
+            quantile, interval = _quantile(ordered, share, level)
+            depths.append(Depth(evaluation.name, share, unit, quantile, interval, *counts, column, value))
     return depths
 
 
@@ -122,11 +127,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
 
 
-def _check(shares: Sequence[float], unit: str, level: float) -> None:
+def check_depth(shares: Sequence[float], unit: str, level: float) -> None:
+    """Raises `ConfigError` with everything that is wrong with what is asked."""
     faults = Faults()
-    for each in shares:
-        if not _is_number(each) or not 0 < each <= 1:
-            faults.add("share", f"expected a number above 0, at most 1, found {shown(each)}")
+    for share in shares:
+        if not _is_number(share) or not 0 < share <= 1:
+            faults.add("share", f"expected a number above 0, at most 1, found {shown(share)}")
     if unit not in ("results", *UNITS):
         faults.add("unit", f"expected results, tokens or chars, found {shown(unit)}")
     if not _is_number(level) or not 0 < level < 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,21 +15,21 @@ from numpy.typing import NDArray
 from groupgt.engines import memory
 from groupgt.engines.base import Labelled
 from groupgt.engines.budgets import depths
-from groupgt.engines.choice import Engine, engine_of
+from groupgt.engines.choice import Engine
 from groupgt.engines.results import renamed
 from groupgt.errors import DataError, Faults
-from groupgt.evaluation.request import Sources, as_ground_truth, as_run, labeller_of
+from groupgt.evaluation.request import Request, Sources, labeller_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.unknown_ids import check_known, warn_of_near_ids
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.language import Metric, parse_metrics
-from groupgt.metrics.values import check_policy, values_of
+from groupgt.metrics.language import Metric
+from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.values import Budget, Lengths, as_lengths
+from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, pl
 
 
@@ -68,44 +68,53 @@ def evaluate(
     >>> evaluate(truth, run, ["recall@5", "mrr"]).means
     {'recall@5': 0.75, 'mrr': 0.5}
     """
-    rules = Policy.of(policy)
-    how = engine_of(engine)
-    asked = parse_metrics(
-        [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
-    )
-    check_policy(rules, asked)
     with no_garbage_collection():
-        sources = Sources(corpus)
-        chosen = labeller_of(labeller, sources)
-        given = as_ground_truth(truth, rules, truth_format)
-        grouped = chosen.read(given)
-        slicer = Slicer(grouped, [by] if isinstance(by, str) else by)
-        system = renamed(grouped, as_run(run, grouped, run_format, name, engine=how), chosen, rules)
-        budgets = {metric.budget for metric in asked.values() if metric.budget is not None}
-        measured = as_lengths(lengths)
-        if budgets and lengths is None and corpus is not None:
-            measured = Lengths(texts=sources.texts(None, "corpus"))
-        labelled = label_run(grouped, system, rules, chosen, lengths=measured, budgets=budgets, engine=how)
-        if any(metric.definition.reads_texts for metric in asked.values()):
+        request = Request.of(
+            metrics,
+            convention=convention,
+            k=k,
+            by=by,
+            policy=policy,
+            labeller=labeller,
+            lengths=lengths,
+            corpus=corpus,
+            truth_format=truth_format,
+            run_format=run_format,
+            engine=engine,
+        )
+        return evaluate_run(request, request.truth_of(truth), run, name)
+
+
+def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
+    """Measures one run as a request asks: labels it, takes every metric, and warns of what looks like a mistake."""
+    labeller, policy = request.labeller, request.policy
+    with no_garbage_collection():
+        grouped = labeller.read(truth)
+        slicer = Slicer(grouped, request.by)
+        system = renamed(grouped, request.run_of(run, grouped, name), labeller, policy)
+        labelled = label_run(
+            grouped, system, policy, labeller, lengths=request.lengths, budgets=request.budgets, engine=request.engine
+        )
+        if request.reads_texts:
             from groupgt.engines.contents import contents
 
-            known = {**chosen.texts(), **sources.texts(None, "corpus")}
-            said = contents(given, system, rules, known)
-            labelled = replace(labelled, hits=replace(labelled.hits, contents=said))
-    _check_population(grouped, labelled, rules)
-    told = check_known(system, chosen)
-    if labelled.no_match and not told:
-        warn_of_near_ids(grouped, system, chosen, int((grouped.judgments.defined & labelled.present).sum()))
+            known = {**labeller.texts(), **request.sources.texts(None, "corpus")}
+            texts = contents(truth, system, policy, known)
+            labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
+    _check_population(grouped, labelled, policy)
+    warned = check_known(system, labeller)
+    if labelled.no_match and not warned:
+        warn_of_near_ids(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
     return Evaluation(
         truth=grouped,
         run=system,
-        metrics=asked,
-        values=values_of(asked, labelled.hits, labelled.present, rules),
+        metrics=request.metrics,
+        values=values_of(request.metrics, labelled.hits, labelled.present, policy),
         labelled=labelled,
-        policy=rules,
-        convention=convention,
+        policy=policy,
+        convention=request.convention,
         slicer=slicer,
-        labeller=chosen,
+        labeller=labeller,
     )
 
 
@@ -186,44 +195,56 @@ def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) ->
 MOST_AT_ONCE = 8
 
 
-def evaluate_each(
-    truth: GroundTruth, runs: Iterable[tuple[str, Any]], labeller: Labeller, options: Mapping[str, Any]
-) -> list[Evaluation]:
-    """An `Evaluation` of each (name, run), in their order; `options` are those of `evaluate`.
+def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str, Any]]) -> list[Evaluation]:
+    """An `Evaluation` of each (name, run), in their order; a run without a name is called what it is read from.
 
     Files are evaluated on as many threads as there are processors: polars and NumPy let others run meanwhile. What is
-    in memory already is not, for Python lets one thread at a time look at lists.
+    in memory already is not, for Python lets one thread at a time look at lists. Raises `DataError` where two runs
+    have one name.
     """
-    given = list(runs)
+    named = list(runs)
 
-    def one(each: tuple[str, Any]) -> Evaluation:
-        name, run = each
-        return evaluate(truth, run, labeller=labeller, name=name, **options)
+    def evaluated(pair: tuple[str, Any]) -> Evaluation:
+        name, run = pair
+        return evaluate_run(request, truth, run, name)
 
-    paths = [run for _, run in given if isinstance(run, (str, os.PathLike))]
-    if len(paths) < len(given) or len(given) < 2 or labeller.name == "code":
-        return [one(each) for each in given]
-    if sum(map(_size, paths)) <= SMALL:
-        return [one(each) for each in given]
-    first = one(given[0])
-    workers = min(os.cpu_count() or 1, MOST_AT_ONCE, pl.thread_pool_size())
-    with ThreadPoolExecutor(workers) as threads:
-        return [first, *_in_order(threads.map(one, given[1:]), threads.shutdown)]
+    paths = [run for _, run in named if isinstance(run, (str, os.PathLike))]
+    alone = len(paths) < len(named) or len(named) < 2 or request.labeller.name == "code"
+    if alone or sum(map(_size, paths)) <= SMALL:
+        evaluations = [evaluated(pair) for pair in named]
+    else:
+        first = evaluated(named[0])
+        workers = min(os.cpu_count() or 1, MOST_AT_ONCE, pl.thread_pool_size())
+        with ThreadPoolExecutor(workers) as threads:
+            evaluations = [first, *_in_order(threads.map(evaluated, named[1:]), threads.shutdown)]
+    _check_names(evaluations)
+    return evaluations
 
 
-def _in_order(found: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
-    """What threads found; where one fails, those that wait are not begun."""
+def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:
+    """What threads finished; where one fails, those that wait are not begun."""
     try:
-        yield from found
+        yield from finished
     except BaseException:
         shutdown(wait=False, cancel_futures=True)
         raise
 
 
 def _size(path: Any) -> int:
-    """The size of a file; of a URL or of many files, enough to be worth it."""
+    """The size of a file; of a URL or of many files, enough to be worth threads."""
     try:
         size = Path(path).stat().st_size
     except (OSError, ValueError):
         return SMALL + 1
     return size if Path(path).is_file() else SMALL + 1
+
+
+def _check_names(evaluations: Sequence[Evaluation]) -> None:
+    faults = Faults()
+    first: dict[str, str] = {}
+    for evaluation in evaluations:
+        name, source = evaluation.name, evaluation.run.source or evaluation.name
+        if name in first:
+            faults.add(source, f"the run {name!r} stands twice (first {first[name]}); rename one")
+        first.setdefault(name, source)
+    faults.stop(DataError)

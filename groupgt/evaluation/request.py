@@ -1,28 +1,119 @@
-"""What was asked for, resolved once: ground truth, results, labeller and lengths from what the user names."""
+"""What is asked of results, resolved once from what the user names: it then serves one run or a thousand.
+
+`Request.of` takes the options of `evaluate` as they are spelled; everything that evaluates holds one `Request`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from groupgt.engines.choice import Engine
+from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.formats import detect, frames
 from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.options import options_of
 from groupgt.labellers.registry import kind_named
+from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.metrics.values import check_policy
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_text, shown
-from groupgt.model.values import Chunks
+from groupgt.model.values import Budget, Chunks, Lengths, as_lengths
 from groupgt.store.verdicts import Verdicts
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """How results are to be measured: `metrics` by the text asked, under a `convention`, in slices `by` columns.
+
+    `labeller` decides what hits what, `policy` what is done with doubtful data, `lengths` how much of a run fits a
+    budget, `engine` where labelling happens; the corpus at hand is among the `sources`.
+    """
+
+    metrics: dict[str, Metric]
+    convention: str
+    by: tuple[str, ...]
+    policy: Policy
+    labeller: Labeller
+    sources: Sources
+    lengths: Lengths
+    engine: Engine
+    truth_format: str | None = None
+    run_format: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        metrics: str | Metric | Sequence[str | Metric] = (),
+        *,
+        convention: str = "autorag",
+        k: int | Sequence[int] = (),
+        by: Sequence[str] | str = (),
+        policy: Policy | str | Mapping[str, str] | None = None,
+        labeller: Any = "id",
+        lengths: Any = None,
+        corpus: Any = None,
+        truth_format: str | None = None,
+        run_format: str | None = None,
+        engine: Any = "auto",
+    ) -> Request:
+        """Resolves the options of `evaluate`; raises `MetricError` or `ConfigError`."""
+        rules, how = Policy.of(policy), engine_of(engine)
+        asked = parse_metrics(
+            [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
+        )
+        check_policy(rules, asked)
+        sources = Sources(corpus)
+        judge = labeller_of(labeller, sources)
+        known = as_lengths(lengths)
+        if lengths is None and corpus is not None and any(metric.budget is not None for metric in asked.values()):
+            known = Lengths(texts=sources.texts(None, "corpus"))
+        return cls(
+            metrics=asked,
+            convention=convention,
+            by=(by,) if isinstance(by, str) else tuple(by),
+            policy=rules,
+            labeller=judge,
+            sources=sources,
+            lengths=known,
+            engine=how,
+            truth_format=truth_format,
+            run_format=run_format,
+        )
+
+    @property
+    def budgets(self) -> set[Budget]:
+        """The cutoffs that are a length, such as 2000 tokens."""
+        return {metric.budget for metric in self.metrics.values() if metric.budget is not None}
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether a metric looks into the texts of results."""
+        return any(metric.definition.reads_texts for metric in self.metrics.values())
+
+    def truth_of(self, value: Any) -> GroundTruth:
+        """Ground truth under this policy, from whatever the user has."""
+        return as_ground_truth(value, self.policy, self.truth_format)
+
+    def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
+        """The results of one system, from whatever the user has."""
+        return as_run(value, truth, self.run_format, name, engine=self.engine)
+
+
+def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
+    """Each metric under each convention, what has only one meaning once; cutoffs as in `parse_metrics`."""
+    metrics: dict[Metric, None] = {}
+    for convention in conventions:
+        metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
+    return list(metrics)
 
 
 def as_ground_truth(value: Any, policy: Policy, format: str | None = None) -> GroundTruth:

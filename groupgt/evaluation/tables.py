@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupgt.errors import DataError, Faults
 from groupgt.evaluation.result import Evaluation
-from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.render import tables
 
 # More runs than this do not stand in columns.
 MANY = 4
-
-
-def in_conventions(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
-    """Each metric under each convention, what has only one meaning once; cutoffs as in `parse_metrics`."""
-    found: dict[Metric, None] = {}
-    for convention in conventions:
-        found.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
-    return list(found)
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
@@ -160,14 +150,3 @@ def per_query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[l
         columns = (tables.nulls(values.tolist()) for values in each.values.values())
         rows += [[each.name, qid, *cells] for qid, *cells in zip(each.truth.qids, *columns)]
     return headers, rows
-
-
-def unique_names(names: Sequence[str], paths: Sequence[object]) -> None:
-    """Raises `DataError` where two runs have one name."""
-    faults = Faults()
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            faults.add(
-                str(paths[position]), f"the run {name!r} stands twice (first {paths[names.index(name)]}); rename one"
-            )
-    faults.stop(DataError)

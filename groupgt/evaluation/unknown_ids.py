@@ -34,15 +34,15 @@ def warn_of_near_ids(truth: GroundTruth, run: Run, labeller: Labeller, questions
     if truth.qids and qids and not shared:
         finding = f"{title}no query of the results has ground truth"
         if not _warn("query ids", truth.qids, qids, finding):
-            warnings.warn(f"{finding}: are these results of the same questions?", GroupgtWarning, stacklevel=3)
+            warnings.warn(f"{finding}: are these results of the same questions?", GroupgtWarning, stacklevel=4)
     elif labeller.name not in ("id", "parents") and truth.ids and documents:
         if questions >= SEVERAL:
             finding = f"{title}no result hits anything, by the labeller {labeller}"
-            warnings.warn(f"{finding}: are these results of the same documents?", GroupgtWarning, stacklevel=3)
+            warnings.warn(f"{finding}: are these results of the same documents?", GroupgtWarning, stacklevel=4)
     elif truth.ids and documents:
         finding = f"{title}no result is in the ground truth"
         if not _warn("document ids", truth.ids, documents, finding) and questions >= SEVERAL:
-            warnings.warn(f"{finding}: are these results of the same corpus?", GroupgtWarning, stacklevel=3)
+            warnings.warn(f"{finding}: are these results of the same corpus?", GroupgtWarning, stacklevel=4)
 
 
 def check_known(run: Run, labeller: Labeller) -> bool:
@@ -65,7 +65,7 @@ def check_known(run: Run, labeller: Labeller) -> bool:
         what = f"the labeller {labeller} matches none of the results, and each stands for itself: {some}"
     else:
         what = f"{len(strangers):,} of {len(documents):,} results are not known to the labeller {labeller}: {some}"
-    warnings.warn(f"{title}{what}", GroupgtWarning, stacklevel=3)
+    warnings.warn(f"{title}{what}", GroupgtWarning, stacklevel=4)
     return True
 
 
@@ -97,7 +97,7 @@ def _warn(what: str, ours: Iterable[str], theirs: Iterable[str], finding: str) -
             # Two forms of one letter look alike: then their escapes are shown.
             show = ascii if unicodedata.normalize("NFC", near) == unicodedata.normalize("NFC", name) else repr
             text = f"{finding}, but {what} nearly match: {show(near)} in the ground truth, {show(name)} in the results"
-            warnings.warn(text, GroupgtWarning, stacklevel=4)
+            warnings.warn(text, GroupgtWarning, stacklevel=5)
             return True
     return False
 

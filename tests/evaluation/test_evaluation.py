@@ -14,6 +14,7 @@ import pytest
 import groupgt
 from groupgt.curation.check import check_run, check_truth
 from groupgt.evaluation.misses import misses
+from groupgt.evaluation.request import Request
 from tests.laws import WORDS
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
@@ -266,7 +267,7 @@ def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
     assert found["ids that differ only in blanks, case or form"] == 1
     file = tmp_path / "run.trec"
     file.write_text("q1 Q0 a 1 2 t\nq1 Q0 x 2 1 t\nq1 Q0 x 3 1 t\nq9 Q0 x 1 1 t\n")
-    run = {each.what.split(" (")[0]: each.count for each in check_run(truth, file, groupgt.Policy())}
+    run = {each.what.split(" (")[0]: each.count for each in check_run(truth, file, Request.of())}
     assert run["judged queries without results"] == 2
     assert run["queries with a repeated result"] == 1
     assert run["queries with a repeated relevant result"] == 0

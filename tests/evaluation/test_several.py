@@ -9,6 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.evaluation import evaluate
+from groupgt.evaluation.request import Request
 from tests.engines.test_engines import METRICS, as_trec, make, same
 
 ASKED = [metric for metric in METRICS if not metric.definition.reads_texts][:20]
@@ -32,8 +33,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[groupgt.Grou
 
 def test_files_are_evaluated_side_by_side(files: tuple[groupgt.GroundTruth, list[Path]]) -> None:
     truth, paths = files
-    labeller = groupgt.evaluate(truth, paths[0], ["mrr"]).labeller
-    found = evaluate.evaluate_each(truth, [("", path) for path in paths], labeller, {"metrics": ASKED})
+    found = evaluate.evaluate_each(Request.of(ASKED), truth, [("", path) for path in paths])
     assert [each.name for each in found] == [path.stem for path in paths]
     for path, each in zip(paths, found, strict=True):
         same(groupgt.evaluate(truth, path, ASKED), each)
