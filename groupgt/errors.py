@@ -12,7 +12,7 @@ An error carries its faults one by one; its text shows the first of them and how
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 SHOWN = 10
 KEPT = 100
@@ -124,3 +124,9 @@ def listed(names: Iterable[str]) -> str:
     """
     *rest, last = names
     return f"{', '.join(rest)} or {last}" if rest else last
+
+
+def display(value: Any, size: int = 80) -> str:
+    """A value as a message shows it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= size else text[: size - 1] + "…"

@@ -5,6 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from groupgt.errors import display
+
+# What a message shows of a value; rooms on the right may know it by this name.
+shown = display
+
 
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python or NumPy; a bool is none."""
@@ -39,12 +44,6 @@ def finite_number(value: Any) -> float | None:
     except (OverflowError, TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
-
-
-def shown(value: Any, size: int = 80) -> str:
-    """A value as a message shows it, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= size else text[: size - 1] + "…"
 
 
 def plain(value: Any) -> Any:
