@@ -197,7 +197,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     for place, each in enumerate(every):
         hits = each.labelled.hits
         cut = Cut.at(hits, cutoff)
-        rows = views.met(hits)
+        rows = views.met_groups(hits)
         anywhere[rows.group, place] = rows.rank
         within = rows.rank <= cut.top[rows.query]
         first[rows.group[within], place] = rows.rank[within]

@@ -116,7 +116,7 @@ def depths_of(
 
 def completion_ranks(hits: Hits) -> Ints:
     """The rank at which the last group of each query is met, shape (Q,); 0 if never."""
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     last = np.zeros(hits.size, dtype=np.int64)
     np.maximum.at(last, rows.query, rows.rank)
     met = np.bincount(rows.query, minlength=hits.size)

@@ -37,7 +37,7 @@ def worked_out(labelled: Labelled, position: int, metrics: Sequence[Metric]) -> 
             {
                 "metric": str(metric),
                 "formula": metric.formula.text,
-                "worked": metric.worked(labelled.hits, position) if defined else None,
+                "worked": metric.explanation(labelled.hits, position) if defined else None,
                 "value": value if defined else float("nan"),
             }
         )

@@ -73,7 +73,7 @@ def misses(evaluation: Evaluation, k: int = 10, worst: int = 20) -> Misses:
     """
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     rank = np.zeros(len(judgments.group_query), dtype=np.int64)
     rank[rows.group] = rows.rank
     met = (rank > 0) & (rank <= k)

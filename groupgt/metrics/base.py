@@ -54,12 +54,12 @@ Function = Callable[..., Floats]
 class Formula:
     """One reading of a metric: its function, the formula as text, and the hook that fills the formula in.
 
-    `worked(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`.
+    `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`.
     """
 
     function: Function
     text: str
-    worked: Callable[..., str]
+    explanation: Callable[..., str]
     source: str = ""
 
 

@@ -125,7 +125,7 @@ BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < 
 
 def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats]) -> Floats:
     """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), shape (Q,)."""
-    rows, nth = views.in_groups(hits)
+    rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]
     gain = discounts.power(1 - alpha, nth[within] - 1)
@@ -190,7 +190,7 @@ def nnrbp(hits: Hits, cut: Cut, alpha: float = 0.5, beta: float = 0.5) -> Floats
 
 def map_ia(hits: Hits, cut: Cut) -> Floats:
     judgments = hits.judgments
-    rows, nth = views.in_groups(hits)
+    rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     summed = total(rows.group[within], nth[within] / rows.rank[within], len(judgments.group_query))
     average = ratio(summed, judgments.group_sizes)
@@ -198,7 +198,7 @@ def map_ia(hits: Hits, cut: Cut) -> Floats:
 
 
 def p_ia(hits: Hits, cut: Cut) -> Floats:
-    rows, _ = views.in_groups(hits)
+    rows, _ = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     return ratio(np.bincount(rows.query[within], minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
 
@@ -224,24 +224,24 @@ def _inverse(gain: str, rank: int) -> str:
     return f"{gain}/{rank}"
 
 
-def _w_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
+def _explain_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
     return over(_terms(sheet, alpha, _log), _ideal_terms(sheet, alpha, _log, sheet.ideal))
 
 
-def _w_most(sheet: Sheet, alpha: float, discount: Callable[[Ints], Floats]) -> str:
+def _explain_most(sheet: Sheet, alpha: float, discount: Callable[[Ints], Floats]) -> str:
     most = float(discounts.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
     return times(number(len(sheet.groups)), number(most))
 
 
-def _w_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _log), _w_most(sheet, alpha, discounts.log2))
+def _explain_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _log), _explain_most(sheet, alpha, discounts.log2))
 
 
-def _w_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _inverse), _w_most(sheet, alpha, discounts.inverse))
+def _explain_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
+    return over(_terms(sheet, alpha, _inverse), _explain_most(sheet, alpha, discounts.inverse))
 
 
-def _w_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:
+def _explain_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:
     return over(_terms(sheet, alpha, _inverse), _ideal_terms(sheet, alpha, _inverse, sheet.ideal))
 
 
@@ -249,16 +249,16 @@ def _persisting(beta: float) -> Callable[[str, int], str]:
     return lambda gain, rank: times(gain, f"{number(beta)}**{rank - 1}") if rank > 1 else gain
 
 
-def _w_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
+def _explain_nrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
     scale = f"(1 - {number(1 - alpha)}*{number(beta)})"
     return over(f"{scale} * ({_terms(sheet, alpha, _persisting(beta))})", len(sheet.groups))
 
 
-def _w_nnrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
+def _explain_nnrbp(sheet: Sheet, alpha: float = 0.5, beta: float = 0.5) -> str:
     return over(_terms(sheet, alpha, _persisting(beta)), _ideal_terms(sheet, alpha, _persisting(beta), None))
 
 
-def _w_map_ia(sheet: Sheet) -> str:
+def _explain_map_ia(sheet: Sheet) -> str:
     averages = [
         over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.grades))
         for group in sheet.groups
@@ -267,7 +267,7 @@ def _w_map_ia(sheet: Sheet) -> str:
     return over(plus(averages), len(sheet.groups))
 
 
-def _w_p_ia(sheet: Sheet) -> str:
+def _explain_p_ia(sheet: Sheet) -> str:
     count = sum(len(group.hits) for group in sheet.groups)
     return over(number(count), times(number(sheet.k), number(len(sheet.groups))) if sheet.k else 0)
 
@@ -285,7 +285,7 @@ DEFINITIONS = (
             None: Formula(
                 alpha_ndcg,
                 "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
-                _w_alpha_ndcg,
+                _explain_alpha_ndcg,
                 "Clarke+, SIGIR 2008; ndeval",
             )
         },
@@ -299,7 +299,7 @@ DEFINITIONS = (
             None: Formula(
                 alpha_dcg,
                 "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ Σ_{r≤k} m(1−α)^(r−1)/log2(r + 1)",
-                _w_alpha_dcg,
+                _explain_alpha_dcg,
                 "ndeval (whose value at k = 1 is not normalized)",
             )
         },
@@ -312,7 +312,7 @@ DEFINITIONS = (
             None: Formula(
                 err_ia,
                 "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
-                _w_err_ia,
+                _explain_err_ia,
                 "Chapelle+, CIKM 2009; ndeval (whose value at k = 1 is not normalized)",
             )
         },
@@ -325,7 +325,7 @@ DEFINITIONS = (
             None: Formula(
                 nerr_ia,
                 "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
-                _w_nerr_ia,
+                _explain_nerr_ia,
                 "ndeval",
             )
         },
@@ -339,7 +339,7 @@ DEFINITIONS = (
             None: Formula(
                 nrbp,
                 "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
-                _w_nrbp,
+                _explain_nrbp,
                 "Clarke+, ICTIR 2009; ndeval (full depth)",
             )
         },
@@ -352,7 +352,7 @@ DEFINITIONS = (
             None: Formula(
                 nnrbp,
                 "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
-                _w_nnrbp,
+                _explain_nnrbp,
                 "ndeval (full depth)",
             )
         },
@@ -366,7 +366,7 @@ DEFINITIONS = (
             None: Formula(
                 map_ia,
                 "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
-                _w_map_ia,
+                _explain_map_ia,
                 "Agrawal+, WSDM 2009; ndeval (full depth)",
             )
         },
@@ -374,6 +374,6 @@ DEFINITIONS = (
     Definition(
         "p_ia",
         "Intent-aware precision.",
-        {None: Formula(p_ia, "Σ_r Σ_g hit ÷ (k·m)", _w_p_ia, "Agrawal+, WSDM 2009; ndeval")},
+        {None: Formula(p_ia, "Σ_r Σ_g hit ÷ (k·m)", _explain_p_ia, "Agrawal+, WSDM 2009; ndeval")},
     ),
 )

@@ -45,7 +45,7 @@ def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
 
 
 def dcg(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
-    rows = views.found(hits)
+    rows = views.relevant_results(hits)
     return _discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, gain, hits.judgments))
 
 
@@ -68,7 +68,7 @@ def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
 
 def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
     """Each relevant result and what it adds: Σ_groups weight × (gain − best gain so far in that group, if above 0)."""
-    rows = views.relevant(hits)
+    rows = views.relevant_hits(hits)
     judgments = hits.judgments
     gains = gain_of(rows.grade, gain, judgments)
     # The running best of each group: gains become small integers, and a group's integers lie above those of groups
@@ -90,7 +90,7 @@ def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
 
 
 def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
-    rows = views.novel(hits)
+    rows = views.novel_results(hits)
     judgments = hits.judgments
     ideal = judgments.once("novelty ideal", lambda: _novelty_ideal(judgments))
     return to_one(_discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, "exp", judgments)), ideal)
@@ -109,7 +109,7 @@ def _power(grade: float, gain: str) -> float:
     return grade if gain == "linear" else exponential(grade)
 
 
-def _w_ndcg_autorag(sheet: Sheet) -> str:
+def _explain_ndcg_autorag(sheet: Sheet) -> str:
     listed = sum(len(group.grades) for group in sheet.groups)
     depth = listed if sheet.whole else min(listed, sheet.top)
     return over(
@@ -117,18 +117,20 @@ def _w_ndcg_autorag(sheet: Sheet) -> str:
     )
 
 
-def _w_dcg(sheet: Sheet, gain: str = "linear") -> str:
+def _explain_dcg(sheet: Sheet, gain: str = "linear") -> str:
     return plus(log_share(rank, _power(grade, gain)) for rank, grade in sheet.results)
 
 
-def _w_ndcg_trec(sheet: Sheet, gain: str = "linear") -> str:
+def _explain_ndcg_trec(sheet: Sheet, gain: str = "linear") -> str:
     judgments = sheet.judgments
     grades = judgments.document_grade[(judgments.document_query == sheet.query) & (judgments.document_grade > 0)]
     best = sorted(grades.tolist(), reverse=True)[: sheet.ideal]
-    return over(_w_dcg(sheet, gain), plus(log_share(rank, _power(grade, gain)) for rank, grade in enumerate(best, 1)))
+    return over(
+        _explain_dcg(sheet, gain), plus(log_share(rank, _power(grade, gain)) for rank, grade in enumerate(best, 1))
+    )
 
 
-def _w_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
+def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
     steps: dict[int, float] = {}
     for group in sheet.groups:
         best = 0.0
@@ -144,7 +146,7 @@ def _w_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
     return at_most_one(text, reached, most * (1 + 1e-12))
 
 
-def _w_novelty_ndcg(sheet: Sheet) -> str:
+def _explain_novelty_ndcg(sheet: Sheet) -> str:
     best = sorted((max(group.grades) for group in sheet.groups), reverse=True)
     return over(
         plus(log_share(rank, _power(grade, "exp")) for rank, grade in sheet.novel),
@@ -160,20 +162,20 @@ DEFINITIONS = (
             "autorag": Formula(
                 ndcg_autorag,
                 "Σ_hits 1/log2(rank + 1) ÷ the same of min(Σ_j |G_j|, len(top)) ones at the head",
-                _w_ndcg_autorag,
+                _explain_ndcg_autorag,
                 "AutoRAG",
             ),
             "trec": Formula(
                 ndcg_trec,
                 "Σ gain(grade)/log2(rank + 1) ÷ the same of the R relevant grades, highest first, cut at k",
-                _w_ndcg_trec,
+                _explain_ndcg_trec,
                 "trec_eval ndcg; Järvelin & Kekäläinen, TOIS 2002",
             ),
             "coverage": Formula(
                 ndcg_coverage,
                 "Σ_r Σ_groups weight × max(0, gain(grade) − best gain so far in that group) / log2(r + 1) "
                 "÷ the same of the best ranking, cut at k",
-                _w_ndcg_coverage,
+                _explain_ndcg_coverage,
             ),
         },
         parameters={"trec": (GAIN,), "coverage": (GAIN,)},
@@ -188,7 +190,7 @@ DEFINITIONS = (
             None: Formula(
                 dcg,
                 "Σ gain(grade)/log2(rank + 1)",
-                _w_dcg,
+                _explain_dcg,
                 "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
             )
         },
@@ -203,7 +205,7 @@ DEFINITIONS = (
                 novelty_ndcg,
                 "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
                 "groups newly met ÷ the same of the best grade of each group, highest first, not cut at k",
-                _w_novelty_ndcg,
+                _explain_novelty_ndcg,
                 "AutoRAG-Research",
             )
         },

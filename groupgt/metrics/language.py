@@ -77,9 +77,9 @@ class Metric:
         """How deep this metric looks into each query."""
         return Cut.at(hits, self.cutoff)
 
-    def worked(self, hits: Hits, query: int) -> str:
+    def explanation(self, hits: Hits, query: int) -> str:
         """The formula with the figures of one query filled in, as an expression."""
-        return self.formula.worked(Sheet.of(hits, query, self.cut(hits)), **dict(self.parameters))
+        return self.formula.explanation(Sheet.of(hits, query, self.cut(hits)), **dict(self.parameters))
 
     @property
     def budget(self) -> Budget | None:

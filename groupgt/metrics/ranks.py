@@ -14,14 +14,14 @@ from groupgt.model.values import total
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     within = rows.rank <= cut.top[rows.query]
     summed = total(rows.query[within], 1.0 / rows.rank[within], hits.size)
     return ratio(summed, hits.judgments.groups)
 
 
 def mrr_trec(hits: Hits, cut: Cut) -> Floats:
-    rows = views.found(hits)
+    rows = views.relevant_results(hits)
     first = (rows.nth == 1) & (rows.rank <= cut.top[rows.query])
     value = np.zeros(hits.size)
     value[rows.query[first]] = 1.0 / rows.rank[first]
@@ -29,8 +29,8 @@ def mrr_trec(hits: Hits, cut: Cut) -> Floats:
 
 
 def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met(hits)
-    novel = views.novel(hits)
+    rows = views.met_groups(hits)
+    novel = views.novel_results(hits)
     weight = total(rows.result, hits.judgments.weight[rows.group], len(novel.query))
     within = novel.rank <= cut.top[novel.query]
     terms = weight[within] * discounts.inverse(novel.rank[within])
@@ -39,7 +39,7 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def map_autorag(hits: Hits, cut: Cut) -> Floats:
-    rows, nth = views.in_groups(hits, repeats=True)
+    rows, nth = views.group_hits(hits, repeats=True)
     within = rows.rank <= cut.top[rows.query]
     group = rows.group[within]
     size = len(hits.judgments.group_query)
@@ -49,7 +49,7 @@ def map_autorag(hits: Hits, cut: Cut) -> Floats:
 
 
 def map_trec(hits: Hits, cut: Cut) -> Floats:
-    rows = views.found(hits)
+    rows = views.relevant_results(hits)
     within = rows.rank <= cut.top[rows.query]
     summed = total(rows.query[within], rows.nth[within] / rows.rank[within], hits.size)
     return ratio(summed, hits.judgments.relevant)
@@ -57,7 +57,7 @@ def map_trec(hits: Hits, cut: Cut) -> Floats:
 
 def map_coverage(hits: Hits, cut: Cut) -> Floats:
     judgments = hits.judgments
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     within = rows.rank <= cut.top[rows.query]
     # Summed in the order of groups, as the total weight is: all first ranks ideal gives exactly 1.
     value = np.zeros(len(judgments.group_query))
@@ -66,7 +66,7 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def completion_rr(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     last = np.zeros(hits.size, dtype=np.int64)
     within = rows.rank <= cut.top[rows.query]
     np.maximum.at(last, rows.query[within], rows.rank[within])
@@ -75,15 +75,15 @@ def completion_rr(hits: Hits, cut: Cut) -> Floats:
     return ratio(done.astype(np.float64), np.where(done, last, 1))
 
 
-def _w_mrr_autorag(sheet: Sheet) -> str:
+def _explain_mrr_autorag(sheet: Sheet) -> str:
     return over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups))
 
 
-def _w_mrr_trec(sheet: Sheet) -> str:
+def _explain_mrr_trec(sheet: Sheet) -> str:
     return f"1/{sheet.results[0][0]}" if sheet.results else "0"
 
 
-def _w_mrr_coverage(sheet: Sheet) -> str:
+def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
     ideal = exact_path(problem_of(sheet.judgments, sheet.query, None), discounts.inverse, sheet.ideal)
     best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
@@ -92,24 +92,24 @@ def _w_mrr_coverage(sheet: Sheet) -> str:
     return at_most_one(text, reached, most * (1 + 1e-12))
 
 
-def _w_map_autorag(sheet: Sheet) -> str:
+def _explain_map_autorag(sheet: Sheet) -> str:
     averages = [
         over(plus(f"{hit.nth}/{hit.rank}" for hit in group.hits), len(group.hits)) for group in sheet.counted_groups
     ]
     return over(plus(average for average in averages if average != "0"), len(sheet.groups))
 
 
-def _w_map_trec(sheet: Sheet) -> str:
+def _explain_map_trec(sheet: Sheet) -> str:
     return over(plus(f"{nth}/{rank}" for nth, (rank, _) in enumerate(sheet.results, 1)), sheet.relevant)
 
 
-def _w_map_coverage(sheet: Sheet) -> str:
+def _explain_map_coverage(sheet: Sheet) -> str:
     numbers = {rank: nth for nth, (rank, _) in enumerate(sheet.novel, 1)}
     terms = (times(number(group.weight), f"{numbers[group.first or 0]}/{group.first}") for group in sheet.met)
     return over(plus(terms), plus(number(group.weight) for group in sheet.groups))
 
 
-def _w_completion_rr(sheet: Sheet) -> str:
+def _explain_completion_rr(sheet: Sheet) -> str:
     if len(sheet.met) < len(sheet.groups):
         return "0"
     return f"1/{max(group.first or 0 for group in sheet.met)}"
@@ -126,13 +126,18 @@ DEFINITIONS = (
         "How early what is needed is first met.",
         {
             "autorag": Formula(
-                mrr_autorag, "mean over groups of 1 ÷ rank of its first hit (0 if none)", _w_mrr_autorag, "AutoRAG"
+                mrr_autorag,
+                "mean over groups of 1 ÷ rank of its first hit (0 if none)",
+                _explain_mrr_autorag,
+                "AutoRAG",
             ),
-            "trec": Formula(mrr_trec, "1 ÷ rank of the first relevant result", _w_mrr_trec, "trec_eval recip_rank"),
+            "trec": Formula(
+                mrr_trec, "1 ÷ rank of the first relevant result", _explain_mrr_trec, "trec_eval recip_rank"
+            ),
             "coverage": Formula(
                 mrr_coverage,
                 "Σ_groups weight ÷ first-hit rank, divided by the largest such sum any ranking reaches (both cut at k)",
-                _w_mrr_coverage,
+                _explain_mrr_coverage,
             ),
         },
         warning="mrr.autorag of a perfect ranking is below 1 where there are several groups (two groups: 0.75). "
@@ -145,15 +150,15 @@ DEFINITIONS = (
             "autorag": Formula(
                 map_autorag,
                 "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
-                _w_map_autorag,
+                _explain_map_autorag,
                 "AutoRAG",
             ),
-            "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _w_map_trec, "trec_eval map"),
+            "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _explain_map_trec, "trec_eval map"),
             "coverage": Formula(
                 map_coverage,
                 "weighted mean over groups of N(r_g) ÷ r_g (0 if not met): r_g is the rank that first meets g, "
                 "N(r) counts the results up to r that met some new group",
-                _w_map_coverage,
+                _explain_map_coverage,
             ),
         },
         warning="map.autorag can rise when a late hit is lost, for it divides by the hits found. "
@@ -162,6 +167,10 @@ DEFINITIONS = (
     Definition(
         "completion_rr",
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
-        {None: Formula(completion_rr, "1 ÷ the rank at which the last group is met (0 if never)", _w_completion_rr)},
+        {
+            None: Formula(
+                completion_rr, "1 ÷ the rank at which the last group is met (0 if never)", _explain_completion_rr
+            )
+        },
     ),
 )

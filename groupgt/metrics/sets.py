@@ -11,7 +11,7 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
 
 
-def _count(hits: Hits, cut: Cut, found: views.Found) -> Ints:
+def _count(hits: Hits, cut: Cut, found: views.Results) -> Ints:
     """How many of these results are in top, shape (Q,)."""
     within = found.rank <= cut.top[found.query]
     return np.bincount(found.query[within], minlength=hits.size)
@@ -19,14 +19,14 @@ def _count(hits: Hits, cut: Cut, found: views.Found) -> Ints:
 
 def groups_met(hits: Hits, cut: Cut) -> Ints:
     """How many groups are met in top, shape (Q,)."""
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     within = rows.rank <= cut.top[rows.query]
     return np.bincount(rows.query[within], minlength=hits.size)
 
 
 def _documents(hits: Hits, cut: Cut) -> Ints:
     """How many distinct relevant documents are found in top, shape (Q,)."""
-    rows = views.relevant(hits)
+    rows = views.relevant_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     found = np.zeros(hits.judgments.documents, dtype=np.bool_)
     found[rows.document[within]] = True
@@ -35,15 +35,15 @@ def _documents(hits: Hits, cut: Cut) -> Ints:
 
 
 def precision_autorag(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.found(hits)), cut.top)
+    return ratio(_count(hits, cut, views.relevant_results(hits)), cut.top)
 
 
 def precision_trec(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.found(hits)), cut.k)
+    return ratio(_count(hits, cut, views.relevant_results(hits)), cut.k)
 
 
 def precision_coverage(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.novel(hits)), cut.top)
+    return ratio(_count(hits, cut, views.novel_results(hits)), cut.top)
 
 
 def recall_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -56,7 +56,7 @@ def recall_trec(hits: Hits, cut: Cut) -> Floats:
 
 def recall_coverage(hits: Hits, cut: Cut) -> Floats:
     judgments = hits.judgments
-    rows = views.met(hits)
+    rows = views.met_groups(hits)
     within = rows.rank <= cut.top[rows.query]
     # Summed in the order of groups, as the total is: every group met gives exactly 1.
     met = np.zeros(len(judgments.group_query))
@@ -99,31 +99,31 @@ def complete_trec(hits: Hits, cut: Cut) -> Floats:
 
 
 def hits_found(hits: Hits, cut: Cut) -> Floats:
-    return _count(hits, cut, views.found(hits)).astype(np.float64)
+    return _count(hits, cut, views.relevant_results(hits)).astype(np.float64)
 
 
 def r_precision(hits: Hits, cut: Cut) -> Floats:
     relevant = hits.judgments.relevant
     first = Cut(top=np.minimum(cut.top, relevant), k=cut.k)
-    return ratio(_count(hits, first, views.found(hits)), relevant)
+    return ratio(_count(hits, first, views.relevant_results(hits)), relevant)
 
 
 def redundancy(hits: Hits, cut: Cut) -> Floats:
-    idle = _count(hits, cut, views.found(hits)) - _count(hits, cut, views.novel(hits))
+    idle = _count(hits, cut, views.relevant_results(hits)) - _count(hits, cut, views.novel_results(hits))
     share = ratio(idle, cut.top)
     share[cut.top == 0] = np.nan
     return share
 
 
 def judged(hits: Hits, cut: Cut) -> Floats:
-    found = views.judged(hits)
+    found = views.judged_results(hits)
     chosen = found.gain >= 0
-    kept = views.Found(found.query[chosen], found.rank[chosen], found.nth[chosen], found.gain[chosen])
+    kept = views.Results(found.query[chosen], found.rank[chosen], found.nth[chosen], found.gain[chosen])
     return ratio(_count(hits, cut, kept), cut.top)
 
 
 def bpref(hits: Hits, cut: Cut) -> Floats:
-    rows = views.judged(hits)
+    rows = views.judged_results(hits)
     judgments = hits.judgments
     rejected = rows.gain == 0
     # The number of judged non-relevant results above each row, counted within its query.
@@ -137,69 +137,69 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
 
 
-def _w_weights(sheet: Sheet, *, met: bool) -> str:
+def _explain_weights(sheet: Sheet, *, met: bool) -> str:
     return plus(number(group.weight) for group in (sheet.met if met else sheet.groups))
 
 
-def _w_precision_autorag(sheet: Sheet) -> str:
+def _explain_precision_autorag(sheet: Sheet) -> str:
     return over(number(len(sheet.results)), sheet.top)
 
 
-def _w_precision_trec(sheet: Sheet) -> str:
+def _explain_precision_trec(sheet: Sheet) -> str:
     return over(number(len(sheet.results)), sheet.k)
 
 
-def _w_precision_coverage(sheet: Sheet) -> str:
+def _explain_precision_coverage(sheet: Sheet) -> str:
     return over(number(len(sheet.novel)), sheet.top)
 
 
-def _w_recall_autorag(sheet: Sheet) -> str:
+def _explain_recall_autorag(sheet: Sheet) -> str:
     return over(number(len(sheet.met)), len(sheet.groups))
 
 
-def _w_recall_trec(sheet: Sheet) -> str:
+def _explain_recall_trec(sheet: Sheet) -> str:
     return over(number(sheet.documents), sheet.relevant)
 
 
-def _w_recall_coverage(sheet: Sheet) -> str:
-    return over(_w_weights(sheet, met=True), _w_weights(sheet, met=False))
+def _explain_recall_coverage(sheet: Sheet) -> str:
+    return over(_explain_weights(sheet, met=True), _explain_weights(sheet, met=False))
 
 
-def _w_harmonic(precision: str, recall: str) -> str:
+def _explain_harmonic(precision: str, recall: str) -> str:
     if "0" in (precision, recall):
         return "0"
     return f"2 * ({precision}) * ({recall}) / ({precision} + {recall})"
 
 
-def _w_hit_rate(sheet: Sheet) -> str:
+def _explain_hit_rate(sheet: Sheet) -> str:
     return "1" if sheet.met else "0"
 
 
-def _w_complete_groups(sheet: Sheet) -> str:
+def _explain_complete_groups(sheet: Sheet) -> str:
     return "1" if len(sheet.met) == len(sheet.groups) else "0"
 
 
-def _w_complete_trec(sheet: Sheet) -> str:
+def _explain_complete_trec(sheet: Sheet) -> str:
     return "1" if sheet.documents == sheet.relevant else "0"
 
 
-def _w_hits(sheet: Sheet) -> str:
+def _explain_hits(sheet: Sheet) -> str:
     return plus("1" for _ in sheet.results)
 
 
-def _w_r_precision(sheet: Sheet) -> str:
+def _explain_r_precision(sheet: Sheet) -> str:
     return over(number(sum(rank <= sheet.relevant for rank, _ in sheet.results)), sheet.relevant)
 
 
-def _w_redundancy(sheet: Sheet) -> str:
+def _explain_redundancy(sheet: Sheet) -> str:
     return over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top)
 
 
-def _w_judged(sheet: Sheet) -> str:
+def _explain_judged(sheet: Sheet) -> str:
     return over(number(sum(grade >= 0 for _, grade in sheet.judged)), sheet.top)
 
 
-def _w_bpref(sheet: Sheet) -> str:
+def _explain_bpref(sheet: Sheet) -> str:
     relevant, rejected = sheet.relevant, int(sheet.judgments.rejected[sheet.query])
     terms = []
     for rank, grade in sheet.judged:
@@ -215,11 +215,11 @@ DEFINITIONS = (
         "The share of the results looked at that is relevant.",
         {
             "autorag": Formula(
-                precision_autorag, "distinct relevant results in top ÷ len(top)", _w_precision_autorag, "AutoRAG"
+                precision_autorag, "distinct relevant results in top ÷ len(top)", _explain_precision_autorag, "AutoRAG"
             ),
-            "trec": Formula(precision_trec, "relevant results in top ÷ k", _w_precision_trec, "trec_eval P"),
+            "trec": Formula(precision_trec, "relevant results in top ÷ k", _explain_precision_trec, "trec_eval P"),
             "coverage": Formula(
-                precision_coverage, "results that meet a group not met before ÷ len(top)", _w_precision_coverage
+                precision_coverage, "results that meet a group not met before ÷ len(top)", _explain_precision_coverage
             ),
         },
     ),
@@ -227,12 +227,12 @@ DEFINITIONS = (
         "recall",
         "The share of what is needed that was found.",
         {
-            "autorag": Formula(recall_autorag, "groups met ÷ m", _w_recall_autorag, "AutoRAG"),
-            "trec": Formula(recall_trec, "distinct relevant found ÷ R", _w_recall_trec, "trec_eval recall"),
+            "autorag": Formula(recall_autorag, "groups met ÷ m", _explain_recall_autorag, "AutoRAG"),
+            "trec": Formula(recall_trec, "distinct relevant found ÷ R", _explain_recall_trec, "trec_eval recall"),
             "coverage": Formula(
                 recall_coverage,
                 "weight of groups met ÷ total weight",
-                _w_recall_coverage,
+                _explain_recall_coverage,
                 "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
             ),
         },
@@ -244,16 +244,18 @@ DEFINITIONS = (
             "autorag": Formula(
                 f1_autorag,
                 "2·P·R ÷ (P + R)",
-                lambda sheet: _w_harmonic(_w_precision_autorag(sheet), _w_recall_autorag(sheet)),
+                lambda sheet: _explain_harmonic(_explain_precision_autorag(sheet), _explain_recall_autorag(sheet)),
                 "AutoRAG",
             ),
             "trec": Formula(
-                f1_trec, "2·P·R ÷ (P + R)", lambda sheet: _w_harmonic(_w_precision_trec(sheet), _w_recall_trec(sheet))
+                f1_trec,
+                "2·P·R ÷ (P + R)",
+                lambda sheet: _explain_harmonic(_explain_precision_trec(sheet), _explain_recall_trec(sheet)),
             ),
             "coverage": Formula(
                 f1_coverage,
                 "2·P·R ÷ (P + R)",
-                lambda sheet: _w_harmonic(_w_precision_coverage(sheet), _w_recall_coverage(sheet)),
+                lambda sheet: _explain_harmonic(_explain_precision_coverage(sheet), _explain_recall_coverage(sheet)),
             ),
         },
     ),
@@ -261,9 +263,11 @@ DEFINITIONS = (
         "hit_rate",
         "Whether anything needed was found at all.",
         {
-            "autorag": Formula(hit_rate, "1 if any group is met, else 0", _w_hit_rate),
-            "trec": Formula(hit_rate, "1 if any relevant result is in top, else 0", _w_hit_rate, "trec_eval success"),
-            "coverage": Formula(hit_rate, "1 if any group is met, else 0", _w_hit_rate),
+            "autorag": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate),
+            "trec": Formula(
+                hit_rate, "1 if any relevant result is in top, else 0", _explain_hit_rate, "trec_eval success"
+            ),
+            "coverage": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate),
         },
     ),
     Definition(
@@ -271,29 +275,36 @@ DEFINITIONS = (
         "Whether everything needed was found.",
         {
             "autorag": Formula(
-                complete_groups, "1 if every group is met, else 0", _w_complete_groups, "AutoRAG-Research full recall"
+                complete_groups,
+                "1 if every group is met, else 0",
+                _explain_complete_groups,
+                "AutoRAG-Research full recall",
             ),
-            "trec": Formula(complete_trec, "1 if all R relevant are found, else 0", _w_complete_trec),
-            "coverage": Formula(complete_groups, "1 if every group is met, else 0", _w_complete_groups),
+            "trec": Formula(complete_trec, "1 if all R relevant are found, else 0", _explain_complete_trec),
+            "coverage": Formula(complete_groups, "1 if every group is met, else 0", _explain_complete_groups),
         },
     ),
     Definition(
         "hits",
         "How many distinct relevant results were found.",
-        {None: Formula(hits_found, "number of distinct relevant results in top", _w_hits, "ranx")},
+        {None: Formula(hits_found, "number of distinct relevant results in top", _explain_hits, "ranx")},
         bounded=False,
     ),
     Definition(
         "r_precision",
         "Precision at R, the number of relevant documents.",
-        {None: Formula(r_precision, "relevant in the first R of top ÷ R", _w_r_precision, "trec_eval Rprec, ranx")},
+        {
+            None: Formula(
+                r_precision, "relevant in the first R of top ÷ R", _explain_r_precision, "trec_eval Rprec, ranx"
+            )
+        },
     ),
     Definition(
         "redundancy",
         "The share of the results looked at that is relevant and meets nothing new; null for an empty ranking.",
         {
             None: Formula(
-                redundancy, "(relevant results − results that meet a new group) in top ÷ len(top)", _w_redundancy
+                redundancy, "(relevant results − results that meet a new group) in top ÷ len(top)", _explain_redundancy
             )
         },
         higher_is_better=False,
@@ -301,7 +312,7 @@ DEFINITIONS = (
     Definition(
         "judged",
         "The share of the results looked at that was judged at all.",
-        {None: Formula(judged, "results in top with a grade ≥ 0 ÷ len(top)", _w_judged, "ir-measures Judged")},
+        {None: Formula(judged, "results in top with a grade ≥ 0 ÷ len(top)", _explain_judged, "ir-measures Judged")},
     ),
     Definition(
         "bpref",
@@ -311,7 +322,7 @@ DEFINITIONS = (
                 bpref,
                 "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
                 "each term 1 if none is above",
-                _w_bpref,
+                _explain_bpref,
                 "trec_eval; Buckley & Voorhees, SIGIR 2004",
             )
         },

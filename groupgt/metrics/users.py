@@ -24,7 +24,7 @@ def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
             f"query {qid!r}: err expects grades up to max_grade={max_grade:g}, found {grade:g}; "
             f"write err(max_grade={grade:g})"
         )
-    rows = views.found(hits)
+    rows = views.relevant_results(hits)
     stop = np.array([_satisfied(grade, max_grade) for grade in rows.gain.tolist()])
     going_on = np.ones(hits.size)
     terms = np.zeros(len(rows.query))
@@ -46,13 +46,13 @@ def _satisfied(grade: float, max_grade: float) -> float:
 
 
 def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
-    rows = views.found(hits)
+    rows = views.relevant_results(hits)
     within = rows.rank <= cut.top[rows.query]
     terms = discounts.power(p, rows.rank[within] - 1)
     return (1 - p) * total(rows.query[within], terms, hits.size)
 
 
-def _w_err(sheet: Sheet, max_grade: float = 4) -> str:
+def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
     terms = []
     before: list[str] = []
     for rank, grade in sheet.results:
@@ -62,7 +62,7 @@ def _w_err(sheet: Sheet, max_grade: float = 4) -> str:
     return plus(terms)
 
 
-def _w_rbp(sheet: Sheet, p: float = 0.8) -> str:
+def _explain_rbp(sheet: Sheet, p: float = 0.8) -> str:
     powers = plus(f"{number(p)}**{rank - 1}" if rank > 1 else "1" for rank, _ in sheet.results)
     return f"(1-{number(p)}) * ({powers})" if sheet.results else "0"
 
@@ -75,7 +75,7 @@ DEFINITIONS = (
             None: Formula(
                 err,
                 "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
-                _w_err,
+                _explain_err,
                 "Chapelle+, CIKM 2009",
             )
         },
@@ -91,7 +91,7 @@ DEFINITIONS = (
                 rbp,
                 "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), "
                 "and a reader looks at 1/(1−p) results on average",
-                _w_rbp,
+                _explain_rbp,
                 "Moffat & Zobel, TOIS 2008",
             )
         },

@@ -10,7 +10,7 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class HitRows:
     """Hits of relevant alternatives, sorted by query and rank."""
 
     query: Ints
@@ -21,7 +21,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Results:
     """One row for each result that counts: `nth` is its number among those of its query, `gain` its highest grade."""
 
     query: Ints
@@ -31,7 +31,7 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
+class MetGroups:
     """One row for each group met: the rank of its first hit, the grade it was met with, and the result's number.
 
     `result` counts the results of the run that meet a new group, from 0; `nth` counts them within a query, from 1.
@@ -45,17 +45,17 @@ class Met:
     nth: Ints
 
 
-def relevant(hits: Hits, *, repeats: bool = False) -> Rows:
-    """Rows whose alternative is relevant; with `repeats`, repeated hits as well, where the policy keeps them."""
+def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
+    """HitRows whose alternative is relevant; with `repeats`, repeated hits as well, where the policy keeps them."""
 
-    def make() -> Rows:
+    def make() -> HitRows:
         judgments = hits.judgments
         group = judgments.alternative_group[hits.alternative]
         chosen = group >= 0
         if not (repeats and hits.keep):
             chosen &= ~hits.repeat
         alternative = hits.alternative[chosen]
-        return Rows(
+        return HitRows(
             query=hits.query[chosen],
             rank=hits.rank[chosen],
             group=group[chosen],
@@ -66,26 +66,26 @@ def relevant(hits: Hits, *, repeats: bool = False) -> Rows:
     return hits.once(("relevant", repeats and hits.keep), make)
 
 
-def found(hits: Hits) -> Found:
+def relevant_results(hits: Hits) -> Results:
     """The relevant results: each is the first to hit some relevant alternative."""
-    return hits.once("found", lambda: _results(hits, relevant(hits)))
+    return hits.once("found", lambda: _results(hits, relevant_hits(hits)))
 
 
-def counted_results(hits: Hits) -> Found:
+def counted_results(hits: Hits) -> Results:
     """The relevant results, and their repeats where the policy keeps them."""
     if not hits.keep:
-        return found(hits)
-    return hits.once("counted", lambda: _results(hits, relevant(hits, repeats=True)))
+        return relevant_results(hits)
+    return hits.once("counted", lambda: _results(hits, relevant_hits(hits, repeats=True)))
 
 
-def judged(hits: Hits) -> Found:
+def judged_results(hits: Hits) -> Results:
     """The results that first hit any judged alternative; `gain` is the highest grade, which may be 0 or less."""
 
-    def make() -> Found:
+    def make() -> Results:
         first = ~hits.repeat
         alternative = hits.alternative[first]
         judgments = hits.judgments
-        rows = Rows(
+        rows = HitRows(
             query=hits.query[first],
             rank=hits.rank[first],
             group=judgments.alternative_group[alternative],
@@ -97,11 +97,11 @@ def judged(hits: Hits) -> Found:
     return hits.once("judged", make)
 
 
-def met(hits: Hits) -> Met:
+def met_groups(hits: Hits) -> MetGroups:
     """The groups met, in the order of queries, ranks and groups."""
 
-    def make() -> Met:
-        rows = relevant(hits)
+    def make() -> MetGroups:
+        rows = relevant_hits(hits)
         judgments = hits.judgments
         # Assigning backwards leaves the first row of each group.
         first = np.full(len(judgments.group_query), -1, dtype=np.int64)
@@ -114,34 +114,34 @@ def met(hits: Hits) -> Met:
         np.maximum.at(highest, rows.group[at_first], rows.grade[at_first])
         starts = changes(query, rank)
         result = np.cumsum(starts) - 1
-        return Met(query, rank, group, highest[group], result, _nth(query[starts])[result])
+        return MetGroups(query, rank, group, highest[group], result, _nth(query[starts])[result])
 
     return hits.once("met", make)
 
 
-def novel(hits: Hits) -> Found:
+def novel_results(hits: Hits) -> Results:
     """The results that meet a group not met before; `gain` is the highest grade among the groups newly met."""
 
-    def make() -> Found:
-        rows = met(hits)
+    def make() -> Results:
+        rows = met_groups(hits)
         starts = np.flatnonzero(changes(rows.query, rows.rank))
         gain = np.maximum.reduceat(rows.grade, starts) if len(starts) else np.zeros(0)
-        return Found(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
+        return Results(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
 
     return hits.once("novel", make)
 
 
-def in_groups(hits: Hits, *, repeats: bool = False) -> tuple[Rows, Ints]:
+def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
     """Distinct (group, rank) by query, rank and group, and the number of each among its group's hits, from 1."""
 
-    def make() -> tuple[Rows, Ints]:
-        rows = relevant(hits, repeats=repeats)
+    def make() -> tuple[HitRows, Ints]:
+        rows = relevant_hits(hits, repeats=repeats)
         order = np.lexsort((rows.rank, rows.group))
         distinct = order[changes(rows.group[order], rows.rank[order])]
         number = np.zeros(len(rows.group), dtype=np.int64)
         number[distinct] = _nth(rows.group[distinct])
         chosen = np.flatnonzero(number)
-        kept = Rows(
+        kept = HitRows(
             rows.query[chosen], rows.rank[chosen], rows.group[chosen], rows.document[chosen], rows.grade[chosen]
         )
         return kept, number[chosen]
@@ -149,12 +149,12 @@ def in_groups(hits: Hits, *, repeats: bool = False) -> tuple[Rows, Ints]:
     return hits.once(("in_groups", repeats and hits.keep), make)
 
 
-def _results(hits: Hits, rows: Rows) -> Found:
+def _results(hits: Hits, rows: HitRows) -> Results:
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     grade = hits.judgments.document_grade[rows.document]
     gain = np.maximum.reduceat(grade, starts) if len(starts) else np.zeros(0)
     query = rows.query[starts]
-    return Found(query, rows.rank[starts], _nth(query), gain)
+    return Results(query, rows.rank[starts], _nth(query), gain)
 
 
 def changes(first: Ints, second: Ints) -> Bools:

@@ -65,7 +65,7 @@ class Sheet:
         """Lays out one query of a run at a cutoff."""
         top = int(cut.top[query])
 
-        def results(found: views.Found) -> tuple[tuple[int, float], ...]:
+        def results(found: views.Results) -> tuple[tuple[int, float], ...]:
             chosen = (found.query == query) & (found.rank <= top)
             return tuple(zip(found.rank[chosen].tolist(), found.gain[chosen].tolist()))
 
@@ -78,10 +78,10 @@ class Sheet:
             whole=cut.whole,
             groups=_groups(hits, query, top, repeats=False),
             counted_groups=_groups(hits, query, top, repeats=True),
-            results=results(views.found(hits)),
+            results=results(views.relevant_results(hits)),
             counted=results(views.counted_results(hits)),
-            judged=results(views.judged(hits)),
-            novel=results(views.novel(hits)),
+            judged=results(views.judged_results(hits)),
+            novel=results(views.novel_results(hits)),
             documents=_documents(hits, query, top),
             contents=_contents(hits, query, top),
         )
@@ -105,7 +105,7 @@ class Sheet:
 
 def _documents(hits: Hits, query: int, top: int) -> int:
     """How many distinct relevant documents are found: a result may hit several."""
-    rows = views.relevant(hits)
+    rows = views.relevant_hits(hits)
     return len(np.unique(rows.document[(rows.query == query) & (rows.rank <= top)]))
 
 
@@ -118,7 +118,7 @@ def _contents(hits: Hits, query: int, top: int) -> dict[str, list[float]] | None
 
 def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, ...]:
     judgments = hits.judgments
-    rows, nth = views.in_groups(hits, repeats=repeats)
+    rows, nth = views.group_hits(hits, repeats=repeats)
     out = []
     for group in np.flatnonzero(judgments.group_query == query).tolist():
         chosen = (rows.group == group) & (rows.rank <= top)

@@ -479,7 +479,7 @@ def test_worked_formula_gives_the_value(metric: Metric) -> None:
         for text, each in found.metrics.items():
             value = found.values[text][position]
             if not np.isnan(value):
-                expression = each.worked(found.labelled.hits, position)
+                expression = each.explanation(found.labelled.hits, position)
                 assert evaluated(expression) == pytest.approx(value, abs=1e-9), (expression, batch[f"q{position}"])
                 compared += 1
     assert compared > 20

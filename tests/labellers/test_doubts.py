@@ -139,10 +139,10 @@ def test_worked_formulas_where_one_result_hits_several() -> None:
     found = groupgt.evaluate(truth, {"q": ["both", "idle"]}, names, labeller=labeller)
     assert (found["recall.trec"], found["hits"], found["mrr.coverage"]) == (1, 1, 1)
     for name, metric in found.metrics.items():
-        worked = metric.worked(found.labelled.hits, 0)
+        worked = metric.explanation(found.labelled.hits, 0)
         assert eval(worked, {"__builtins__": {}}, {"log2": log2, "min": min}) == pytest.approx(found[name]), worked
     # 2/1 over 1/1 + 1/2 is more than a ranking of single documents reaches.
-    assert found.metrics["mrr.coverage"].worked(found.labelled.hits, 0).startswith("min(1, ")
+    assert found.metrics["mrr.coverage"].explanation(found.labelled.hits, 0).startswith("min(1, ")
 
 
 @pytest.mark.parametrize("use", ["id", "spans", "text"])

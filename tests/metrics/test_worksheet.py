@@ -38,7 +38,7 @@ def test_worked_formula_gives_the_value(metric: Metric, duplicates: str, k: int 
     for position, value in enumerate(values.tolist()):
         if isnan(value):
             continue
-        expression = metric.worked(result.labelled.hits, position)
+        expression = metric.explanation(result.labelled.hits, position)
         assert evaluated(expression) == pytest.approx(value, abs=1e-9), expression
         compared += 1
     assert compared > 10
