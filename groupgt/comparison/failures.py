@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError
-from groupgt.evaluation.depth import completion_ranks
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut
@@ -201,7 +200,7 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
         anywhere[rows.group, place] = rows.rank
         within = rows.rank <= cut.top[rows.query]
         first[rows.group[within], place] = rows.rank[within]
-        last = completion_ranks(hits)
+        last = views.completion_ranks(hits)
         solved[:, place] = (last > 0) & (last <= cut.top)
         completion[:, place] = np.where(solved[:, place], last, 0)
         redundancy[:, place] = sets.redundancy(hits, cut)

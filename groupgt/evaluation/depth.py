@@ -14,8 +14,8 @@ from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.metrics import views
-from groupgt.model.hits import Hits, Ints
+from groupgt.metrics.views import completion_ranks
+from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
 from groupgt.model.values import UNITS, Lengths
@@ -112,15 +112,6 @@ def depths_of(
             quantile, interval = _quantile(ordered, share, level)
             depths.append(Depth(evaluation.name, share, unit, quantile, interval, *counts, column, value))
     return depths
-
-
-def completion_ranks(hits: Hits) -> Ints:
-    """The rank at which the last group of each query is met, shape (Q,); 0 if never."""
-    rows = views.met_groups(hits)
-    last = np.zeros(hits.size, dtype=np.int64)
-    np.maximum.at(last, rows.query, rows.rank)
-    met = np.bincount(rows.query, minlength=hits.size)
-    return np.where(met == hits.judgments.groups, last, 0)
 
 
 def _is_number(value: Any) -> bool:

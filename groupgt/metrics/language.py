@@ -65,8 +65,8 @@ class Metric:
         return self._text(None if self.convention == convention else self.convention)
 
     def _text(self, convention: str | None) -> str:
-        given = ", ".join(f"{name}={_written(value)}" for name, value in self.parameters)
-        parts = [self.name, f".{convention}" if convention else "", f"({given})" if given else ""]
+        values = ", ".join(f"{name}={_number_text(value)}" for name, value in self.parameters)
+        parts = [self.name, f".{convention}" if convention else "", f"({values})" if values else ""]
         return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
@@ -118,8 +118,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
         try:
             metric = parse_metric(text, convention)
         except MetricError as error:
-            for fault in error.faults:
-                faults.add("", fault)
+            faults.merge(error)
             continue
         if ks and metric.cutoff is None and metric.definition.takes_cutoff and "@" not in str(text):
             for k in ks:
@@ -148,13 +147,15 @@ def list_metrics() -> list[Definition]:
     return list(CATALOGUE.values())
 
 
-def _written(value: float | str) -> str:
+def _number_text(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
 class _Parser:
+    """Reads one text; every fault quotes the whole of it."""
+
     def __init__(self, text: str, convention: str) -> None:
         self.text = text
         self.convention = convention
@@ -163,8 +164,7 @@ class _Parser:
         return MetricError(f"metric {shown(self.text, 60)}: {what}")
 
     def metric(self) -> Metric:
-        expanded = self.expand(self.text.strip())
-        match = _TEXT.fullmatch(expanded)
+        match = _TEXT.fullmatch(self.expand(self.text.strip()))
         if match is None:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
         definition = CATALOGUE.get(match["name"])
@@ -182,50 +182,49 @@ class _Parser:
 
     def expand(self, text: str) -> str:
         """Resolves aliases; what the alias fixes may not be said again."""
-        foreign = _TREC_EVAL.fullmatch(text)
-        if foreign:
-            return f"{TREC_EVAL[foreign['name']]}@{foreign['k']}"
-        for _ in range(4):
+        trec_eval = _TREC_EVAL.fullmatch(text)
+        if trec_eval:
+            return f"{TREC_EVAL[trec_eval['name']]}@{trec_eval['k']}"
+        while True:
             match = re.match(r"[A-Za-z][A-Za-z0-9_-]*", text)
             if match is None:
                 return text
-            name, rest = match[0], text[match.end() :]
+            name, tail = match[0], text[match.end() :]
             if name.startswith("retrieval_"):
-                if rest.startswith("."):
+                if tail.startswith("."):
                     raise self.fail("a retrieval_ name is AutoRAG's and has that convention already")
                 inner = name.removeprefix("retrieval_")
                 target = ALIASES.get(inner, inner)
                 definition = CATALOGUE.get(target)
-                text = target + (".autorag" if definition and "autorag" in definition.formulas else "") + rest
+                text = target + (".autorag" if definition and "autorag" in definition.formulas else "") + tail
             elif name in ALIASES:
                 target = ALIASES[name]
-                if ("." in target and rest.startswith(".")) or ("(" in target and rest.startswith("(")):
+                if ("." in target and tail.startswith(".")) or ("(" in target and tail.startswith("(")):
                     raise self.fail(f"{name} stands for {target} and leaves only a cutoff to say")
-                text = target + rest
+                text = target + tail
             else:
                 return text
-        return text
 
-    def read_convention(self, definition: Definition, given: str | None) -> str | None:
+    def read_convention(self, definition: Definition, written: str | None) -> str | None:
         if None in definition.formulas:
-            if given is not None:
+            if written is not None:
                 raise self.fail(f"{definition.name} has one meaning and takes no convention; write {definition.name}")
             return None
-        chosen = given or self.convention
+        chosen = written or self.convention
         if chosen not in definition.formulas:
             near = near_names(chosen, definition.formulas)  # type: ignore[arg-type]  # None was handled above
             raise self.fail(f"expected the convention {listed(CONVENTIONS)}, found {chosen!r}{near}")
         return chosen
 
     def read_parameters(
-        self, definition: Definition, convention: str | None, given: str | None
+        self, definition: Definition, convention: str | None, in_brackets: str | None
     ) -> tuple[tuple[str, float | str], ...]:
         known = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
         title = definition.name + (f".{convention}" if convention else "")
-        if given is not None and not given.strip():
+        if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
         values: dict[str, float | str] = {}
-        for part in given.split(",") if given is not None else []:
+        for part in in_brackets.split(",") if in_brackets is not None else []:
             name, equals, text = (piece.strip() for piece in part.partition("="))
             if not equals or not text:
                 raise self.fail(f"expected parameter=value, found {part.strip()!r}")
@@ -235,8 +234,8 @@ class _Parser:
             if name in values:
                 raise self.fail(f"the parameter {name} stands twice")
             values[name] = self.read_value(known[name], text)
-        kept = ((name, value) for name, value in values.items() if value != known[name].default)
-        return tuple(sorted(kept))
+        differing = ((name, value) for name, value in values.items() if value != known[name].default)
+        return tuple(sorted(differing))
 
     def read_value(self, parameter: Parameter, text: str) -> float | str:
         if parameter.choices:
@@ -248,13 +247,13 @@ class _Parser:
             raise self.fail(f"{parameter.name}: expected {parameter.expected}, found {text}")
         return number
 
-    def read_cutoff(self, definition: Definition, given: str | None) -> int | Budget | None:
-        if given is None or given == "all":
+    def read_cutoff(self, definition: Definition, written: str | None) -> int | Budget | None:
+        if written is None or written == "all":
             return None
-        match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", given)
+        match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", written)
         if match is None or len(match[1]) > 16 or not 1 <= int(match[1]) <= HIGHEST_K:
             raise self.fail(
-                f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{given}"
+                f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{written}"
             )
         if not definition.takes_cutoff:
             raise self.fail(

@@ -7,7 +7,6 @@ import numpy as np
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of, to_one
-from groupgt.metrics.sets import groups_met
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
@@ -66,13 +65,10 @@ def map_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def completion_rr(hits: Hits, cut: Cut) -> Floats:
-    rows = views.met_groups(hits)
-    last = np.zeros(hits.size, dtype=np.int64)
-    within = rows.rank <= cut.top[rows.query]
-    np.maximum.at(last, rows.query[within], rows.rank[within])
-    groups = hits.judgments.groups
-    done = (groups_met(hits, cut) == groups) & (groups > 0)
-    return ratio(done.astype(np.float64), np.where(done, last, 1))
+    last = views.completion_ranks(hits)
+    value = np.zeros(hits.size)
+    np.divide(1.0, last, out=value, where=(last > 0) & (last <= cut.top))
+    return value
 
 
 def _explain_mrr_autorag(sheet: Sheet) -> str:

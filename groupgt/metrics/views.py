@@ -1,4 +1,7 @@
-"""Tables that metrics read: different cross-sections of the same hits, each made once per `Hits`."""
+"""Tables that metrics read: cross-sections of the hits of one run, by results, by groups and by both.
+
+Each takes `Hits` and is made once for it; metrics and the tables of misses, depth and failures read them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 
 @dataclass(frozen=True, eq=False)
 class HitRows:
-    """Hits of relevant alternatives, sorted by query and rank."""
+    """Hits of alternatives, sorted by query and rank."""
 
     query: Ints
     rank: Ints
@@ -109,14 +112,23 @@ def met_groups(hits: Hits) -> MetGroups:
         first[rows.group[::-1]] = backwards
         chosen = np.sort(first[first >= 0])
         query, rank, group = rows.query[chosen], rows.rank[chosen], rows.group[chosen]
-        highest = np.zeros(len(first))
+        best_grade = np.zeros(len(first))
         at_first = rows.rank == rows.rank[first[rows.group]]
-        np.maximum.at(highest, rows.group[at_first], rows.grade[at_first])
+        np.maximum.at(best_grade, rows.group[at_first], rows.grade[at_first])
         starts = changes(query, rank)
         result = np.cumsum(starts) - 1
-        return MetGroups(query, rank, group, highest[group], result, _nth(query[starts])[result])
+        return MetGroups(query, rank, group, best_grade[group], result, _nth(query[starts])[result])
 
     return hits.once("met", make)
+
+
+def completion_ranks(hits: Hits) -> Ints:
+    """The rank at which the last group of each query is met, shape (Q,); 0 if never."""
+    rows = met_groups(hits)
+    last = np.zeros(hits.size, dtype=np.int64)
+    np.maximum.at(last, rows.query, rows.rank)
+    met = np.bincount(rows.query, minlength=hits.size)
+    return np.where(met == hits.judgments.groups, last, 0)
 
 
 def novel_results(hits: Hits) -> Results:
@@ -142,7 +154,11 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
         number[distinct] = _nth(rows.group[distinct])
         chosen = np.flatnonzero(number)
         kept = HitRows(
-            rows.query[chosen], rows.rank[chosen], rows.group[chosen], rows.document[chosen], rows.grade[chosen]
+            query=rows.query[chosen],
+            rank=rows.rank[chosen],
+            group=rows.group[chosen],
+            document=rows.document[chosen],
+            grade=rows.grade[chosen],
         )
         return kept, number[chosen]
 
