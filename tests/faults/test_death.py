@@ -30,7 +30,7 @@ from tests.faults.trial import (
 DYING = """
 import os, signal, sys
 from groupgt.cli.main import main
-from groupgt.store import points
+from groupgt.store import files as points
 
 log, last, *arguments = sys.argv[1:]
 found = []
