@@ -64,7 +64,7 @@ def lists(folder: Path) -> Any:
     ids, scores = ({
         qid: column[start : start + DEPTH].to_list() for qid, start in zip(qids, range(0, len(column), DEPTH))
     } for column in (rows["doc_id"], rows["score"]))  # fmt: skip
-    return Run(rankings=ids, scores=scores)
+    return Run.of(ids, scores=scores)
 
 
 def scan(folder: Path) -> pl.LazyFrame:

@@ -68,7 +68,7 @@ def per_query(
         with no_garbage_collection():
             run = _run(batch)
             judged = _judged(batch, _qids(run), truth, rules)
-            label = memory.label if run.columns is None else carrier.label
+            label = memory.label if run.in_memory else carrier.label
             labelled = label(judged, run, rules, Ids())
             qids, columns = judged.qids, values_of(asked, labelled.hits, labelled.present, rules)
     arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
@@ -86,9 +86,9 @@ def _run(batch: pa.Table) -> Run:
 
 def _qids(run: Run) -> list[str]:
     """The queries of a run, in the order in which they first come."""
-    if run.columns is None:
+    if run.in_memory:
         return list(run.rankings)
-    columns = run.columns
+    columns = run.as_columns
     found = columns.guard(lambda: columns.frame.select("qid").collect())["qid"]
     distinct: list[str] = found.drop_nulls().unique(maintain_order=True).to_list()
     return distinct

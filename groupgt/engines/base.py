@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from groupgt.errors import ConfigError
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
+from groupgt.model.run import Remote, Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,15 @@ class Labelled:
             at = depth[self.tie_query]
             tied[self.tie_query[(self.tie_first <= at) & (self.tie_last > at)]] = True
         return int(tied.sum())
+
+
+def not_remote(run: Run, what: str) -> None:
+    """Raises `ConfigError` where results stay on a cluster, and `what` needs all of them here."""
+    if isinstance(run.contents, Remote):
+        raise ConfigError(
+            f"{run.name or run.source or 'results'}: {what} cannot be had of results that stay on a cluster; "
+            "write them to parquet and name the files"
+        )
 
 
 def settled(

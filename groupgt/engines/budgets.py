@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from groupgt.engines.base import not_remote
 from groupgt.engines.lists import carried, ranked, ranking_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
@@ -66,10 +67,10 @@ def walk(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, unit: s
             what = "lengths are those of results by their own ids, and duplicates=drop removes them by other names"
             raise ConfigError(f"{_title(run)}: {what}; choose duplicates=penalize, or the labeller id")
         run = run.original
-    run = run.settled
-    run.not_remote(f"a budget in {unit}")
-    if run.columns is not None:
-        return _of_columns(truth, run, run.columns, policy, lengths, unit)
+    run = run.resolved
+    not_remote(run, f"a budget in {unit}")
+    if isinstance(run.contents, Columns):
+        return _of_columns(truth, run, run.contents, policy, lengths, unit)
     return _of_lists(truth, run, policy, lengths, unit)
 
 
@@ -83,7 +84,7 @@ def _of_lists(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, un
     for qid in truth.qids:
         key = keys.get(qid, qid)
         given, _ = ranking_of(run.rankings.get(key), policy, faults, f"results of query {qid!r}")
-        places = ranked(given, (run.scores or {}).get(key), policy)
+        places = ranked(given, (run.lists.scores or {}).get(key), policy)
         sizes.append(len(places))
         if own is None:
             ids += [given[place] for place in places]
@@ -102,9 +103,9 @@ def _of_lists(truth: GroundTruth, run: Run, policy: Policy, lengths: Lengths, un
 def _with_results(run: Run, lengths: Lengths, unit: str) -> dict[str, list[int | None]]:
     """The lengths that came with the results: as numbers, or counted from their texts."""
     named = unit == "tokens" and lengths.count is not None
-    texts = _texts(run) if named or (unit == "chars" and unit not in run.lengths) else {}
-    if unit in run.lengths and not texts:
-        return {str(key): list(row) for key, row in run.lengths[unit].items()}
+    texts = _texts(run) if named or (unit == "chars" and unit not in run.lists.lengths) else {}
+    if unit in run.lists.lengths and not texts:
+        return {str(key): list(row) for key, row in run.lists.lengths[unit].items()}
     if texts:
         # What is no text has no length.
         whole = {str(key): row if all(isinstance(text, str) for text in row) else [] for key, row in texts.items()}
@@ -114,8 +115,8 @@ def _with_results(run: Run, lengths: Lengths, unit: str) -> dict[str, list[int |
 
 def _texts(run: Run) -> Mapping[Any, Sequence[Any]]:
     """The texts that results carry, by query; nothing where they carry none."""
-    if "text" in run.beside:
-        return run.beside["text"]()
+    if "text" in run.lists.fields:
+        return run.lists.fields["text"]()
     found = {key: carried(ranking, "text") for key, ranking in run.rankings.items()}
     return {key: texts for key, texts in found.items() if texts is not None}
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from groupgt.engines.base import not_remote
 from groupgt.engines.budgets import in_rank_order
 from groupgt.engines.lists import ranked
 from groupgt.engines.results import rows_of
@@ -15,7 +16,7 @@ from groupgt.labellers.likeness import alternative_texts, common_words, distinct
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Contents, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.model.run import Columns, Run
 from groupgt.runtime import pl
 
 CORPUS = "name a corpus that has it (--corpus; corpus= in Python), or write {text: …}"
@@ -39,7 +40,7 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     """
     relevant = truth.grade > 0
     wanted = _wanted(truth, relevant, corpus)
-    run.not_remote("a metric over contents")
+    not_remote(run, "a metric over contents")
     query, rank, ids, carried = _results(truth, run, policy)
     said = result_texts(truth, query, ids, carried, corpus, "a metric over contents")
     result, alternative = pairs_of(truth, query)
@@ -73,10 +74,10 @@ def _wanted(truth: GroundTruth, relevant: np.ndarray, corpus: Mapping[str, str])
 
 def _results(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Ints, list[str], list[str | None]]:
     """Query, rank, id and carried text of every result, in rank order."""
-    run = (run if run.original is None else run.original).settled
-    if run.columns is not None:
-        wanted = [name for name in ("text",) if name in run.columns.frame.collect_schema().names()]
-        found: pl.DataFrame = in_rank_order(truth, run.columns, policy, wanted)
+    run = run.by_own_ids.resolved
+    if isinstance(run.contents, Columns):
+        wanted = [name for name in ("text",) if name in run.contents.frame.collect_schema().names()]
+        found: pl.DataFrame = in_rank_order(truth, run.contents, policy, wanted)
         query = found["query"].to_numpy().astype(np.int64)
         texts = found["text"].to_list() if wanted else [None] * len(found)
         return query, _ranks(query), found["doc"].to_list(), texts
@@ -84,7 +85,7 @@ def _results(truth: GroundTruth, run: Run, policy: Policy) -> tuple[Ints, Ints, 
     ids: list[str] = []
     texts = []
     for number, own, _, said in rows_of(truth, run, "text", policy):
-        places = ranked(own, (run.scores or {}).get(truth.qids[number]), policy)
+        places = ranked(own, (run.lists.scores or {}).get(truth.qids[number]), policy)
         sizes.append(len(places))
         ids += [own[place] for place in places]
         texts += [None if said is None or not isinstance(said[place], str) else said[place] for place in places]

@@ -36,7 +36,7 @@ def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
 
 def ties_of(run: Run, policy: Policy) -> Policy:
     """The policy for a run's scores: renamed lists were put in order by the names they had before."""
-    return replace(policy, ties="input") if run.original is not None and run.columns is None else policy
+    return replace(policy, ties="input") if run.original is not None and run.in_memory else policy
 
 
 def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:

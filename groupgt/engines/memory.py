@@ -11,7 +11,7 @@ import numpy as np
 from groupgt.engines.base import Labelled, settled
 from groupgt.engines.lists import in_order, ranking_of, text_keys, ties_of
 from groupgt.engines.results import Listed
-from groupgt.errors import SHOWN, DataError, Faults
+from groupgt.errors import SHOWN, Faults
 from groupgt.labellers.base import Labeller, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Hits
@@ -24,8 +24,6 @@ MANY = 32
 
 def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller) -> Labelled:
     """Labels a run of lists; raises `DataError` with everything that is no ranking."""
-    if run.columns is not None or run.remote is not None:
-        raise DataError("these results are no lists")
     return _Probe(run, policy).walk(truth, labeller)
 
 
@@ -36,7 +34,7 @@ class _Probe:
         self.run = run
         self.title = run.source or run.name
         self.rankings = text_keys(run.rankings, self.title)
-        self.scores = run.scores
+        self.scores = run.lists.scores
         self.duplicated = 0
         self.ties: list[tuple[int, int, int]] = []
 

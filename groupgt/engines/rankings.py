@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from groupgt.engines.base import not_remote
 from groupgt.engines.lists import in_order, places_in_order, ranking_of, ties_of
 from groupgt.errors import Faults
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.model.run import Columns, Remote, Run
 from groupgt.runtime import pl
 
 Ranking = tuple[list[str], Sequence[float] | None]
@@ -15,11 +16,13 @@ Ranking = tuple[list[str], Sequence[float] | None]
 
 def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
     """The ids of one query, best first, and the scores that ordered them, read again from where the run came from."""
-    run = run.settled
-    if run.remote is not None:
-        found = _ordered(run.remote.rows_of(qid), run.remote.tie, policy)
-    elif run.columns is not None:
-        columns = run.columns
+    run = run.resolved
+    if isinstance(run.contents, Remote):
+        from groupgt.engines.spark.plan import fetch
+
+        found = _ordered(fetch(run.contents, qid, None), run.contents.tie, policy)
+    elif isinstance(run.contents, Columns):
+        columns = run.contents
         rows = columns.guard(lambda: columns.frame.filter(pl.col("qid") == qid).collect(engine="streaming"))
         found = _ordered(rows, columns.tie, policy)
     else:
@@ -32,13 +35,13 @@ def ranking_for(run: Run, qid: str, policy: Policy) -> Ranking:
 
 def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
     """Every query of a run with its ranking, in the order of the run."""
-    run = run.settled
-    run.not_remote("all rankings")
-    if run.columns is None:
+    run = run.resolved
+    not_remote(run, "all rankings")
+    if not isinstance(run.contents, Columns):
         for key in run.rankings:
             yield str(key), _in_memory(run, key, policy)
         return
-    columns = run.columns
+    columns = run.contents
     try:
         wanted = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
         frame = columns.guard(lambda: columns.frame.select(wanted).collect(engine="streaming"))
@@ -62,6 +65,6 @@ def _in_memory(run: Run, key: str, policy: Policy) -> Ranking:
     faults = Faults()
     ids, scores = ranking_of(run.rankings.get(key), policy, faults, f"results of query {str(key)!r}")
     faults.stop()
-    if run.scores is not None and key in run.scores:
-        return in_order(ids, run.scores[key], ties_of(run, policy))
+    if run.lists.scores is not None and key in run.lists.scores:
+        return in_order(ids, run.lists.scores[key], ties_of(run, policy))
     return ids, scores

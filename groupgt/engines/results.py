@@ -15,7 +15,7 @@ from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Run
+from groupgt.model.run import Columns, Remote, Run
 from groupgt.model.validity import id_text, shown
 from groupgt.model.values import FARTHEST, Span, span_of
 from groupgt.runtime import pl
@@ -59,7 +59,7 @@ class Listed:
                 first = dict(zip(ids, own))
             elif own is not None:
                 # What a repeated result says is what its best place says.
-                scores = (self.run.scores or {}).get(self.given.qids[number])
+                scores = (self.run.lists.scores or {}).get(self.given.qids[number])
                 places = range(len(ids)) if scores is None else places_in_order(ids, scores, self.policy)
                 said = {ids[place]: own[place] for place in reversed(places)}
                 first = {name: said[name] for name in first}
@@ -75,7 +75,7 @@ def rows_of(truth: GroundTruth, run: Run, key: str, policy: Policy, faults: Faul
     Faults of the rankings themselves go into `faults`; without it they are left to who labels them.
     """
     told, quiet = Faults(), Faults()
-    beside = run.beside[key]() if key in run.beside else {}
+    beside = run.lists.fields[key]() if key in run.lists.fields else {}
     keys = {str(name): name for name in run.rankings}
     title = run.source or run.name or "results"
     rows: list[Row] = []
@@ -132,14 +132,14 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
     """The run with its results called what the labeller calls them; their order, scores and places stay."""
     if not labeller.renames or run.original is not None:
         return run
-    if run.remote is not None:
+    if isinstance(run.contents, Remote):
         from groupgt.engines import spark
 
-        return replace(run, remote=spark.renamed(run.remote, labeller, run.name or run.source), original=run)
-    if run.columns is not None:
-        return replace(run, columns=_renamed_columns(truth, run, run.columns, labeller, policy), original=run)
+        return replace(run, contents=spark.renamed(run.contents, labeller, run.name or run.source), original=run)
+    if isinstance(run.contents, Columns):
+        return replace(run, contents=_renamed_columns(truth, run, run.contents, labeller, policy), original=run)
     rankings: dict[Any, Any] = dict(run.rankings)
-    scores: dict[str, Sequence[float]] = dict(run.scores or {})
+    scores: dict[str, Sequence[float]] = dict(run.lists.scores or {})
     keys = {str(name): name for name in run.rankings}
     faults = Faults()
     for number, read, order, own in rows_of(truth, run, labeller.column, policy, faults):
@@ -151,16 +151,17 @@ def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) ->
         called = _names(labeller, read, own, where, faults) if labeller.column else list(labeller.names(read))
         if len(called) < len(read):
             continue  # at fault
-        if run.scores is not None and key in run.scores:
+        if run.lists.scores is not None and key in run.lists.scores:
             # Equal scores go by the names that results had.
-            order = run.scores[key]
+            order = run.lists.scores[key]
             places = places_in_order(read, order, policy)
             called, order = [called[place] for place in places], [order[place] for place in places]
         rankings[key] = called
         if order is not None:
             scores[key] = order
     faults.stop(DataError)
-    return replace(run, rankings=rankings, scores=scores or None, original=run)
+    lists = replace(run.lists, rankings=rankings, scores=scores or None)
+    return replace(run, contents=lists, original=run)
 
 
 def _names(labeller: Labeller, ids: list[str], own: Sequence[Any] | None, where: str, faults: Faults) -> list[str]:

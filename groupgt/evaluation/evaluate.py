@@ -28,7 +28,7 @@ from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.model.run import Remote, Run
 from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, pl
 
@@ -162,12 +162,12 @@ def label_run(
     The ground truth is what the labeller reads (`labeller.read`).
     """
     run = renamed(truth, run, labeller, policy)
-    if run.remote is not None:
+    if isinstance(run.contents, Remote):
         from groupgt.engines import spark
 
         broadcast = engine.options.largest if engine is not None and engine.name == "spark" else spark.BROADCAST
         labelled = spark.label(truth, run, policy, labeller, broadcast)
-    elif run.columns is not None:
+    elif not run.in_memory:
         from groupgt.engines.columns import carrier
 
         labelled = carrier.label(truth, run, policy, labeller, engine.ceiling if engine is not None else 0)

@@ -13,7 +13,7 @@ from groupgt.errors import DataError, Faults, GroupgtWarning
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.model.run import Remote, Run
 from groupgt.model.validity import shown
 
 LOOKED_AT = 200_000
@@ -52,7 +52,7 @@ def check_known(run: Run, labeller: Labeller) -> bool:
     """
     if labeller.name == "id":
         return False
-    documents = _names(run if run.original is None else run.original)[1]
+    documents = _names(run.by_own_ids)[1]
     strangers = labeller.strange(documents)
     every = len(strangers) == len(documents)
     if not strangers or not (every or labeller.certain):
@@ -70,12 +70,14 @@ def check_known(run: Run, labeller: Labeller) -> bool:
 
 
 def _names(run: Run) -> tuple[list[str], list[str]]:
-    run = run.settled
-    if run.columns is not None or run.remote is not None:
-        if run.columns is not None:
-            rows = run.columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
-        elif run.remote is not None:
-            rows = run.remote.some(GLANCED_AT)
+    run = run.resolved
+    if not run.in_memory:
+        if isinstance(run.contents, Remote):
+            from groupgt.engines.spark.plan import fetch
+
+            rows = fetch(run.contents, None, GLANCED_AT)
+        else:
+            rows = run.as_columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
     faults = Faults()
     policy = Policy()

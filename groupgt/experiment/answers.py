@@ -176,7 +176,7 @@ class Retrieval:
         try:
             qids = data.qids
             run = as_run(options.path, data.truth, options.format, name, qids=qids, engine=engine or Engine())
-            if data.known and run.columns is None and run.remote is None:
+            if data.known and run.in_memory:
                 found = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in found}), data.known)
             return run

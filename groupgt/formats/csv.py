@@ -178,7 +178,7 @@ def _columns(source: Source) -> Run:
     frame = _results(scanned, header, order)
     # What is too large to be read row by row says where it is wrong by the numbers of rows.
     slowly = (lambda: find_fault(frame, str(source.path), order)) if source.is_huge else (lambda: read_slowly(source))
-    return Run(columns=Columns(frame, slowly), name=run_name(source), source=str(source.path))
+    return Run(Columns(frame, slowly), name=run_name(source), source=str(source.path))
 
 
 def run_at(url: str, guard: Guard) -> Run:
@@ -191,7 +191,7 @@ def run_at(url: str, guard: Guard) -> Run:
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
     frame = _results(scanned, header, order)
-    return Run(columns=Columns(frame, lambda: find_fault(frame, url, order, guard), guard), source=url)
+    return Run(Columns(frame, lambda: find_fault(frame, url, order, guard), guard), source=url)
 
 
 def _results(scanned: pl.LazyFrame, header: list[str], order: str) -> pl.LazyFrame:

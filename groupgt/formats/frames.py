@@ -18,7 +18,7 @@ from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.formats.validity import Guard, find_fault, guarded
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Run
+from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import finite_number, plain, shown
 from groupgt.model.values import UNITS
 from groupgt.runtime import pl
@@ -26,7 +26,7 @@ from groupgt.runtime import pl
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
 NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
-BESIDE = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
+FIELDS = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 
 
 def is_frame(value: Any) -> bool:
@@ -257,12 +257,12 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         for unit, name in NESTED_LENGTHS.items()
         if name in names
     }
-    beside: dict[str, Callable[[], dict[str, list[Any]]]] = {
+    fields: dict[str, Callable[[], dict[str, list[Any]]]] = {
         what: lambda name=name: dict(zip(found, _beside(guard, frame, name)))  # type: ignore[misc]  # bound now
-        for what, name in BESIDE.items()
+        for what, name in FIELDS.items()
         if name in names
     }
-    return Run(dict(zip(found, rows[key].to_list())), source=title, lengths=lengths, beside=beside)
+    return Run(Lists(dict(zip(found, rows[key].to_list())), lengths=lengths, fields=fields), source=title)
 
 
 def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
@@ -288,7 +288,7 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if schema.get(each) == pl.String][:1]),
     )
     columns = Columns(long, lambda: find_fault(long, title, order, guard), guard=guard)
-    return Run(columns=columns, source=title)
+    return Run(columns, source=title)
 
 
 def _beside(guard: Guard, frame: pl.LazyFrame, name: str) -> list[list[Any]]:

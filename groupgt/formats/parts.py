@@ -15,7 +15,7 @@ from groupgt.errors import ConfigError, DataError, Faults, listed
 from groupgt.formats import csv, frames, trec
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
-from groupgt.model.run import Columns, Run
+from groupgt.model.run import Columns, Lists, Run
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
@@ -90,8 +90,13 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
             except DataError as error:
                 faults.merge(error)
         faults.stop(DataError)
-        run = _of_columns(parts, title) if any(part.columns is not None for part in parts) else _of_lists(parts, title)
+        run = _in_one(parts, title)
     return replace(run, name=name_of(title), source=title)
+
+
+def _in_one(parts: Sequence[Run], title: str) -> Run:
+    """Lists where all parts are in memory, else columns."""
+    return _of_lists(parts, title) if all(part.in_memory for part in parts) else _of_columns(parts, title)
 
 
 def _of_lists(parts: Sequence[Run], title: str) -> Run:
@@ -100,34 +105,31 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
     rankings: dict[str, list[Any]] = {}
     scores: dict[str, list[float]] = {}
     lengths: dict[str, dict[str, list[int | None]]] = {}
-    beside: dict[str, dict[str, list[Any]]] = {}
+    fields: dict[str, dict[str, list[Any]]] = {}
     for part in parts:
-        own = {what: read() for what, read in part.beside.items()}
-        for qid, ranking in part.rankings.items():
-            if qid in rankings and (part.scores is None or qid not in scores):
+        lists = part.lists
+        read_fields = {name: read() for name, read in lists.fields.items()}
+        for qid, ranking in lists.rankings.items():
+            if qid in rankings and (lists.scores is None or qid not in scores):
                 faults.add(f"{part.source}: query {qid!r}", f"stands in another file of {title} too, without scores")
                 continue
             rankings.setdefault(qid, []).extend(ranking)
-            if part.scores is not None:
-                scores.setdefault(qid, []).extend(part.scores[qid])
-            for unit, column in part.lengths.items():
+            if lists.scores is not None:
+                scores.setdefault(qid, []).extend(lists.scores[qid])
+            for unit, column in lists.lengths.items():
                 lengths.setdefault(unit, {}).setdefault(qid, []).extend(column[qid])
-            for what, found in own.items():
-                beside.setdefault(what, {}).setdefault(qid, []).extend(found[qid])
+            for name, cells in read_fields.items():
+                fields.setdefault(name, {}).setdefault(qid, []).extend(cells[qid])
     faults.stop(DataError)
     if scores and len(scores) < len(rankings):
         raise DataError(f"{title}: some files hold scores and some do not; expected one of the two throughout")
-    return Run(
-        rankings=rankings,
-        scores=scores or None,
-        lengths=lengths,
-        beside={what: lambda column=column: column for what, column in beside.items()},  # type: ignore[misc]  # bound now
-    )
+    read = {name: lambda column=column: column for name, column in fields.items()}  # bound now
+    return Run(Lists(rankings, scores or None, lengths, read))
 
 
 def _of_columns(parts: Sequence[Run], title: str) -> Run:
     """Columns one after the other; what was read as lists becomes columns too."""
-    held = [part.columns or _as_columns(part) for part in parts]
+    held = [part.as_columns for part in parts]
     schemas = [each.frame.collect_schema() for each in held]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
 
@@ -144,25 +146,14 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
             except DataError as error:
                 faults.merge(error)
         faults.stop(DataError)
-        return _of_columns(checked, title) if any(run.columns for run in checked) else _of_lists(checked, title)
+        return _in_one(checked, title)
 
     frame = pl.concat([each.frame.select(names) for each in held])
-    return Run(columns=Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
+    return Run(Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
 
 
 def _within(guard: Callable[[Callable[[], Any]], Any], step: Callable[[], Any]) -> Callable[[], Any]:
     return lambda: guard(step)
-
-
-def _as_columns(run: Run) -> Columns:
-    scores = run.scores or {qid: [-float(place) for place in range(len(own))] for qid, own in run.rankings.items()}
-    lists = {
-        "qid": pl.Series(list(run.rankings), dtype=pl.String),
-        "doc": pl.Series(list(run.rankings.values()), dtype=pl.List(pl.String)),
-        "score": pl.Series([list(scores[qid]) for qid in run.rankings], dtype=pl.List(pl.Float64)),
-    }
-    frame = pl.DataFrame(lists).lazy().filter(pl.col("doc").list.len() > 0).explode("doc", "score")
-    return Columns(frame, lambda: run, ids_checked=True)
 
 
 def at_url(url: str, format: str | None = None) -> Run:

@@ -10,7 +10,7 @@ from typing import Any
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
+from groupgt.model.run import Lists, Run
 from groupgt.model.validity import finite_number
 from groupgt.model.values import LONGEST
 
@@ -93,18 +93,16 @@ def ordered_run(
     nested: dict[str, list[str]],
     long: dict[str, tuple[list[str], list[float]]],
     lengths: dict[str, dict[str, list[int | None]]] | None = None,
-    beside: dict[str, dict[str, list[Any]]] | None = None,
+    fields: dict[str, dict[str, list[Any]]] | None = None,
 ) -> Run:
     """A run of lists whose order is given, or of results that scores put in order; with what stands beside them."""
-    scores = {qid: own[1] for qid, own in long.items()} if long else None
-    return Run(
+    lists = Lists(
         rankings=nested or {qid: own[0] for qid, own in long.items()},
-        scores=scores,
-        name=run_name(source),
-        source=str(source.path),
+        scores={qid: own[1] for qid, own in long.items()} if long else None,
         lengths=lengths or {},
-        beside={key: lambda own=own: own for key, own in (beside or {}).items()},  # type: ignore[misc]  # bound now
+        fields={key: lambda own=own: own for key, own in (fields or {}).items()},  # type: ignore[misc]  # bound now
     )
+    return Run(lists, name=run_name(source), source=str(source.path))
 
 
 def beside_of(row: dict[str, Any], id_column: str = "doc_id") -> dict[str, Any]:

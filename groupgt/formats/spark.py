@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from groupgt.errors import DataError, near_names
 from groupgt.formats.source import LONGEST_ID
 from groupgt.model.run import Remote, Run
-from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -61,7 +60,7 @@ def run_of(value: Any, title: str = "results") -> Run:
     ]
     if "parent" in names and not nested:
         columns.append(ids(kinds["parent"], "parent", title))
-    return Run(remote=Remote(rows.select(*columns), _fetch, nested=bool(nested)), source=title)
+    return Run(Remote(rows.select(*columns), nested=bool(nested)), source=title)
 
 
 def read_run(session: SparkSession, paths: list[str], format: str, title: str) -> Run:
@@ -157,11 +156,3 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
     grouped = rows.groupBy("qid", "group").agg(sql.sort_array(sql.collect_list("one")).alias("own"))
     own = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
     return grouped.groupBy("qid").agg(sql.transform(own, lambda each: each["own"]).alias("groups"))
-
-
-def _fetch(remote: Remote, qid: str | None, limit: int | None) -> Any:
-    """Some rows, brought here: those of one query, or the first so many."""
-    from pyspark.sql import functions as sql
-
-    frame = remote.frame if qid is None else remote.frame.filter(sql.col("qid") == qid)
-    return pl.DataFrame((frame if limit is None else frame.limit(limit)).toArrow())

@@ -14,7 +14,7 @@ from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.formats.validity import Guard, find_fault, guarded
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Run
+from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import shown
 from groupgt.runtime import pl
 
@@ -119,12 +119,9 @@ def read_slowly(source: Source) -> Run:
         ids[qid].append(cells[2].decode())
         scores[qid].append(score)
     faults.stop()
-    return Run(
-        rankings={qid.decode(): own for qid, own in ids.items()},
-        scores={qid.decode(): own for qid, own in scores.items()},
-        name=run_name(source),
-        source=str(source.path),
-    )
+    rankings = {qid.decode(): own for qid, own in ids.items()}
+    lists = Lists(rankings, {qid.decode(): own for qid, own in scores.items()})
+    return Run(lists, name=run_name(source), source=str(source.path))
 
 
 def _score(text: bytes) -> float | None:
@@ -160,7 +157,7 @@ def _columns(source: Source) -> Run:
     score = pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False))
     frame = rows.select("qid", "doc", score.alias("score"))
     return Run(
-        columns=Columns(frame, lambda: (_huge if source.is_huge else read_slowly)(source), ids_checked=True),
+        Columns(frame, lambda: (_huge if source.is_huge else read_slowly)(source), ids_checked=True),
         name=run_name(source),
         source=str(source.path),
     )
@@ -189,7 +186,7 @@ def run_of_lines(read: Path | str, title: str, guard: Guard) -> Run:
         lambda: find_fault(table.select("row", "qid", "doc", "score"), title, "score", guard, place="line "),
         guard,
     )
-    return Run(columns=columns, source=title)
+    return Run(columns, source=title)
 
 
 def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], tag: str) -> None:

@@ -1,4 +1,4 @@
-"""The results of one system: rankings in memory, or columns that have not been read yet."""
+"""The results of one system, as readers give them and engines take them: lists, lazy columns, or a frame elsewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError
+from groupgt.errors import DataError
 from groupgt.runtime import pl
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Results in memory: `rankings` maps each query to its ids, best first, in any shape that `Run.of` takes.
+
+    `scores`, where known, stand beside the ids: they put them in order and say which are tied. So do `lengths`, by
+    unit (None where there is none), and `fields`: what reads the `text`, `parent` or `span` of each result when it is
+    asked for.
+    """
+
+    rankings: Mapping[Any, Any]
+    scores: Mapping[str, Sequence[float]] | None = None
+    lengths: Mapping[str, Mapping[str, Sequence[int | None]]] = field(default_factory=dict)
+    fields: Mapping[str, Callable[[], Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{len(self.rankings):,} queries"
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +37,7 @@ class Columns:
     are what else they may carry. A null, or a score that is not finite, is a doubt: `recheck` then reads the same
     source again, slowly, and either says what is wrong and where, or returns rankings. `guard` runs a step of polars
     and turns what it raises into a `DataError`. `ids_checked` says that no id can be blank, too long or hold NUL; else
-    such ones are doubts too.
+    such ones are doubts too. `tie` names the column that decides between equal scores.
     """
 
     frame: pl.LazyFrame
@@ -33,75 +51,104 @@ class Columns:
         """The rankings that the slow reader made of a doubtful source; raises `DataError` where they are at fault."""
         return self.recheck()
 
+    def __str__(self) -> str:
+        return "columns, not read yet"
+
 
 @dataclass(frozen=True, eq=False)
 class Remote:
     """Results that stay where they are, on a cluster: a frame of its own kind with `qid`, `doc` and `score`.
 
-    `bring` fetches the rows of one query, or the first so many, as a frame of polars. `tie` names the column that
-    decides between equal scores. Rows that were `nested` have minus their place as a score, from 0 on.
+    `tie` names the column that decides between equal scores. Rows that were `nested` have minus their place as a
+    score, from 0 on.
     """
 
     frame: Any
-    bring: Callable[[Remote, str | None, int | None], pl.DataFrame]
     tie: str = "doc"
     nested: bool = False
 
-    def rows_of(self, qid: str) -> pl.DataFrame:
-        """The results of one query."""
-        return self.bring(self, qid, None)
-
-    def some(self, limit: int) -> pl.DataFrame:
-        """So many results, whichever come first."""
-        return self.bring(self, None, limit)
+    def __str__(self) -> str:
+        return "on a cluster"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """The results of one system for many queries, best first.
+    """The results of one system for many queries, best first: lists in memory, lazy columns, or a frame on a cluster.
 
-    `rankings` maps each query to its ids, as lists; or `columns` holds them as a lazy frame, for files too large to be
-    worth turning into lists; or they are `remote`, on a cluster. `scores`, where known, stand beside the ids and say
-    which results are tied; so do `lengths`, by unit (None where there is none), and what is `beside` them: under
-    `text`, `parent` and `span` what reads it when it is asked for. A run whose results were renamed keeps the
-    `original`.
+    `groupgt.engines.base.carrier_of` says what can be done with each kind. A run whose results were renamed by a
+    labeller keeps the `original`.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
     """
 
-    rankings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    scores: Mapping[str, Sequence[float]] | None = None
-    columns: Columns | None = None
-    remote: Remote | None = None
-    name: str = ""
-    source: str = ""
-    lengths: Mapping[str, Mapping[str, Sequence[int | None]]] = field(default_factory=dict)
-    beside: Mapping[str, Callable[[], Mapping[str, Sequence[Any]]]] = field(default_factory=dict)
-    original: Run | None = None
+    contents: Lists | Columns | Remote
+    name: str = field(default="", kw_only=True)
+    source: str = field(default="", kw_only=True)
+    original: Run | None = field(default=None, kw_only=True)
 
     @classmethod
-    def of(cls, rankings: Mapping[Any, Any], name: str = "") -> Run:
-        """Wraps `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`."""
+    def of(
+        cls, rankings: Mapping[Any, Any], name: str = "", *, scores: Mapping[str, Sequence[float]] | None = None
+    ) -> Run:
+        """Wraps `{qid: ranking}`; a ranking is a list of ids, a list of (id, score), or `{id: score}`.
+
+        `scores` gives each query of lists of ids its scores, which put them in order.
+        """
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
             raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
-        return cls(rankings=rankings, name=name)
+        return cls(Lists(rankings, scores), name=name)
 
     @property
-    def settled(self) -> Run:
+    def rankings(self) -> Mapping[Any, Any]:
+        """The rankings by query; none where results are not in memory."""
+        return self.contents.rankings if isinstance(self.contents, Lists) else {}
+
+    @property
+    def lists(self) -> Lists:
+        """The contents of a run in memory; raises `DataError` for any other."""
+        if not isinstance(self.contents, Lists):
+            raise DataError(f"{self.title}: these results are no lists")
+        return self.contents
+
+    @property
+    def as_columns(self) -> Columns:
+        """The contents as columns of ids and scores; without scores, a result's score is minus its place."""
+        if isinstance(self.contents, Columns):
+            return self.contents
+        rankings, scores = self.lists.rankings, self.lists.scores
+        if scores is None:
+            scores = {qid: [-float(place) for place in range(len(ids))] for qid, ids in rankings.items()}
+        columns = {
+            "qid": pl.Series(list(rankings), dtype=pl.String),
+            "doc": pl.Series(list(rankings.values()), dtype=pl.List(pl.String)),
+            "score": pl.Series([list(scores[qid]) for qid in rankings], dtype=pl.List(pl.Float64)),
+        }
+        frame = pl.DataFrame(columns).lazy().filter(pl.col("doc").list.len() > 0).explode("doc", "score")
+        return Columns(frame, lambda: self, ids_checked=True)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the contents are lists."""
+        return isinstance(self.contents, Lists)
+
+    @property
+    def title(self) -> str:
+        """What messages call it: where it is from, else its name."""
+        return self.source or self.name or "results"
+
+    @property
+    def resolved(self) -> Run:
         """The run itself, or what the slow reader made of it once there was a doubt."""
-        if self.columns is not None and "checked" in self.columns.__dict__:
-            return self.columns.checked
+        if isinstance(self.contents, Columns) and "checked" in self.contents.__dict__:
+            return self.contents.checked
         return self
 
-    def not_remote(self, what: str) -> None:
-        """Raises `ConfigError` where results stay on a cluster, and `what` needs all of them here."""
-        if self.remote is not None:
-            raise ConfigError(
-                f"{self.name or self.source or 'results'}: {what} cannot be had of results that stay on a cluster; "
-                "write them to parquet and name the files"
-            )
+    @property
+    def by_own_ids(self) -> Run:
+        """The run with results by the ids they came with, whatever a labeller calls them."""
+        return self if self.original is None else self.original
 
     def __len__(self) -> int:
         return len(self.rankings)
@@ -114,7 +161,4 @@ class Run:
         return iter(self.rankings)
 
     def __repr__(self) -> str:
-        size = f"{len(self.rankings):,} queries"
-        if self.columns or self.remote:
-            size = "columns, not read yet" if self.columns else "on a cluster"
-        return f"Run({self.name or self.source or 'results'}: {size})"
+        return f"Run({self.name or self.source or 'results'}: {self.contents})"

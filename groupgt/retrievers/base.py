@@ -129,7 +129,7 @@ class Answers:
 
     def run(self, name: str) -> Run:
         """The rankings as a run: their order is given, and is not the scores' to change."""
-        return Run(self.ids, name=name)
+        return Run.of(self.ids, name)
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:

@@ -436,7 +436,7 @@ def test_every_carrier_gives_the_same_bits(
         with monkeypatch.context() as patched:
             run, lengths = carried(kind, data, tie_rule, folder, patched)
             found = groupgt.evaluate(data.truth, run, ENGINE_METRICS, lengths=lengths, policy=policy, corpus=data.text)
-        assert (found.run.columns is not None) == ("large" in kind or kind in _LONG_FRAMES), kind
+        assert (not found.run.in_memory) == ("large" in kind or kind in _LONG_FRAMES), kind
         for text, column in found.values.items():
             assert np.array_equal(column, expected.values[text], equal_nan=True), (kind, text)
         if kind not in NESTED:

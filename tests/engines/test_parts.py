@@ -75,7 +75,7 @@ def expected() -> Callable[..., groupgt.Evaluation]:
         for qid, doc, score in rows:
             rankings.setdefault(qid, []).append(doc)
             scores.setdefault(qid, []).append(score)
-        return groupgt.evaluate(truth, groupgt.Run(rankings, scores), ASKED, policy=policy)
+        return groupgt.evaluate(truth, groupgt.Run.of(rankings, scores=scores), ASKED, policy=policy)
 
     return evaluated
 
@@ -207,16 +207,15 @@ def test_an_error_in_a_thread_is_an_error(tmp_path: Path) -> None:
     def broken(frame: pl.DataFrame) -> pl.DataFrame:
         raise RuntimeError("out of luck")
 
-    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).columns
-    assert columns is not None
+    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).as_columns
     flow = Batches(columns, "results").of(rows.map_batches(broken, schema=rows.collect_schema()))
     with pytest.raises(BaseException, match="out of luck"):
         list(flow("qid"))
 
 
 def test_whoever_stops_early_ends_the_query(small_batches: None) -> None:
-    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"] * 100, "doc_id": ["a"] * 100, "score": [1.0] * 100})).columns
-    assert columns is not None
+    frame = pl.DataFrame({"qid": ["q"] * 100, "doc_id": ["a"] * 100, "score": [1.0] * 100})
+    columns = groupgt.read_run(frame).as_columns
     flow = Batches(columns, "results")("qid")
     assert len(next(flow)) > 0
     flow.close()
@@ -235,8 +234,7 @@ def test_a_ceiling_that_is_passed_is_an_error(tmp_path: Path, monkeypatch: pytes
 
 
 def test_batches_shrink_with_the_ceiling() -> None:
-    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).columns
-    assert columns is not None
+    columns = groupgt.read_run(pl.DataFrame({"qid": ["q"], "doc_id": ["a"], "score": [1.0]})).as_columns
     sizes = [Batches(columns, "", ceiling).size for ceiling in (0, 4_000_000_000, 400_000_000, 1)]
     assert sizes == [reader.MOST_ROWS, reader.MOST_ROWS, 400_000_000 // 8 // reader.ROW, reader.FEWEST_ROWS]
     assert reader.resident() > 10_000_000

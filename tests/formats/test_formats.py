@@ -281,8 +281,7 @@ def test_polars_and_python_read_the_same_doubles(tmp_path: Path, monkeypatch: py
     file.write_text("".join(f"q Q0 d{number} 1 {text} t\n" for number, text in enumerate(texts)))
     monkeypatch.setattr("groupgt.formats.source.SMALL", 0)
     run = groupgt.read_run(file)
-    assert run.columns is not None
-    assert run.columns.frame.collect()["score"].to_list() == [float(text) for text in texts]
+    assert run.as_columns.frame.collect()["score"].to_list() == [float(text) for text in texts]
 
 
 def test_lists_of_a_fixed_size() -> None:

@@ -10,7 +10,7 @@ from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Found, Keys, labelled
 from groupgt.engines.columns.reader import Batches, DoubtError
 from groupgt.engines.results import Streamed
-from groupgt.errors import DataError, Faults
+from groupgt.errors import Faults
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
@@ -24,9 +24,7 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, ceil
 
     `ceiling` is how many bytes the process may hold; 0 is no limit.
     """
-    if run.columns is None:
-        raise DataError("these results are lists, not columns")
-    columns = run.columns
+    columns = run.as_columns
     try:
         matches = labeller.match(truth, Streamed(truth, columns))
         named = isinstance(labeller, Named)
@@ -38,7 +36,7 @@ def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, ceil
     except DoubtError:
         checked = columns.checked
     # What is too large for lists the slow reader gives back as columns, read with more care.
-    if checked.columns is not None:
+    if not checked.in_memory:
         return label(truth, checked, policy, labeller, ceiling)
     return memory.label(truth, checked, policy, labeller)
 

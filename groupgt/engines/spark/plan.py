@@ -58,9 +58,9 @@ class _Unseen:
 
 def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, broadcast: int = BROADCAST) -> Labelled:
     """Labels a run of a Spark frame; raises `DataError` that shows the first rows at fault."""
-    if run.remote is None:
+    if not isinstance(run.contents, Remote):
         raise DataError("these results are not on Spark")
-    return _Plan(truth, run, run.remote, policy, labeller, broadcast).walk()
+    return _Plan(truth, run, run.contents, policy, labeller, broadcast).walk()
 
 
 @dataclass(eq=False)
@@ -243,6 +243,14 @@ class _Plan:
         else:
             self.duplicated = int(self.collect(repeated.agg(sql.countDistinct("qid").alias("n"))).item())
         self.rows = first.drop("n")
+
+
+def fetch(remote: Remote, qid: str | None, limit: int | None) -> pl.DataFrame:
+    """Some rows, brought here: those of one query, or the first so many."""
+    from pyspark.sql import functions as sql
+
+    frame = remote.frame if qid is None else remote.frame.filter(sql.col("qid") == qid)
+    return pl.DataFrame((frame if limit is None else frame.limit(limit)).toArrow())
 
 
 def renamed(remote: Remote, labeller: Labeller, title: str) -> Remote:

@@ -12,6 +12,7 @@ from groupgt.formats import spark as frames
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch
 from groupgt.model.policy import Policy
+from groupgt.model.run import Remote
 from groupgt.model.values import rounded
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def per_query(
     for what, given in (("results", run), ("ground truth", truth)):
         if not frames.is_frame(given):
             raise ConfigError(f"{what}: expected a frame of Spark, found {type(given).__name__}")
-    remote = frames.run_of(run).remote
+    remote = frames.run_of(run).contents
     judged = frames.truth_rows(truth)
-    if remote is None:
+    if not isinstance(remote, Remote):
         raise ConfigError("results: expected a frame of Spark")
     rows = remote.frame.withColumn("score", sql.when(frames.sound(), sql.col("score")).otherwise(_error(WRONG)))
     if rules.duplicates in ("drop", "error"):

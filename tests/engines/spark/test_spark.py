@@ -189,7 +189,7 @@ def test_presets_and_missing_queries(spark: SparkSession, preset: str) -> None:
 def test_a_ground_truth_too_large_to_be_sent_has_the_same_hits(spark: SparkSession, spy: Spy, duplicates: str) -> None:
     truth, rows = make(6, ties=True, repeats=True)
     expected = groupgt.evaluate(truth, in_memory(rows), FEW, policy={"duplicates": duplicates})
-    run = groupgt.Run(remote=run_of(there(spark, shuffled(rows), partitions=5)).remote)
+    run = run_of(there(spark, shuffled(rows), partitions=5))
     # Nor does Spark send it by its own rule.
     with configured(spark, autoBroadcastJoinThreshold="-1"):
         found = plan.label(expected.truth, run, expected.policy, expected.labeller, broadcast=0)
