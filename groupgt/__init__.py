@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.model.ground_truth import GroundTruth
+    from groupgt.model.lengths import Lengths
     from groupgt.model.policy import Policy
     from groupgt.model.run import Run
-    from groupgt.model.values import Lengths
 
 __version__ = "0.1.0"
 
@@ -48,7 +48,7 @@ _HOME = {
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
-    "Lengths": "model.values",
+    "Lengths": "model.lengths",
     "Metric": "metrics.language",
     "MetricError": "errors",
     "Outcome": "experiment.outcome",

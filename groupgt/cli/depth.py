@@ -15,8 +15,8 @@ from groupgt.evaluation.request import Request, as_ground_truth
 from groupgt.evaluation.slices import where
 from groupgt.formats.detect import all_there
 from groupgt.formats.rows import finite
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
-from groupgt.model.values import UNITS
 from groupgt.render import tables
 
 

@@ -19,8 +19,8 @@ from groupgt.labellers.base import Labeller
 from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import split_names
+from groupgt.model.lengths import Lengths
 from groupgt.model.validity import shown
-from groupgt.model.values import Lengths
 
 CACHE = ".groupgt/cache"
 DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")

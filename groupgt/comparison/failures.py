@@ -18,7 +18,8 @@ from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
-from groupgt.model.values import Budget, total
+from groupgt.model.lengths import Budget
+from groupgt.model.sums import total
 
 MANY_RESULTS = 5_000_000
 

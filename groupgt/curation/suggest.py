@@ -17,8 +17,8 @@ from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.spans import TEXT
 from groupgt.model.validity import shown
-from groupgt.model.values import TEXT
 from groupgt.render.tables import as_written
 
 # What a row proposes; only `accept` is the reviewer's.

@@ -13,9 +13,9 @@ from groupgt.engines.lists import carried, ranked, ranking_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
+from groupgt.model.lengths import LONGEST, Budget, Lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.values import LONGEST, Budget, Lengths
 from groupgt.runtime import pl
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from groupgt.errors import Faults
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.spans import span_of
 from groupgt.model.validity import finite_number, id_text, plain, shown
-from groupgt.model.values import span_of
 
 
 def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Remote, Run
+from groupgt.model.spans import FARTHEST, Span, span_of
 from groupgt.model.validity import id_text, shown
-from groupgt.model.values import FARTHEST, Span, span_of
 from groupgt.runtime import pl
 
 

@@ -27,9 +27,9 @@ from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.lengths import Budget, Lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Remote, Run
-from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, pl
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
-from groupgt.model.values import total
+from groupgt.model.sums import total
 from groupgt.render import tables
 
 

@@ -23,10 +23,11 @@ from groupgt.labellers.registry import kind_named
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_policy
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.lengths import Budget, Lengths, as_lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.spans import Chunks
 from groupgt.model.validity import id_text, shown
-from groupgt.model.values import Budget, Chunks, Lengths, as_lengths
 from groupgt.store.verdicts import Verdicts
 
 

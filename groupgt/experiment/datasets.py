@@ -26,8 +26,8 @@ from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Ids
 from groupgt.labellers.registry import kind_named, paths_of
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.lengths import Lengths
 from groupgt.model.validity import shown
-from groupgt.model.values import Lengths
 from groupgt.retrievers.base import Corpus, Queries
 
 

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
+from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats import csv, frames
 from groupgt.formats.frames import read_table
 from groupgt.formats.jsonl import objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source, bad_id
 from groupgt.formats.tokenizers import tokenizer_named
-from groupgt.model.validity import id_text, is_integer, shown
-from groupgt.model.values import FARTHEST, UNITS, Chunks, Lengths, Span, span_of
+from groupgt.model.lengths import UNITS, Lengths
+from groupgt.model.spans import FARTHEST, Chunks, Span, span_of
+from groupgt.model.validity import id_text, is_integer
 from groupgt.runtime import pl
 
 IDS = ("chunk_id", "doc_id", "_id", "id")
@@ -54,7 +55,7 @@ def read_lengths(
     for unit, cells in known.items():
         wrong = [(name, cell) for name, cell in cells.items() if length_of(cell) is None]
         expected = f"expected a whole number from 0 in the column {unit}"
-        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {shown(cell)}" for name, cell in wrong)
+        faults[unit] = tuple(f"{path}: document {name!r}: {expected}, found {display(cell)}" for name, cell in wrong)
     whole = {unit: {name: length_of(cell) or 0 for name, cell in cells.items()} for unit, cells in known.items()}
     return Lengths(whole, texts, count, str(path), {unit: own for unit, own in faults.items() if own})
 
@@ -138,7 +139,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
         name = id_text(row.get(key))
         span = _span(row, key)
         if name is None or (fault := bad_id(name)):
-            problem = f"found {shown(row.get(key))}" if name is None else f"which {fault}"
+            problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
             faults.add(where, f"expected the id of a chunk (text or an integer) as {key}, {problem}")
         elif name in seen:
             faults.add(where, f"the chunk {name!r} stands twice (first at {seen[name]}); remove one")
@@ -178,7 +179,7 @@ def _span(row: dict[str, Any], key: str) -> Span | str | None:
     if AUTORAG in row and "start" not in row:
         bounds = row[AUTORAG]
         if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
-            return f"expected two numbers as {AUTORAG}, found {shown(bounds)}"
+            return f"expected two numbers as {AUTORAG}, found {display(bounds)}"
         contents = row.get("contents")
         if tuple(bounds) == (0, 0) and not (isinstance(contents, str) and len(contents) == 1):
             return None
@@ -233,7 +234,7 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
             break
         if name is None or bad_id(name) or parent is None or bad_id(parent):
             what = f"expected an id and its parent (text or integers) in {key} and {column}"
-            faults.add(where, f"{what}, found {shown(row.get(key))} and {shown(row.get(column))}")
+            faults.add(where, f"{what}, found {display(row.get(key))} and {display(row.get(column))}")
         elif found.setdefault(name, parent) != parent:
             faults.add(where, f"{name!r} has another parent, {parent!r}, than before, {found[name]!r}; remove one")
     faults.stop()

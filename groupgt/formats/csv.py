@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, near_names
+from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
@@ -26,10 +26,9 @@ from groupgt.formats.rows import (
 from groupgt.formats.source import Source, bad_id
 from groupgt.formats.validity import Guard, find_fault
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.validity import shown
-from groupgt.model.values import UNITS
 from groupgt.runtime import pl
 
 
@@ -108,7 +107,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     faults = Faults()
     rows: list[Judgment] = []
     for where, row in table(source, ("qid", "group", "doc_id"), faults):
-        where = f"{where}: query {shown(row['qid'])}"
+        where = f"{where}: query {display(row['qid'])}"
         grade = finite(row["grade"]) if row.get("grade") else 1.0
         wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
         if wrong:
@@ -136,7 +135,7 @@ def read_slowly(source: Source) -> Run:
     lengths: dict[str, dict[str, list[int | None]]] = {unit: {} for unit in units}
     beside: dict[str, dict[str, list[Any]]] = {}
     for where, row in table(source, ("qid", "doc_id", order), faults):
-        where = f"{where}: query {shown(row['qid'])}"
+        where = f"{where}: query {display(row['qid'])}"
         score = finite(row[order].strip())
         wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
         for unit in units:

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, near_names
+from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import spark
 from groupgt.formats.parquet import check_pages
 from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.formats.validity import Guard, find_fault, guarded
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import finite_number, plain, shown
-from groupgt.model.values import UNITS
+from groupgt.model.validity import finite_number, plain
 from groupgt.runtime import pl
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
@@ -149,7 +149,7 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
     cells = [_texts(frame, name, title).to_list() for name in ("qid", "group", "doc_id")]
     rows: list[Judgment] = []
     for number, (qid, group, document, grade) in enumerate(zip(*cells, grades), 1):
-        where = f"{title}: row {number}: query {shown(qid)}"
+        where = f"{title}: row {number}: query {display(qid)}"
         given = finite_number(grade)
         absent = [name for name, cell in (("qid", qid), ("group", group), ("doc_id", document)) if cell is None]
         if absent:
@@ -183,9 +183,9 @@ def _refuse_odd_ids(frame: pl.DataFrame, column: str, title: str, *, blank: bool
     qids = frame["qid"].to_list() if "qid" in frame.columns else []
     faults = Faults()
     for row, name, rank in found.iter_rows():
-        where = f"{title}: row {row + 1}" + (f": query {shown(qids[row])}" if qids else "")
+        where = f"{title}: row {row + 1}" + (f": query {display(qids[row])}" if qids else "")
         place = f" at rank {rank}" if nested and not blank else ""
-        faults.add(where, f"the id {shown(name)}{place} in {column} {'is null' if name is None else bad_id(name)}")
+        faults.add(where, f"the id {display(name)}{place} in {column} {'is null' if name is None else bad_id(name)}")
     faults.stop()
 
 
@@ -312,7 +312,7 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
     )
     faults = Faults()
     for row in wrong.head(100).to_dicts():
-        where = f"{title}: row {row['row'] + 1}" + (f": query {shown(row['qid'])}" if "qid" in row else "")
+        where = f"{title}: row {row['row'] + 1}" + (f": query {display(row['qid'])}" if "qid" in row else "")
         expected, found = len(row[key] or []), row[SCORES]
         what = (
             f"{expected} {SCORES}, found {len(found)}" if len(found) != expected else f"finite {SCORES}, found {found}"

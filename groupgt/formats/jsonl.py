@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.rows import beside_of, length_of, ordered_run, score_of
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import id_text, shown
-from groupgt.model.values import UNITS
+from groupgt.model.validity import id_text
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
@@ -38,7 +38,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
             faults.add(f"{source.path}:{number}", f"expected a JSON object: {what}")
             continue
         if not isinstance(value, dict):
-            faults.add(f"{source.path}:{number}", f"expected a JSON object, found {shown(value)}")
+            faults.add(f"{source.path}:{number}", f"expected a JSON object, found {display(value)}")
             continue
         if escapes and _has_surrogate(value):
             faults.add(f"{source.path}:{number}", "holds a lone surrogate, which is no character")
@@ -187,20 +187,20 @@ def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     if cells is None:
         return []
     if not isinstance(cells, list):
-        faults.add(where, f"expected {key} to be a list of ids, found {shown(cells)}")
+        faults.add(where, f"expected {key} to be a list of ids, found {display(cells)}")
         return []
     ids = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
         fault = "is no text or integer" if name is None else bad_id(name)
         if fault:
-            faults.add(where, f"the id at rank {rank}, {shown(cell)}, {fault}")
+            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
         elif name is not None:
             ids.append(name)
     scores = row.get(SCORES)
     if scores is not None:
         if not isinstance(scores, list):
-            faults.add(where, f"expected {SCORES} to be a list of numbers, found {shown(scores)}")
+            faults.add(where, f"expected {SCORES} to be a list of numbers, found {display(scores)}")
         elif len(scores) != len(cells):
             faults.add(where, f"expected as many {SCORES} as {key} ({len(cells)}), found {len(scores)}")
         elif any(score_of({"score": score}) is None for score in scores):

@@ -9,10 +9,10 @@ from typing import Any
 
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.lengths import LONGEST
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
 from groupgt.model.validity import finite_number
-from groupgt.model.values import LONGEST
 
 # The columns that may hold the text of a result.
 CONTENTS = ("contents", "text")

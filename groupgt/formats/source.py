@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from groupgt.errors import DataError, GroupgtWarning, near_names
-from groupgt.model.validity import shown
+from groupgt.errors import DataError, GroupgtWarning, display, near_names
 
 LONGEST_ID = 1 << 16
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
@@ -47,7 +46,7 @@ class Source:
         except (FileNotFoundError, NotADirectoryError):
             raise DataError(f"{found}: there is no such file{_neighbours(found)}") from None
         except (OSError, ValueError) as error:
-            raise DataError(f"{shown(text)}: cannot be read: {_reason(error)}") from None
+            raise DataError(f"{display(text)}: cannot be read: {_reason(error)}") from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
             raise DataError(f"{found}: expected a file, a folder or a pipe, found a device")
         return cls(found)

@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults, GroupgtWarning
+from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text, run_name
 from groupgt.formats.source import LONGEST_ID, Source, bad_id
 from groupgt.formats.validity import Guard, find_fault, guarded
 from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import shown
 from groupgt.runtime import pl
 
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
@@ -111,7 +110,7 @@ def read_slowly(source: Source) -> Run:
             continue
         if len(cells[2]) > LONGEST_ID or len(qid) > LONGEST_ID:
             which = "document id" if len(cells[2]) > LONGEST_ID else "query id"
-            where = f"{source.path}:{number}: query {shown(qid.decode())}"
+            where = f"{source.path}:{number}: query {display(qid.decode())}"
             faults.add(where, f"the {which} is longer than {LONGEST_ID:,} bytes; shorten it")
             continue
         if qid not in ids:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.source import LONGEST_ID, bad_id
 from groupgt.model.run import Run
-from groupgt.model.validity import shown
 from groupgt.runtime import pl
 
 # Runs a step of polars, and says what is wrong with its source.
@@ -44,7 +43,7 @@ def find_fault(
     )
     faults = Faults()
     for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():
-        where = f"{title}: {place}{row + 1}: query {shown(qid)}"
+        where = f"{title}: {place}{row + 1}: query {display(qid)}"
         fault = next((fault for name in (qid, document) if name is not None and (fault := bad_id(name))), None)
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")

@@ -12,8 +12,8 @@ import numpy as np
 from groupgt.errors import DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
+from groupgt.model.spans import Chunks, kind_of
 from groupgt.model.validity import shown
-from groupgt.model.values import Chunks, kind_of
 
 
 class Results(Protocol):

@@ -17,8 +17,8 @@ from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.labellers.base import Matches, Results, Tables, matches_of
 from groupgt.labellers.likeness import Reader, pairs_of
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.spans import TEXT, kind_of
 from groupgt.model.validity import finite_number, shown
-from groupgt.model.values import TEXT, kind_of
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller, listed_by, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
+from groupgt.model.spans import TEXT, kind_of
 from groupgt.model.validity import shown
-from groupgt.model.values import TEXT, kind_of
 
 # Scripts that put no blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Tai Le, Tai Tham, Balinese, Javanese,
 # kana, and Han with its extensions. What follows a character of these and only changes it stays with it.

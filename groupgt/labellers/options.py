@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any, get_type_hints
 
 from groupgt.errors import GroupgtError, near_names
+from groupgt.model.spans import Chunks
 from groupgt.model.validity import shown
-from groupgt.model.values import Chunks
 
 LARGEST = 1e300
 EXPECTED = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}

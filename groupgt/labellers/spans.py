@@ -15,8 +15,8 @@ from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, liste
 from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
+from groupgt.model.spans import SPELLED, Form, Span, kind_of
 from groupgt.model.validity import shown
-from groupgt.model.values import SPELLED, Form, Span, kind_of
 from groupgt.runtime import pl
 
 # So many pairs are looked at at a time.

@@ -13,7 +13,7 @@ import numpy as np
 from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
-from groupgt.model.values import total
+from groupgt.model.sums import total
 
 STATES = 4096
 

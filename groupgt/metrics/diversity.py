@@ -12,7 +12,7 @@ from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.covering import Path
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
-from groupgt.model.values import total
+from groupgt.model.sums import total
 
 # Queries with more documents than this are gone through one by one.
 SMALL = 64

@@ -20,7 +20,7 @@ from groupgt.metrics.covering import (
 )
 from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
-from groupgt.model.values import total
+from groupgt.model.sums import total
 
 GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
 

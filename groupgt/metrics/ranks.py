@@ -9,7 +9,7 @@ from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of, to_one
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.values import total
+from groupgt.model.sums import total
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:

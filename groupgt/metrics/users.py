@@ -11,7 +11,7 @@ from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter
 from groupgt.metrics.worksheet import Sheet, number, plus, times
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.values import total
+from groupgt.model.sums import total
 
 
 def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:

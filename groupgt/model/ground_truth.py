@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import Faults
+from groupgt.errors import Faults, display
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
-from groupgt.model.validity import finite_number, id_text, plain, shown
-from groupgt.model.values import TEXT, Form, Span, kind_of, span_of
+from groupgt.model.spans import TEXT, Form, Span, kind_of, span_of
+from groupgt.model.validity import finite_number, id_text, plain
 
 GRADE_LIMIT = 2.0**31
 SEQUENCES = (list, tuple, set, frozenset)
@@ -137,14 +137,14 @@ class _Reader:
         if row is None:
             return []
         if not isinstance(row, (list, tuple)):
-            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {shown(row)}')
+            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
             return []
         cells = [plain(cell) for cell in row]
         flat = [cell for cell in cells if id_text(cell) is not None]
         if not flat:
             return cells
         if len(flat) < len(cells):
-            self.faults.add(where, f"ids and groups are mixed in one list: {shown(row)}; put every id into a group")
+            self.faults.add(where, f"ids and groups are mixed in one list: {display(row)}; put every id into a group")
             return []
         if self.policy.flat_gt == "and":
             return [[cell] for cell in flat]
@@ -152,8 +152,8 @@ class _Reader:
             return [flat]
         self.faults.add(
             where,
-            f"expected groups (a list of lists), found the flat list {shown(row)}; say which is meant with the policy "
-            "flat_gt=and (every id is needed) or flat_gt=or (any one is enough)",
+            f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
+            "policy flat_gt=and (every id is needed) or flat_gt=or (any one is enough)",
         )
         return []
 
@@ -168,7 +168,7 @@ class _Reader:
             unknown = set(cell) - {"alternatives", "ids", "weight", "name"}
             if unknown or not ({"alternatives", "ids"} & set(cell)):
                 self.faults.add(
-                    where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {shown(cell)}'
+                    where, f'expected a group {{"alternatives": [...], "weight", "name"}}, found {display(cell)}'
                 )
                 return None
             if {"alternatives", "ids"} <= set(cell):
@@ -183,7 +183,7 @@ class _Reader:
             label = None if cell.get("name") is None else str(cell["name"])
             cell = plain(cell.get("alternatives", cell.get("ids")))
         if not isinstance(cell, SEQUENCES):
-            self.faults.add(where, f"expected a group of ids, found {shown(cell)}")
+            self.faults.add(where, f"expected a group of ids, found {display(cell)}")
             return None
         alternatives: dict[tuple[str, str], tuple[float, Form]] = {}
         blank = False
@@ -213,7 +213,7 @@ class _Reader:
             kind = kinds[0] if len(kinds) == 1 else "id"
             if len(kinds) > 1 or kind not in cell or set(cell) - SHAPES[kind] - {"grade", *SHAPES}:
                 expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
-                self.faults.add(where, f"expected an alternative {expected}, found {shown(given)}")
+                self.faults.add(where, f"expected an alternative {expected}, found {display(given)}")
                 return None
             number = finite_number(1 if cell.get("grade") is None and "grade" not in given else cell.get("grade"))
             if number is None or abs(number) > GRADE_LIMIT:
@@ -222,7 +222,7 @@ class _Reader:
             grade = number
             if kind == "text":
                 if not isinstance(cell["text"], str):
-                    self.faults.add(where, f"expected a text, found {shown(cell['text'])}")
+                    self.faults.add(where, f"expected a text, found {display(cell['text'])}")
                     return None
                 return cell["text"], grade, TEXT
             if kind == "start":
@@ -237,7 +237,7 @@ class _Reader:
         name = id_text(cell)
         if name is None:
             kind = type(cell).__name__
-            self.faults.add(where, f"expected an id (text or an integer), found {shown(given)} of type {kind}")
+            self.faults.add(where, f"expected an id (text or an integer), found {display(given)} of type {kind}")
             return None
         return name, grade, None
 

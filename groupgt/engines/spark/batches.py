@@ -13,7 +13,7 @@ from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.values import exact_sum
+from groupgt.model.sums import exact_sum
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch
 from groupgt.model.policy import Policy
 from groupgt.model.run import Remote
-from groupgt.model.values import rounded
+from groupgt.model.sums import rounded
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

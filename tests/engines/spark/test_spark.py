@@ -23,7 +23,7 @@ from groupgt.engines.columns.keys import MANY
 from groupgt.engines.spark import means, per_query, plan
 from groupgt.evaluation.result import mean_of
 from groupgt.formats.spark import run_of
-from groupgt.model.values import exact_sum, rounded
+from groupgt.model.sums import exact_sum, rounded
 from tests.engines.test_engines import METRICS, make, same
 
 if TYPE_CHECKING:
