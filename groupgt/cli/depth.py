@@ -14,9 +14,9 @@ from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request, as_ground_truth
 from groupgt.evaluation.slices import where
 from groupgt.formats.detect import all_there
-from groupgt.formats.rows import finite
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
+from groupgt.model.validity import number_of
 from groupgt.render import tables
 
 
@@ -123,7 +123,7 @@ def _shares(given: tuple[str, ...]) -> list[float]:
     faults = Faults()
     found = []
     for text in (part.strip() for each in given for part in each.split(",")):
-        number = finite(text.removesuffix("%"))
+        number = number_of(text.removesuffix("%"))
         number = number / 100 if number is not None and text.endswith("%") else number
         if number is None or not 0 < number <= 1:
             faults.add("--share", f"expected numbers above 0, at most 1, such as 0.5,0.9 or 90%, found {text!r}")

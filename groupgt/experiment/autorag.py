@@ -20,10 +20,10 @@ from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
 from groupgt.experiment.runner import run_experiment
 from groupgt.formats import frames
 from groupgt.formats.detect import read_ground_truth, read_run
-from groupgt.formats.rows import finite
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.validity import number_of
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
 
@@ -178,7 +178,7 @@ def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: expected numbers in {', '.join(columns)}, found other data: {error}") from None
     # Nodes after retrieval put their own name before the metric's.
-    told = {name: finite(row.get(name, row.get(f"{path.parent.name}_{name}", ""))) for name in METRICS}
+    told = {name: number_of(row.get(name, row.get(f"{path.parent.name}_{name}", ""))) for name in METRICS}
     return _Table(
         path,
         row.get("module_name") or f"file {path.stem}",

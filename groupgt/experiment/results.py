@@ -23,12 +23,12 @@ from groupgt.experiment.display import as_dict, compared, means, per_query, repo
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import csv, frames, jsonl, trec
-from groupgt.formats.rows import finite
 from groupgt.formats.source import Source
 from groupgt.formats.write import write_flat
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
+from groupgt.model.validity import number_of
 from groupgt.render import tables
 from groupgt.render.exports import write_rows
 from groupgt.render.tables import as_written
@@ -442,7 +442,7 @@ def _columns(path: Path, names: list[str]) -> tuple[str, dict[str, Any]]:
             if place < TEXTS:
                 cells[name].append(as_written(cell))
                 continue
-            value = finite(cell) if cell else np.nan
+            value = number_of(cell) if cell else np.nan
             if value is None:
                 faults.add(where, f"expected a number in the column {name!r}, found {cell!r}")
             cells[name].append(np.nan if value is None else value)

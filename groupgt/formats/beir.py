@@ -9,10 +9,11 @@ from pathlib import Path
 from groupgt.errors import DataError, Faults
 from groupgt.formats.csv import table
 from groupgt.formats.jsonl import objects
-from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text
-from groupgt.formats.source import Source, bad_id
-from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.formats.rows import Judgment, flat_rows, gather, number_text
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
+from groupgt.model.validity import id_fault, is_grade, number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
 
@@ -39,11 +40,11 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     seen: dict[tuple[str, str], str] = {}
     for where, row in table(qrels, HEADER, faults):
         qid, document, text = (row[name] for name in HEADER)
-        grade = finite(text)
-        wrong = bad_id(qid) or bad_id(document)
+        grade = number_of(text)
+        wrong = id_fault(qid) or id_fault(document)
         if wrong:
             faults.add(where, f"an id {wrong}")
-        elif grade is None or abs(grade) > GRADE_LIMIT:
+        elif grade is None or not is_grade(grade):
             faults.add(where, f"query {qid!r}: expected a number within ±2^31 as the score, found {text!r}")
         elif (qid, document) in seen:
             faults.add(

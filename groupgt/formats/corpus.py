@@ -14,11 +14,11 @@ from groupgt.formats import csv, frames
 from groupgt.formats.frames import read_table
 from groupgt.formats.jsonl import objects
 from groupgt.formats.rows import length_of
-from groupgt.formats.source import Source, bad_id
+from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.lengths import UNITS, Lengths
 from groupgt.model.spans import FARTHEST, Chunks, Span, span_of
-from groupgt.model.validity import id_text, is_integer
+from groupgt.model.validity import id_fault, id_text, is_integer
 from groupgt.runtime import pl
 
 IDS = ("chunk_id", "doc_id", "_id", "id")
@@ -77,7 +77,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
             faults.add(
                 where, f"expected a doc_id (text or an integer), found {row.get(key) if key else ', '.join(row)!r}"
             )
-        elif fault := bad_id(name):
+        elif fault := id_fault(name):
             faults.add(where, f"the doc_id {fault}")
         elif text is None and not told:
             faults.add(where, f"document {name!r}: expected text in the column contents, found {', '.join(row)}")
@@ -138,7 +138,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
             return None
         name = id_text(row.get(key))
         span = _span(row, key)
-        if name is None or (fault := bad_id(name)):
+        if name is None or (fault := id_fault(name)):
             problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
             faults.add(where, f"expected the id of a chunk (text or an integer) as {key}, {problem}")
         elif name in seen:
@@ -213,7 +213,7 @@ def _columns(source: Source) -> Chunks | None:
     within = (start >= 0) & (end >= start) & (end <= FARTHEST) & (frame["doc"].str.strip_chars() != "")
     sound = not frame.null_count().sum_horizontal().item() and bool(within.fill_null(False).all())
     ids = frame["id"]
-    if not len(frame) or not sound or ids.n_unique() < len(ids) or any(map(bad_id, ids)):
+    if not len(frame) or not sound or ids.n_unique() < len(ids) or any(map(id_fault, ids)):
         return None
     return Chunks(ids.to_list(), frame["doc"].to_list(), start.to_numpy(), end.to_numpy())
 
@@ -232,7 +232,7 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
             near = near_names(column, row)
             faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{near}")
             break
-        if name is None or bad_id(name) or parent is None or bad_id(parent):
+        if name is None or id_fault(name) or parent is None or id_fault(parent):
             what = f"expected an id and its parent (text or integers) in {key} and {column}"
             faults.add(where, f"{what}, found {display(row.get(key))} and {display(row.get(column))}")
         elif found.setdefault(name, parent) != parent:

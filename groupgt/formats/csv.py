@@ -16,19 +16,19 @@ from groupgt.formats.rows import (
     DOCUMENT,
     Judgment,
     beside_of,
-    finite,
     gather,
     length_of,
     number_text,
     ordered_run,
     run_name,
 )
-from groupgt.formats.source import Source, bad_id
-from groupgt.formats.validity import Guard, find_fault
-from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.formats.source import Source
+from groupgt.formats.validity import Guard, refuse_rows
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
+from groupgt.model.validity import id_fault, is_grade, number_of
 from groupgt.runtime import pl
 
 
@@ -108,11 +108,11 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     rows: list[Judgment] = []
     for where, row in table(source, ("qid", "group", "doc_id"), faults):
         where = f"{where}: query {display(row['qid'])}"
-        grade = finite(row["grade"]) if row.get("grade") else 1.0
-        wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
+        grade = number_of(row["grade"]) if row.get("grade") else 1.0
+        wrong = id_fault(row["qid"]) or id_fault(row["doc_id"])
         if wrong:
             faults.add(where, f"an id {wrong}")
-        elif grade is None or abs(grade) > GRADE_LIMIT:
+        elif grade is None or not is_grade(grade):
             faults.add(where, f"expected a number within ±2^31 as the grade, found {row['grade']!r}")
         else:
             rows.append((row["qid"], row["group"], row["doc_id"], grade))
@@ -136,8 +136,8 @@ def read_slowly(source: Source) -> Run:
     beside: dict[str, dict[str, list[Any]]] = {}
     for where, row in table(source, ("qid", "doc_id", order), faults):
         where = f"{where}: query {display(row['qid'])}"
-        score = finite(row[order].strip())
-        wrong = bad_id(row["qid"]) or bad_id(row["doc_id"])
+        score = number_of(row[order].strip())
+        wrong = id_fault(row["qid"]) or id_fault(row["doc_id"])
         for unit in units:
             lengths[unit].setdefault(row["qid"], []).append(length_of(row[unit].strip()))
         if wrong:
@@ -176,7 +176,7 @@ def _columns(source: Source) -> Run:
     scanned = pl.scan_csv(read, separator=delimiter_of(first), infer_schema=False, glob=False)
     frame = _results(scanned, header, order)
     # What is too large to be read row by row says where it is wrong by the numbers of rows.
-    slowly = (lambda: find_fault(frame, str(source.path), order)) if source.is_huge else (lambda: read_slowly(source))
+    slowly = (lambda: refuse_rows(frame, str(source.path), order)) if source.is_huge else (lambda: read_slowly(source))
     return Run(Columns(frame, slowly), name=run_name(source), source=str(source.path))
 
 
@@ -190,7 +190,7 @@ def run_at(url: str, guard: Guard) -> Run:
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
     frame = _results(scanned, header, order)
-    return Run(Columns(frame, lambda: find_fault(frame, url, order, guard), guard), source=url)
+    return Run(Columns(frame, lambda: refuse_rows(frame, url, order, guard), guard), source=url)
 
 
 def _results(scanned: pl.LazyFrame, header: list[str], order: str) -> pl.LazyFrame:

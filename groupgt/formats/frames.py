@@ -14,13 +14,13 @@ from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import spark
 from groupgt.formats.parquet import check_pages
 from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
-from groupgt.formats.source import LONGEST_ID, Source, bad_id
-from groupgt.formats.validity import Guard, find_fault, guarded
-from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.formats.source import Source
+from groupgt.formats.validity import Guard, guarded, refuse_rows
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import finite_number, plain
+from groupgt.model.validity import LONGEST_ID, finite_number, id_fault, is_grade, plain
 from groupgt.runtime import pl
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
@@ -154,9 +154,9 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
         absent = [name for name, cell in (("qid", qid), ("group", group), ("doc_id", document)) if cell is None]
         if absent:
             faults.add(where, f"expected text in the column {absent[0]}, found null")
-        elif fault := bad_id(qid) or bad_id(document):
+        elif fault := id_fault(qid) or id_fault(document):
             faults.add(where, f"an id {fault}")
-        elif given is None or abs(given) > GRADE_LIMIT:
+        elif given is None or not is_grade(given):
             faults.add(where, f"expected a number within ±2^31 as the grade, found {grade}")
         else:
             rows.append((qid, group, document, given))
@@ -185,7 +185,7 @@ def _refuse_odd_ids(frame: pl.DataFrame, column: str, title: str, *, blank: bool
     for row, name, rank in found.iter_rows():
         where = f"{title}: row {row + 1}" + (f": query {display(qids[row])}" if qids else "")
         place = f" at rank {rank}" if nested and not blank else ""
-        faults.add(where, f"the id {display(name)}{place} in {column} {'is null' if name is None else bad_id(name)}")
+        faults.add(where, f"the id {display(name)}{place} in {column} {'is null' if name is None else id_fault(name)}")
     faults.stop()
 
 
@@ -287,7 +287,7 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         *([pl.col(DOCUMENT).cast(pl.String).alias("document")] if DOCUMENT in names else []),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if schema.get(each) == pl.String][:1]),
     )
-    columns = Columns(long, lambda: find_fault(long, title, order, guard), guard=guard)
+    columns = Columns(long, lambda: refuse_rows(long, title, order, guard), guard=guard)
     return Run(columns, source=title)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.rows import beside_of, length_of, ordered_run, score_of
-from groupgt.formats.source import LONGEST_ID, Source, bad_id
+from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import id_text
+from groupgt.model.validity import LONGEST_ID, id_fault, id_text
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
@@ -81,7 +81,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             faults.add(f"{source.path}:{number}", f"expected the keys qid and retrieval_gt, found {found}")
             continue
         if number in doubtful:
-            wrong = next((fault for name in _ids_of(row) if (fault := bad_id(name)) and fault != "is blank"), None)
+            wrong = next((fault for name in _ids_of(row) if (fault := id_fault(name)) and fault != "is blank"), None)
             if wrong:
                 faults.add(f"{source.path}:{number}", f"query {row['qid']!r}: an id {wrong}")
                 continue
@@ -125,7 +125,7 @@ def read_run(source: Source) -> Run:
     for number, row in objects(source, faults):
         where = f"{source.path}:{number}"
         qid = id_text(row.get("qid"))
-        if qid is None or (fault := bad_id(qid)):
+        if qid is None or (fault := id_fault(qid)):
             found = f"{row['qid']!r}" if "qid" in row else f"the keys {', '.join(row) or '(none)'}"
             faults.add(where, f"expected a qid (text or an integer), found {found}")
             continue
@@ -151,7 +151,7 @@ def read_run(source: Source) -> Run:
             if document is None:
                 found = repr(row["doc_id"]) if "doc_id" in row else f"the keys {', '.join(row)}"
                 faults.add(where, f"expected retrieved_ids, or a doc_id (text or an integer), found {found}")
-            elif fault := bad_id(document):
+            elif fault := id_fault(document):
                 faults.add(where, f"the doc_id {fault}")
             elif score is None:
                 given = {name: row[name] for name in ("score", "rank") if name in row}
@@ -192,7 +192,7 @@ def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     ids = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
-        fault = "is no text or integer" if name is None else bad_id(name)
+        fault = "is no text or integer" if name is None else id_fault(name)
         if fault:
             faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
         elif name is not None:

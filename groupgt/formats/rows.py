@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,19 +17,6 @@ CONTENTS = ("contents", "text")
 # The column that names a result's document, where its id does not.
 DOCUMENT = "doc"
 Judgment = tuple[str, str, str, float]
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-
-
-def finite(text: str) -> float | None:
-    """A finite number written in plain decimal notation, or None: no `nan`, no `1_000`.
-
-    >>> finite("1e-3"), finite("1_000"), finite("nan")
-    (0.001, None, None)
-    """
-    if not _NUMBER.fullmatch(text):
-        return None
-    number = float(text)
-    return number if math.isfinite(number) else None
 
 
 def gather(rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | None = None) -> GroundTruth:

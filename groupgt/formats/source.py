@@ -12,7 +12,6 @@ from pathlib import Path
 
 from groupgt.errors import DataError, GroupgtWarning, display, near_names
 
-LONGEST_ID = 1 << 16
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 # Below this many bytes, reading in Python is done before polars is imported.
 SMALL = 8 << 20
@@ -267,20 +266,3 @@ def _neighbours(path: Path) -> str:
         return near_names(path.name, [each.name for each in path.parent.iterdir()])
     except OSError:
         return ""
-
-
-def bad_id(name: str) -> str | None:
-    """What is wrong with an id read from a file, or None.
-
-    >>> bad_id("doc-1"), bad_id("a\\ud800")
-    (None, 'holds a lone surrogate, which is no character')
-    """
-    if not name.strip():
-        return "is blank"
-    if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
-        return f"is longer than {LONGEST_ID:,} bytes"
-    if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
-        return "holds a lone surrogate, which is no character"
-    if "\0" in name:
-        return "holds a NUL character"
-    return None

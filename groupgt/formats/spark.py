@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError, near_names
-from groupgt.formats.source import LONGEST_ID
 from groupgt.model.run import Remote, Run
+from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
-# As `formats.rows.finite` reads it.
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+# A whole cell that is a number.
+SPELLED = rf"^(?:{NUMBER})\z"
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -71,7 +71,7 @@ def read_run(session: SparkSession, paths: list[str], format: str, title: str) -
         cells = sql.split(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")), " +")
         lines = session.read.text(paths).filter(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")) != "")
         # A line with fewer cells has no score, nor one whose score is no plain number.
-        number = sql.when((sql.size("cells") >= 6) & sql.col("cells")[4].rlike(NUMBER), sql.col("cells")[4])
+        number = sql.when((sql.size("cells") >= 6) & sql.col("cells")[4].rlike(SPELLED), sql.col("cells")[4])
         rows = lines.select(cells.alias("cells")).select(
             sql.col("cells")[0].alias("qid"), sql.get("cells", sql.lit(2)).alias("doc_id"), number.alias("score")
         )
@@ -81,7 +81,7 @@ def read_run(session: SparkSession, paths: list[str], format: str, title: str) -
         rows = session.read.option("header", True).option("sep", separator).csv(paths)
         for name in {"score", "rank"} & set(rows.columns):
             text = sql.trim(sql.col(name))
-            rows = rows.withColumn(name, sql.when(text.rlike(NUMBER), text).try_cast("double"))
+            rows = rows.withColumn(name, sql.when(text.rlike(SPELLED), text).try_cast("double"))
         return run_of(rows, title)
     return run_of(session.read.json(paths) if format == "jsonl" else session.read.parquet(*paths), title)
 
@@ -111,9 +111,8 @@ def sound_id(name: str) -> Column:
     from pyspark.sql import functions as sql
 
     text = sql.col(name)
-    # Nearly all begin with a visible character of ASCII; only the others need a closer look.
-    visible = ((text >= "!") & (text < "\x7f")) | text.rlike(r"(?U)[^\s\x00]")
-    holds = text.isNotNull() & visible & (sql.octet_length(text) <= LONGEST_ID) & ~text.contains("\0")
+    holds = text.isNotNull() & (sql.octet_length(text) <= LONGEST_ID)
+    holds &= text.rlike(f"[^{BLANKS}]") & ~text.rlike(f"[{FORBIDDEN}]")
     return sql.coalesce(holds, sql.lit(False))
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
-from groupgt.formats.rows import Judgment, finite, flat_rows, gather, number_text, run_name
-from groupgt.formats.source import LONGEST_ID, Source, bad_id
-from groupgt.formats.validity import Guard, find_fault, guarded
-from groupgt.model.ground_truth import GRADE_LIMIT, GroundTruth
+from groupgt.formats.rows import Judgment, flat_rows, gather, number_text, run_name
+from groupgt.formats.source import Source
+from groupgt.formats.validity import Guard, guarded, refuse_rows
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.validity import LONGEST_ID, id_fault, is_grade, number_of
 from groupgt.runtime import pl
 
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
@@ -48,7 +49,7 @@ def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
             faults.add(where, f"expected 4 columns ({expected}), found {len(cells)}")
             continue
         qid, group, document, grade_text = (cell.decode() for cell in cells)
-        grade = finite(grade_text)
+        grade = number_of(grade_text)
         wrong = _wrong(qid, document)
         if wrong:
             faults.add(where, wrong)
@@ -56,7 +57,7 @@ def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
             faults.add(
                 where, f"query {qid!r}: expected a number as the relevance of {document!r}, found {grade_text!r}"
             )
-        elif abs(grade) > GRADE_LIMIT:
+        elif not is_grade(grade):
             faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
         elif (key := tuple(cells[:3])) in seen or ((key := (cells[0], b"", cells[2])) in seen and "iter" in expected):
             faults.add(
@@ -73,7 +74,7 @@ def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
 
 def _wrong(qid: str, document: str) -> str | None:
     for kind, name in (("query id", qid), ("document id", document)):
-        fault = bad_id(name)
+        fault = id_fault(name)
         if fault:
             return f"the {kind} {fault}"
     return None
@@ -182,7 +183,7 @@ def run_of_lines(read: Path | str, title: str, guard: Guard) -> Run:
     table = cells.select("row", *names).with_columns(score=pl.col("text").cast(pl.Float64, strict=False))
     columns = Columns(
         table.select("qid", "doc", "score"),
-        lambda: find_fault(table.select("row", "qid", "doc", "score"), title, "score", guard, place="line "),
+        lambda: refuse_rows(table.select("row", "qid", "doc", "score"), title, "score", guard, place="line "),
         guard,
     )
     return Run(columns, source=title)

@@ -1,17 +1,56 @@
-"""What an id, a score and a row may be, as polars expressions, and which rows of a source break the rule."""
+"""What an id, a score and a row may be, as polars expressions, and which rows of a frame break the rules.
+
+The rules are those of `groupgt.model.validity`, and a test holds the two equal. Readers make columns with them, and the
+engine that streams columns asks them of every batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.source import LONGEST_ID, bad_id
-from groupgt.model.run import Run
+from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, id_fault
 from groupgt.runtime import pl
 
 # Runs a step of polars, and says what is wrong with its source.
 Guard = Callable[[Callable[[], Any]], Any]
+# How many rows at fault are looked at.
+LOOKED_AT = 1000
+
+
+def is_id(text: pl.Expr) -> pl.Expr:
+    """Whether a text is an id; false where there is none."""
+    holds = text.str.len_bytes() <= LONGEST_ID
+    holds &= text.str.contains(f"[^{BLANKS}]") & ~text.str.contains(f"[{FORBIDDEN}]")
+    return holds.fill_null(False)
+
+
+def is_plainly_id(text: pl.Expr) -> pl.Expr:
+    """Whether a text is an id of visible characters of ASCII: what one glance tells of nearly all; false is a doubt."""
+    holds = (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"(?-u)^[!-~]+$")
+    return holds.fill_null(False)
+
+
+def is_score(number: pl.Expr) -> pl.Expr:
+    """Whether a double is a score: finite; false where there is none."""
+    return number.is_finite().fill_null(False)
+
+
+def number_of(text: pl.Expr) -> pl.Expr:
+    """The finite number that a text spells; null where it spells none."""
+    number = text.cast(pl.Float64, strict=False)
+    return pl.when(number.is_finite()).then(number)
+
+
+def is_rank(text: pl.Expr) -> pl.Expr:
+    """Whether a text looks like a rank; false where there is none."""
+    return text.str.contains(f"^(?:{RANK})$").fill_null(False)
+
+
+def is_number(text: pl.Expr) -> pl.Expr:
+    """Whether a text spells a number, however large; false where there is none."""
+    return text.str.contains(f"^(?:{NUMBER})$").fill_null(False)
 
 
 def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
@@ -23,31 +62,22 @@ def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
         raise DataError(f"{title}: {what}: {first}") from None
 
 
-def find_fault(
-    long: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read(), *, place: str = "row "
-) -> Run:
-    """Says which rows are wrong."""
-    doubtful = (
-        (long if "row" in guard(long.collect_schema) else long.with_row_index("row"))
-        .select("row", "qid", "doc", "score")
-        .filter(
-            pl.any_horizontal(pl.all().is_null())
-            | ~pl.col("score").is_finite()
-            | (pl.col("qid").str.strip_chars() == "")
-            | (pl.col("doc").str.strip_chars() == "")
-            | pl.col("qid").str.contains("\0", literal=True)
-            | pl.col("doc").str.contains("\0", literal=True)
-            | (pl.col("doc").str.len_bytes() > LONGEST_ID)
-            | (pl.col("qid").str.len_bytes() > LONGEST_ID)
-        )
-    )
+def refuse_rows(
+    rows: pl.LazyFrame, title: str, order: str, guard: Guard = lambda read: read(), *, place: str = "row "
+) -> NoReturn:
+    """Raises `DataError` that names the rows of `qid`, `doc` and `score` which are none; `order` names the score.
+
+    A row has the number in its column `row`, from 0, where there is such a column.
+    """
+    numbered = rows if "row" in guard(rows.collect_schema) else rows.with_row_index("row")
+    wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")))
+    found = guard(lambda: numbered.select("row", "qid", "doc", "score").filter(wrong).head(LOOKED_AT).collect())
     faults = Faults()
-    for row, qid, document, score in guard(lambda: doubtful.head(1000).collect()).iter_rows():
+    for row, qid, document, score in found.iter_rows():
         where = f"{title}: {place}{row + 1}: query {display(qid)}"
-        fault = next((fault for name in (qid, document) if name is not None and (fault := bad_id(name))), None)
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
-        elif fault:
+        elif fault := id_fault(qid) or id_fault(document):
             faults.add(where, f"an id {fault}")
         else:
             given = score if score is None or order == "score" else -score

@@ -16,9 +16,8 @@ from groupgt.errors import Faults, display
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.spans import TEXT, Form, Span, kind_of, span_of
-from groupgt.model.validity import finite_number, id_text, plain
+from groupgt.model.validity import finite_number, id_text, is_grade, plain
 
-GRADE_LIMIT = 2.0**31
 SEQUENCES = (list, tuple, set, frozenset)
 # An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
@@ -216,7 +215,7 @@ class _Reader:
                 self.faults.add(where, f"expected an alternative {expected}, found {display(given)}")
                 return None
             number = finite_number(1 if cell.get("grade") is None and "grade" not in given else cell.get("grade"))
-            if number is None or abs(number) > GRADE_LIMIT:
+            if number is None or not is_grade(number):
                 self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
                 return None
             grade = number

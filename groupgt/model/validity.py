@@ -1,14 +1,36 @@
-"""What an id and a score may be, in Python; `groupgt.formats.validity` says the same to polars."""
+"""What an id, a score, a grade and a row may be: the rules, once, in Python, for every reader and carrier.
+
+`groupgt.formats.validity` says the same as polars expressions; a test holds the two equal.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from groupgt.errors import display
 
 # What a message shows of a value; rooms on the right may know it by this name.
 shown = display
+
+LONGEST_ID = 1 << 16
+GRADE_LIMIT = 2.0**31
+# What an id may not hold: control characters, line and paragraph separators, byte order marks.
+FORBIDDEN = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
+# What an id may hold, but not alone: blanks of every width.
+BLANKS = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+# Numbers and ranks as files spell them: no `nan`, no `1_000`, no digits but those of ASCII.
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+RANK = r"[+-]?[0-9]+(\.0*)?"
+
+_forbidden = re.compile(f"[{FORBIDDEN}\ud800-\udfff]").search
+_is_number = re.compile(NUMBER).fullmatch
+_is_rank = re.compile(RANK).fullmatch
 
 
 def is_integer(value: Any) -> bool:
@@ -19,7 +41,7 @@ def is_integer(value: Any) -> bool:
 
 
 def id_text(value: Any) -> str | None:
-    """The id as text, or None where the value is no id.
+    """The id as text, or None where the value is neither text nor an integer.
 
     >>> id_text("007"), id_text(7), id_text(7.0), id_text(True)
     ('007', '7', None, None)
@@ -29,6 +51,81 @@ def id_text(value: Any) -> str | None:
     if is_integer(value):
         return str(int(value))
     return None
+
+
+def id_fault(name: str) -> str | None:
+    """What is wrong with a text as an id, whether of a query or a document; None where it is one.
+
+    >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
+    (None, 'is blank', 'holds the control character U+0009')
+    """
+    if not name.strip():
+        return "is blank"
+    if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
+        return f"is longer than {LONGEST_ID:,} bytes"
+    found = _forbidden(name)
+    return None if found is None else f"holds {_named(found[0])}"
+
+
+def _named(letter: str) -> str:
+    """A forbidden character, as a message names it."""
+    if letter == "\0":
+        return "a NUL character"
+    if "\ud800" <= letter <= "\udfff":
+        return "a lone surrogate, which is no character"
+    kinds = {"\u2028": "the line separator", "\u2029": "the paragraph separator", "\ufeff": "the byte order mark"}
+    return f"{kinds.get(letter, 'the control character')} U+{ord(letter):04X}"
+
+
+def are_plainly_ids(names: Sequence[str]) -> bool:
+    """Whether all of these texts are surely ids, by one look at all of them; False is a doubt about one of them.
+
+    >>> are_plainly_ids(["a", "b c", "7"]), are_plainly_ids(["a", ""])
+    (True, False)
+    """
+    if not names:
+        return True
+    joined = "\n".join(names)
+    if len(joined) > LONGEST_ID // 4 and max(map(len, names)) > LONGEST_ID // 4:
+        return False
+    return is_plain_list(joined, len(names))
+
+
+def is_plain_list(joined: str, count: int) -> bool:
+    """Whether a text is surely so many ids, of no more than 16 Ki characters each, joined by line ends."""
+    data = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    if not len(data):
+        return False
+    ends, low = data == ord("\n"), data <= ord(" ")
+    # Controls are the line ends between ids alone; an id that begins with a blank may be nothing else.
+    if int(np.count_nonzero(ends)) != count - 1 or int(np.count_nonzero(data < ord(" "))) != count - 1:
+        return False
+    return not (low[0] or ends[-1] or bool((low[1:] & ends[:-1]).any()) or holds_odd_letters(data))
+
+
+def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
+    """Whether UTF-8 may hold what ids may not, or a blank, beyond ASCII; True is a doubt, False is sure."""
+    if not len(data) or data.max() < 0x7F:
+        return False
+    if bool((data == 0x7F).any()):
+        return True
+    for lead, lowest, highest in _ODD:
+        after = data[np.flatnonzero(data[:-1] == lead) + 1]
+        if bool(((after >= lowest) & (after <= highest)).any()):
+            return True
+    return False
+
+
+# The first byte, and from which to which second byte, of C1 controls and blanks (C2), of blanks and separators (E1, E2,
+# E3), of surrogates (ED) and of the byte order mark (EF); with them some letters that are none of these.
+_ODD = (
+    (0xC2, 0x80, 0xA0),
+    (0xE1, 0x9A, 0x9A),
+    (0xE2, 0x80, 0x81),
+    (0xE3, 0x80, 0x80),
+    (0xED, 0xA0, 0xBF),
+    (0xEF, 0xBB, 0xBB),
+)
 
 
 def finite_number(value: Any) -> float | None:
@@ -44,6 +141,46 @@ def finite_number(value: Any) -> float | None:
     except (OverflowError, TypeError, ValueError):
         return None
     return number if math.isfinite(number) else None
+
+
+def number_of(text: str) -> float | None:
+    """A finite number written in plain decimal notation, or None.
+
+    >>> number_of("1e-3"), number_of("1_000"), number_of("nan")
+    (0.001, None, None)
+    """
+    if not _is_number(text):
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def number_of_bytes(cell: bytes) -> float | None:
+    """The same of a cell without blanks at its ends, and quicker.
+
+    >>> number_of_bytes(b"1e-3"), number_of_bytes(b"1_000"), number_of_bytes(b"nan")
+    (0.001, None, None)
+    """
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    # float takes nan, inf and 1_000, which are no numbers here.
+    return number if number - number == 0 and b"_" not in cell else None
+
+
+def is_grade(number: float | None) -> bool:
+    """Whether a number is a grade: finite, and within ±2^31."""
+    return number is not None and abs(number) <= GRADE_LIMIT
+
+
+def is_rank(text: str) -> bool:
+    """Whether a text looks like a rank: a whole number, `3.0` too.
+
+    >>> is_rank("3"), is_rank("3.0"), is_rank("0.9")
+    (True, True, False)
+    """
+    return _is_rank(text) is not None
 
 
 def plain(value: Any) -> Any:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.errors import Faults, GroupgtWarning, RetrieverError
-from groupgt.formats.source import bad_id
 from groupgt.model.run import Run
-from groupgt.model.validity import finite_number, id_text, shown
+from groupgt.model.validity import finite_number, id_fault, id_text, shown
 
 Ranking = Sequence[Any]
 T = TypeVar("T")
@@ -205,7 +204,7 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
         if name is None:
             faults.add(where, f"expected a text id at rank {rank}, found {shown(cell)}")
             continue
-        if fault := bad_id(name):
+        if fault := id_fault(name):
             faults.add(where, f"the id at rank {rank} {fault}")
             continue
         if pair:

@@ -10,10 +10,10 @@ import numpy as np
 from groupgt.engines.columns.keys import Found, Keys
 from groupgt.engines.columns.reader import Batches, DoubtError
 from groupgt.errors import SHOWN, GroupgtWarning
-from groupgt.formats.source import bad_id
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
+from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
 
@@ -96,7 +96,7 @@ class _Count:
         """Keeps the queries without ground truth; raises `DoubtError` for what is no id."""
         names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
         for qid in names:
-            if qid is None or (not self.batches.columns.ids_checked and bad_id(qid)):
+            if qid is None or (not self.batches.columns.ids_checked and id_fault(qid)):
                 raise DoubtError
         extra.update(names)
 

@@ -9,10 +9,10 @@ import numpy as np
 from groupgt.engines.columns.keys import Found, Keys
 from groupgt.engines.columns.reader import Batches, DoubtError
 from groupgt.errors import SHOWN, GroupgtWarning
-from groupgt.formats.source import bad_id
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
+from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
 # A block of equal scores that goes on in the next batch is held; one of so many batches is better counted.
@@ -132,7 +132,7 @@ class _Walk:
             self.seen.add(qid)
             number = index.get(qid, -1)
             if number < 0:
-                if not self.batches.columns.ids_checked and bad_id(qid):
+                if not self.batches.columns.ids_checked and id_fault(qid):
                     raise DoubtError
                 self.extra.append(qid)
             found.append(number)

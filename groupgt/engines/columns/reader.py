@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.formats.source import LONGEST_ID
+from groupgt.formats.validity import is_id, is_plainly_id, is_score
 from groupgt.model.run import Columns
 from groupgt.runtime import pl
 
@@ -69,14 +69,8 @@ class Batches:
 
     def plain(self) -> pl.Expr:
         """Whether the id and the score of a row are surely what they should be: what one glance can tell."""
-        score = pl.col("score").is_finite()
-        if self.columns.ids_checked:
-            return score.fill_null(False)
-        name = pl.col("doc")
-        # Begins with a visible character of ASCII.
-        visible = name.is_between(pl.lit("!"), pl.lit("\x7f"), closed="left")
-        short = name.str.len_bytes() <= LONGEST_ID
-        return (score & visible & short & ~name.str.contains("\0", literal=True)).fill_null(False)
+        score = is_score(pl.col("score"))
+        return score if self.columns.ids_checked else score & is_plainly_id(pl.col("doc"))
 
     def check(self, batch: pl.DataFrame) -> None:
         """Looks again at rows that are not `plain`; raises `DoubtError` for what is no id, or no score."""
@@ -87,14 +81,10 @@ class Batches:
 
     def sound(self, *names: str) -> pl.Expr:
         """Whether a row has a finite score, and these of its columns are ids."""
-        holds = pl.col("score").is_finite()
-        for name in () if self.columns.ids_checked else names:
-            text = pl.col(name)
-            holds &= (text.str.len_bytes() <= LONGEST_ID) & text.str.contains(r"[^\s\x00]")
-            holds &= ~text.str.contains("\0", literal=True)
+        holds = is_score(pl.col("score"))
         for name in names:
-            holds &= pl.col(name).is_not_null()
-        return holds.fill_null(False)
+            holds &= pl.col(name).is_not_null() if self.columns.ids_checked else is_id(pl.col(name))
+        return holds
 
     def refuse_doubts(self) -> None:
         """Raises `DoubtError` where a row is not what it should be."""
