@@ -1,21 +1,57 @@
-"""Ideal rankings: the most that any ranking of a query can gain, a function of the ground truth alone."""
+"""Ideal rankings of `coverage`: the most that any ranking of a query can gain, a function of the ground truth alone.
+
+`mrr.coverage` and `ndcg.coverage` divide by it. Groups that share no document have a sum in closed form. Else it is a
+problem of maximum coverage: solved exactly while few states can be reached, greedily beyond.
+"""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut
+from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
-from groupgt.model.sums import total
 
+# A state says for each group the best gain so far. Up to so many, ideals are exact.
 STATES = 4096
+# Up to so many pairs of a state and a document, plain Python is faster than arrays.
+FEW_PAIRS = 512
+# Solutions of problems with at most so many documents are kept while those of other queries are looked for.
+FEW_DOCUMENTS = 64
+
+LIMITS = (
+    "ideal is exact while what has been met has at most 4,096 states; beyond, where documents are shared between "
+    "groups, it is greedy and the value is capped at 1."
+)
+
+# What a document gains: (group, gain), sorted.
+Document = tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the ideal of one query depends on: the weights of its groups, its documents in byte order of their ids."""
+
+    weights: tuple[float, ...]
+    documents: tuple[Document, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The largest sum that any ranking reaches at each depth, from 1, and the gains, rank by rank, that reach it."""
+
+    sums: Sequence[float]
+    gains_at: Callable[[int], Sequence[float]]
+
+    def gains(self, depth: int | None) -> list[float]:
+        """The gains of an ideal ranking cut at `depth`."""
+        deepest = len(self.sums) if depth is None else min(depth, len(self.sums))
+        return list(self.gains_at(deepest)) if deepest else []
 
 
 def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, cut: Cut) -> Floats:
@@ -23,16 +59,18 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
 
     `gain` None counts each group once with its weight (`mrr`); `linear` or `exp` counts weight × gain of the grade,
     with upgrades (`ndcg`). Where no document is shared between groups, one best alternative per group, largest first.
-    Else exact by dynamic programming over what has been met, up to 4,096 states, and greedy beyond.
     """
 
     def make() -> Floats:
-        closed, shared = judgments.once(("coverage path", gain), lambda: _coverage_parts(judgments, gain))
-        values = closed.value(judgments, discount, cut.ideal)
-        for query, problem in shared:
-            best = _best_values(problem, discount)
-            depth = len(best) if cut.ideal is None else min(len(best), int(cut.ideal[query]))
-            values[query] = best[depth - 1] if depth else 0.0
+        closed, shared = judgments.once(("coverage gains", gain), lambda: _closed_form(judgments, gain))
+        values = closed.discounted(judgments, discount, cut.ideal)
+        if len(shared):
+            starts, sums = judgments.once(
+                ("coverage sums", gain, discount), lambda: _solved(judgments, shared, gain, discount)
+            )
+            deepest = np.diff(starts) - 1
+            depth = deepest if cut.ideal is None else np.minimum(deepest, cut.ideal[shared])
+            values[shared] = sums[starts[:-1] + depth]
         return values
 
     if cut.ideal is not None and cut.key is None:
@@ -40,224 +78,219 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
     return judgments.once(("coverage ideal", gain, discount, cut.key), make)
 
 
-# (weights of the groups, for each document its (group, gain) pairs): what a query's ideal depends on.
-Problem = tuple[tuple[float, ...], tuple[tuple[tuple[int, float], ...], ...]]
-
-
-def _coverage_parts(judgments: Judgments, gain: str | None) -> tuple[Path, list[tuple[int, Problem]]]:
-    """The closed form of the queries that have one, and the problems of those that do not."""
-    rows = np.flatnonzero(judgments.alternative_group >= 0)
-    group = judgments.alternative_group[rows]
-    value = np.ones(len(rows)) if gain is None else gain_of(judgments.alternative_grade[rows], gain, judgments)
+def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, Ints]:
+    """The gains of the queries that have a closed form, and the queries that do not."""
+    relevant = np.flatnonzero(judgments.alternative_group >= 0)
+    grade, group = judgments.alternative_grade[relevant], judgments.alternative_group[relevant]
     best = np.zeros(len(judgments.group_query))
-    np.maximum.at(best, group, value)
-    shared = _shared_queries(judgments, rows)
+    np.maximum.at(best, group, np.ones(len(relevant)) if gain is None else gain_of(grade, gain, judgments))
+    shared = _sharing_queries(judgments, relevant)
     closed = ~shared[judgments.group_query]
-    path = descending(judgments.group_query[closed], (judgments.weight * best)[closed])
-    problems = [(int(query), problem_of(judgments, int(query), gain)) for query in np.flatnonzero(shared)]
-    return path, problems
+    gains = descending(judgments.group_query[closed], (judgments.weight * best)[closed])
+    return gains, np.flatnonzero(shared)
 
 
-def _shared_queries(judgments: Judgments, rows: Ints) -> Bools:
-    """Queries in which a relevant document stands in more than one alternative."""
-    shared = np.zeros(judgments.size, dtype=np.bool_)
+def _sharing_queries(judgments: Judgments, relevant: Ints) -> Bools:
+    """Whether a relevant document of a query stands in more than one alternative, shape (Q,)."""
+    sharing = np.zeros(judgments.size, dtype=np.bool_)
     if not judgments.one_to_one:
-        document = judgments.alternative_document[rows]
+        document = judgments.alternative_document[relevant]
         counts = np.bincount(document, minlength=judgments.documents)
-        shared[judgments.alternative_query[rows[counts[document] > 1]]] = True
-    return shared
+        sharing[judgments.alternative_query[relevant[counts[document] > 1]]] = True
+    return sharing
+
+
+def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Discount) -> tuple[Ints, Floats]:
+    """For each query the largest sums at depths 0, 1, …, one after another, and the offsets at which each begins."""
+    solved: dict[Problem, Floats] = {}
+    sums: list[Floats] = []
+    for query in queries.tolist():
+        problem = problem_of(judgments, query, gain)
+        few = len(problem.documents) <= FEW_DOCUMENTS
+        own = solved.get(problem) if few else None
+        if own is None:
+            own = np.array([0.0, *solve(problem, discount).sums])
+            if few:
+                solved[problem] = own
+        sums.append(own)
+    return np.concatenate(([0], np.cumsum([len(own) for own in sums]))), np.concatenate(sums)
 
 
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
-    """What the coverage ideal of one query depends on; documents in the byte order of their ids."""
+    """The problem of one query."""
     first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()
     low, high = np.searchsorted(judgments.alternative_query, [query, query + 1]).tolist()
     order = judgments.once("byte order", judgments.byte_order)
     grades = judgments.alternative_grade[low:high]
     gains = np.ones(high - low) if gain is None else gain_of(grades, gain, judgments)
+    places = order[judgments.alternative_document[low:high]]
+    groups = judgments.alternative_group[low:high] - first
     documents: dict[int, list[tuple[int, float]]] = {}
-    for at in range(low, high):
-        if judgments.alternative_group[at] >= 0:
-            entry = (int(judgments.alternative_group[at]) - first, float(gains[at - low]))
-            documents.setdefault(int(order[judgments.alternative_document[at]]), []).append(entry)
-    return tuple(judgments.weight[first:last].tolist()), tuple(tuple(sorted(documents[d])) for d in sorted(documents))
+    for group, value, place in zip(groups.tolist(), gains.tolist(), places.tolist()):
+        if group >= 0:
+            documents.setdefault(place, []).append((group, value))
+    weights = tuple(judgments.weight[first:last].tolist())
+    return Problem(weights, tuple(tuple(sorted(documents[place])) for place in sorted(documents)))
 
 
-def _best_values(problem: Problem, discount: Discount) -> list[float]:
-    return _solve(problem, discount)[0]
+def solve(problem: Problem, discount: Discount) -> Solution:
+    """The best ranking at every depth: exact up to 4,096 states, greedy beyond."""
+    levels: list[set[float]] = [set() for _ in problem.weights]
+    for document in problem.documents:
+        for group, gain in document:
+            levels[group].add(gain)
+    states = 1
+    for gains in levels:
+        states *= 1 + len(gains)
+        if states > STATES:
+            return _greedy(problem, discount)
+    if states * len(problem.documents) <= FEW_PAIRS:
+        return _exact(problem, discount)
+    return _exact_in_arrays(problem, [sorted({0.0, *gains}) for gains in levels], discount)
 
 
-def exact_path(problem: Problem, discount: Discount, depth: int | None) -> list[float]:
-    """The gains, rank by rank, of an ideal ranking cut at `depth`."""
-    values, paths = _solve(problem, discount)
-    if depth is None or depth > len(values):
-        depth = len(values)
-    return list(paths[depth - 1]) if depth else []
+def _share(discount: Discount, rank: int) -> float:
+    return float(discount(np.array([rank]))[0])
 
 
-@lru_cache(maxsize=4096)
-def _solve(problem: Problem, discount: Discount) -> tuple[list[float], list[tuple[float, ...]]]:
-    """The best value at each depth, and the gains that reach it."""
-    weights, documents = problem
-    if (
-        math.prod(
-            1 + len({gain for doc in documents for group, gain in doc if group == g}) for g in range(len(weights))
-        )
-        > STATES
-    ):
-        return _greedy_values(problem, discount)
-    return _exact_values(problem, discount)
+# Exact solutions go rank by rank and keep the best sum with which each state can be reached. Sums are built in rank
+# order, and gains in the order of groups, with the operations of a run's own sum; addition is monotone, so that no
+# ranking of a run can pass the value by a bit. A document that gains no more than another in any group is left out.
 
 
-def _new_gain(weights: tuple[float, ...], state: tuple[float, ...], doc: tuple[tuple[int, float], ...]) -> float:
-    total = 0.0
-    for group, gain in doc:
-        if gain > state[group]:
-            total += weights[group] * (gain - state[group])
-    return total
-
-
-def _after(state: tuple[float, ...], doc: tuple[tuple[int, float], ...]) -> tuple[float, ...]:
-    best = list(state)
-    for group, gain in doc:
-        best[group] = max(best[group], gain)
-    return tuple(best)
-
-
-def _exact_values(problem: Problem, discount: Discount) -> tuple[list[float], list[tuple[float, ...]]]:
-    """Rank by rank, the best sum with which each state (best gain so far in every group) can be reached.
-
-    Sums are built in rank order with the operations of a run's own sum, and addition is monotone, so no ranking of a
-    run can pass the value by a bit.
-    """
-    weights, documents = problem
-    documents = tuple(doc for doc in set(documents) if not any(_dominates(other, doc) for other in set(documents)))
-    layer: dict[tuple[float, ...], tuple[float, tuple[float, ...]]] = {(0.0,) * len(weights): (0.0, ())}
-    values: list[float] = []
-    paths: list[tuple[float, ...]] = []
+def _exact(problem: Problem, discount: Discount) -> Solution:
+    """State by state and document by document."""
+    distinct = list(dict.fromkeys(problem.documents))
+    documents = [document for document in distinct if not any(_dominates(other, document) for other in distinct)]
+    layer: dict[tuple[float, ...], tuple[float, tuple[float, ...]]] = {(0.0,) * len(problem.weights): (0.0, ())}
     best: tuple[float, tuple[float, ...]] = (0.0, ())
+    sums: list[float] = []
+    gains: list[tuple[float, ...]] = []
     while True:
-        share = float(discount(np.array([len(values) + 1]))[0])
+        share = _share(discount, len(sums) + 1)
         following: dict[tuple[float, ...], tuple[float, tuple[float, ...]]] = {}
         for state, (value, path) in layer.items():
-            for doc in documents:
-                gain = _new_gain(weights, state, doc)
+            for document in documents:
+                gain = _new_gain(problem.weights, state, document)
                 if gain > 0:
-                    reached = _after(state, doc)
-                    total = value + gain * share
-                    if reached not in following or total > following[reached][0]:
-                        following[reached] = (total, (*path, gain))
+                    reached = list(state)
+                    _meet(reached, document)
+                    key, summed = tuple(reached), value + gain * share
+                    if key not in following or summed > following[key][0]:
+                        following[key] = (summed, (*path, gain))
         if not following:
-            return values, paths
+            return Solution(sums, lambda depth: gains[depth - 1])
         layer = following
         best = max(best, *layer.values())
-        values.append(best[0])
-        paths.append(best[1])
+        sums.append(best[0])
+        gains.append(best[1])
 
 
-def _dominates(better: tuple[tuple[int, float], ...], doc: tuple[tuple[int, float], ...]) -> bool:
+def _dominates(better: Document, document: Document) -> bool:
     """Whether one document gains at least as much as another in every group, and is not its equal."""
     gains = dict(better)
-    return better != doc and all(gains.get(group, 0.0) >= gain for group, gain in doc)
+    return better != document and all(gains.get(group, 0.0) >= gain for group, gain in document)
 
 
-def _greedy_values(problem: Problem, discount: Discount) -> tuple[list[float], list[tuple[float, ...]]]:
+def _new_gain(weights: Sequence[float], state: Sequence[float], document: Document) -> float:
+    """What a document adds to a state."""
+    added = 0.0
+    for group, gain in document:
+        if gain > state[group]:
+            added += weights[group] * (gain - state[group])
+    return added
+
+
+def _meet(state: list[float], document: Document) -> None:
+    for group, gain in document:
+        state[group] = max(state[group], gain)
+
+
+def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discount: Discount) -> Solution:
+    """All states and documents of a rank at once.
+
+    A state is a whole number: the place of each group's gain among its `levels`, with one radix for each group. A
+    document is the state that it makes of the empty one.
+    """
+    shape = [len(gains) for gains in levels]
+    strides = np.array([math.prod(shape[group + 1 :]) for group in range(len(shape))])
+    states = math.prod(shape)
+    # places[s, g]: the place of the gain of group g in state s.
+    places = np.stack(np.unravel_index(np.arange(states), shape), axis=1)
+    gains = np.stack([np.array(own)[places[:, group]] for group, own in enumerate(levels)], axis=1)
+    documents = _undominated(problem, levels, shape, strides)
+    # added[s, d]: what a document adds to a state, -inf for nothing; after[s, d]: the state that it makes of it.
+    added, after = np.zeros((states, len(documents))), np.zeros((states, len(documents)), dtype=np.int64)
+    for group, weight in enumerate(problem.weights):
+        step = gains[None, documents, group] - gains[:, None, group]
+        added += weight * np.maximum(step, 0.0)
+        after += strides[group] * np.maximum(places[None, documents, group], places[:, None, group])
+    added[added <= 0] = -np.inf
+    layers = [np.full(states, -np.inf)]
+    layers[0][0] = 0.0
+    sums: list[float] = []
+    while True:
+        reached = np.flatnonzero(layers[-1] > -np.inf)
+        summed = layers[-1][reached, None] + added[reached] * _share(discount, len(layers))
+        following = np.full(states, -np.inf)
+        np.maximum.at(following, after[reached].ravel(), summed.ravel())
+        highest = float(following.max())
+        if highest == -np.inf:
+            break
+        layers.append(following)
+        sums.append(max([highest, *sums[-1:]]))
+
+    def gains_at(depth: int) -> list[float]:
+        """The steps, walked back, of the shallowest ranking that reaches the sum."""
+        rank = 1 + sums.index(sums[depth - 1])
+        state = int(np.argmax(layers[rank]))
+        steps: list[float] = []
+        while rank:
+            before, document = np.nonzero(after == state)
+            summed = layers[rank - 1][before] + added[before, document] * _share(discount, rank)
+            at = int(np.flatnonzero(summed == layers[rank][state])[0])
+            steps.append(float(added[before[at], document[at]]))
+            state, rank = int(before[at]), rank - 1
+        return steps[::-1]
+
+    return Solution(sums, gains_at)
+
+
+def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Sequence[int], strides: Ints) -> Ints:
+    """The documents, as states, each once, without those that another gains at least as much as in every group."""
+    place = [{gain: at for at, gain in enumerate(gains)} for gains in levels]
+    codes = [sum(int(strides[group]) * place[group][gain] for group, gain in own) for own in problem.documents]
+    present = np.zeros(math.prod(shape), dtype=np.bool_)
+    present[codes] = True
+    present = present.reshape(shape)
+    # Whether a document lies at a state or beyond it, in every direction.
+    beyond = present.copy()
+    for group in range(len(shape)):
+        beyond = np.flip(np.logical_or.accumulate(np.flip(beyond, group), axis=group), group)
+    dominated = np.zeros_like(present)
+    for group in range(len(shape)):
+        here, further = [slice(None)] * len(shape), [slice(None)] * len(shape)
+        here[group], further[group] = slice(None, -1), slice(1, None)
+        dominated[tuple(here)] |= beyond[tuple(further)]
+    return np.flatnonzero(present & ~dominated)
+
+
+def _greedy(problem: Problem, discount: Discount) -> Solution:
     """Largest new gain first, equal gains by the smallest id."""
-    weights, documents = problem
-    state: tuple[float, ...] = (0.0,) * len(weights)
+    state = [0.0] * len(problem.weights)
     # New gains only shrink, so an entry that is still what it was when it comes to the top is the largest.
-    heap = [(-_new_gain(weights, state, doc), place) for place, doc in enumerate(documents)]
+    heap = [(-_new_gain(problem.weights, state, own), place) for place, own in enumerate(problem.documents)]
     heapq.heapify(heap)
-    values: list[float] = []
-    path: list[float] = []
-    total = 0.0
+    gains: list[float] = []
     while heap:
         negative, place = heapq.heappop(heap)
-        gain = _new_gain(weights, state, documents[place])
+        gain = _new_gain(problem.weights, state, problem.documents[place])
         if gain <= 0:
             continue
         if gain != -negative:
             heapq.heappush(heap, (-gain, place))
             continue
-        state = _after(state, documents[place])
-        path.append(gain)
-        total += gain * float(discount(np.array([len(path)]))[0])
-        values.append(total)
-    return values, [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
-
-
-HIGHEST_EXPONENT = 1000.0
-
-Discount = Callable[[Ints], Floats]
-
-
-@dataclass(frozen=True, eq=False)
-class Path:
-    """What an ideal ranking gains at each rank: rows sorted by query and rank."""
-
-    query: Ints
-    rank: Ints
-    gain: Floats
-
-    def value(self, judgments: Judgments, discount: Discount, depth: Ints | None) -> Floats:
-        """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as a run's gains are."""
-        terms = self.gain * discount(self.rank)
-        if depth is None:
-            return total(self.query, terms, judgments.size)
-        kept = self.rank <= depth[self.query]
-        return total(self.query[kept], terms[kept], judgments.size)
-
-
-def gain_of(grade: Floats, gain: str, judgments: Judgments) -> Floats:
-    """The gain of a grade: itself (`linear`), or 2^grade − 1 (`exp`)."""
-    if gain == "linear":
-        return grade
-    highest = judgments.once("highest grade", lambda: _highest(judgments.alternative_grade))
-    if highest > HIGHEST_EXPONENT:
-        at = int(np.argmax(judgments.alternative_grade))
-        qid = judgments.qid(int(judgments.alternative_query[at]))
-        raise MetricError(
-            f"query {qid!r}: the gain 2^grade - 1 takes grades up to {HIGHEST_EXPONENT:g}, found {highest:g}; "
-            "use gain=linear, or smaller grades"
-        )
-    # Distinct grades are few, and Python's power has the same bits on every processor.
-    distinct, where = np.unique(grade, return_inverse=True)
-    return np.array([exponential(each) for each in distinct.tolist()])[where] if len(distinct) else grade
-
-
-def exponential(grade: float) -> float:
-    """2^grade − 1; a tiny grade keeps its digits."""
-    return math.expm1(grade * math.log(2)) if abs(grade) < 1e-3 else 2.0**grade - 1.0
-
-
-def _highest(values: Floats) -> float:
-    return float(values.max()) if values.size else 0.0
-
-
-def to_one(numerator: Floats, ideal: Floats) -> Floats:
-    """numerator ÷ ideal, capped at 1; a ranking within rounding of the ideal is 1 and not 0.9999999999999999."""
-    value = np.zeros(len(numerator))
-    np.divide(numerator, ideal, out=value, where=ideal > 0)
-    value[(ideal > 0) & (numerator >= ideal * (1 - 1e-15))] = 1.0
-    return value
-
-
-def sorted_grades(judgments: Judgments, gain: str) -> Path:
-    """The relevant documents of each query, highest grade first."""
-
-    def make() -> Path:
-        grade = judgments.document_grade
-        chosen = np.flatnonzero(grade > 0)
-        return descending(judgments.document_query[chosen], gain_of(grade[chosen], gain, judgments))
-
-    return judgments.once(("sorted grades", gain), make)
-
-
-def descending(query: Ints, gain: Floats) -> Path:
-    """A path of gains sorted within each query, largest first."""
-    order = np.lexsort((-gain, query))
-    query = query[order]
-    counts = np.bincount(query) if len(query) else np.zeros(0, dtype=np.int64)
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
-    return Path(query, rank, gain[order])
+        _meet(state, problem.documents[place])
+        gains.append(gain)
+    shares = discount(np.arange(1, len(gains) + 1, dtype=np.int64))
+    return Solution(np.cumsum(np.array(gains) * shares).tolist(), lambda depth: gains[:depth])

@@ -9,7 +9,7 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.covering import Path
+from groupgt.metrics.ideals import Discount, IdealGains
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.sums import total
@@ -18,12 +18,12 @@ from groupgt.model.sums import total
 SMALL = 64
 
 
-def greedy(judgments: Judgments, alpha: float) -> Path:
+def greedy(judgments: Judgments, alpha: float) -> IdealGains:
     """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), equal gains by greatest id."""
     return judgments.once(("greedy", alpha), lambda: _greedy(judgments, alpha))
 
 
-def _greedy(judgments: Judgments, alpha: float) -> Path:
+def _greedy(judgments: Judgments, alpha: float) -> IdealGains:
     rows = np.flatnonzero(judgments.alternative_group >= 0)
     order = judgments.once("byte order", judgments.byte_order)
     place = order[judgments.alternative_document[rows]]
@@ -39,9 +39,9 @@ def _greedy(judgments: Judgments, alpha: float) -> Path:
         parts.append(_greedy_one(int(each), document[own], group[own], alpha))
     small = ~large[query[document]]
     parts.append(_greedy_all(query, document[small], group[small], alpha, len(judgments.group_query)))
-    joined = Path(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
+    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
     order = np.lexsort((joined.rank, joined.query))
-    return Path(joined.query[order], joined.rank[order], joined.gain[order])
+    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
@@ -51,7 +51,7 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
 
 
-def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: int) -> Path:
+def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: int) -> IdealGains:
     """All queries take a step at a time."""
     found = np.zeros(groups, dtype=np.int64)
     queries: list[Ints] = []
@@ -83,11 +83,11 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
         np.add.at(found, group[gone], 1)
         document, group = document[~gone], group[~gone]
     if not queries:
-        return Path(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return Path(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
+        return IdealGains(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
 
 
-def _greedy_one(query: int, document: Ints, group: Ints, alpha: float) -> Path:
+def _greedy_one(query: int, document: Ints, group: Ints, alpha: float) -> IdealGains:
     """One query with very many documents: those in the same groups gain the same, so a heap of such sets is enough."""
     memberships: dict[int, list[int]] = {}
     for each, its in zip(document.tolist(), group.tolist()):
@@ -116,14 +116,14 @@ def _greedy_one(query: int, document: Ints, group: Ints, alpha: float) -> Path:
         if alike[groups]:
             heapq.heappush(heap, (-gain_now(groups), -alike[groups][-1], groups))
     size = len(gains)
-    return Path(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
+    return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
 
 
 ALPHA = Parameter("alpha", 0.5, "a number from 0 to 1", lambda value: 0 <= value <= 1)
 BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < value < 1)
 
 
-def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats]) -> Floats:
+def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount) -> Floats:
     """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), shape (Q,)."""
     rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
@@ -135,13 +135,13 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floa
     return total(query[starts], gains * discount(rank[starts]), hits.size)
 
 
-def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Callable[[Ints], Floats], depth: Ints | None) -> Floats:
+def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None) -> Floats:
     judgments = hits.judgments
     path = greedy(judgments, alpha)
     if depth is not None and cut.key is None:
-        return path.value(judgments, discount, depth)
+        return path.discounted(judgments, discount, depth)
     key = ("greedy ideal", alpha, discount, None if depth is None else cut.key)
-    return judgments.once(key, lambda: path.value(judgments, discount, depth))
+    return judgments.once(key, lambda: path.discounted(judgments, discount, depth))
 
 
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
@@ -228,7 +228,7 @@ def _explain_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
     return over(_terms(sheet, alpha, _log), _ideal_terms(sheet, alpha, _log, sheet.ideal))
 
 
-def _explain_most(sheet: Sheet, alpha: float, discount: Callable[[Ints], Floats]) -> str:
+def _explain_most(sheet: Sheet, alpha: float, discount: Discount) -> str:
     most = float(discounts.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
     return times(number(len(sheet.groups)), number(most))
 

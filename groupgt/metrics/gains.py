@@ -8,16 +8,8 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.covering import (
-    coverage_ideal,
-    descending,
-    exact_path,
-    exponential,
-    gain_of,
-    problem_of,
-    sorted_grades,
-    to_one,
-)
+from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
+from groupgt.metrics.ideals import descending, exponential, gain_of, share_of, sorted_grades
 from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.sums import total
@@ -54,16 +46,16 @@ def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     key = ("ndcg.trec ideal", gain, cut.key)
     path = sorted_grades(judgments, gain)
     if cut.key is None and cut.ideal is not None:
-        ideal = path.value(judgments, discounts.log2, cut.ideal)
+        ideal = path.discounted(judgments, discounts.log2, cut.ideal)
     else:
-        ideal = judgments.once(key, lambda: path.value(judgments, discounts.log2, cut.ideal))
-    return to_one(dcg(hits, cut, gain), ideal)
+        ideal = judgments.once(key, lambda: path.discounted(judgments, discounts.log2, cut.ideal))
+    return share_of(dcg(hits, cut, gain), ideal)
 
 
 def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     query, rank, gains = hits.once(("upgrades", gain), lambda: _upgrades(hits, gain))
     ideal = coverage_ideal(hits.judgments, gain, discounts.log2, cut)
-    return to_one(_discounted(hits, cut, query, rank, gains), ideal)
+    return share_of(_discounted(hits, cut, query, rank, gains), ideal)
 
 
 def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
@@ -93,7 +85,7 @@ def novelty_ndcg(hits: Hits, cut: Cut) -> Floats:
     rows = views.novel_results(hits)
     judgments = hits.judgments
     ideal = judgments.once("novelty ideal", lambda: _novelty_ideal(judgments))
-    return to_one(_discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, "exp", judgments)), ideal)
+    return share_of(_discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, "exp", judgments)), ideal)
 
 
 def _novelty_ideal(judgments: Judgments) -> Floats:
@@ -102,7 +94,7 @@ def _novelty_ideal(judgments: Judgments) -> Floats:
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])
     gains = gain_of(best, "exp", judgments)
-    return descending(judgments.group_query, gains).value(judgments, discounts.log2, None)
+    return descending(judgments.group_query, gains).discounted(judgments, discounts.log2, None)
 
 
 def _power(grade: float, gain: str) -> float:
@@ -139,7 +131,7 @@ def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
             if value > best:
                 steps[hit.rank] = steps.get(hit.rank, 0.0) + group.weight * (value - best)
                 best = value
-    ideal = exact_path(problem_of(sheet.judgments, sheet.query, gain), discounts.log2, sheet.ideal)
+    ideal = solve(problem_of(sheet.judgments, sheet.query, gain), discounts.log2).gains(sheet.ideal)
     best_steps = {rank: value * sheet.scale for rank, value in enumerate(ideal, 1)}
     text = over(*(plus(log_share(rank, own[rank]) for rank in sorted(own)) for own in (steps, best_steps)))
     reached, most = (sum(value / log2(rank + 1) for rank, value in own.items()) for own in (steps, best_steps))
@@ -180,8 +172,7 @@ DEFINITIONS = (
         },
         parameters={"trec": (GAIN,), "coverage": (GAIN,)},
         warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall .5) and demands all "
-        "alternatives. ndcg.coverage: the ideal is exact while what has been met has at most 4,096 states; beyond, "
-        "where documents are shared between groups, it is greedy and the value is capped at 1.",
+        f"alternatives. ndcg.coverage: the {LIMITS}",
     ),
     Definition(
         "dcg",

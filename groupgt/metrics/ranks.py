@@ -6,7 +6,8 @@ import numpy as np
 
 from groupgt.metrics import discounts, views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.covering import coverage_ideal, exact_path, problem_of, to_one
+from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
+from groupgt.metrics.ideals import share_of
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.sums import total
@@ -34,7 +35,7 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
     within = novel.rank <= cut.top[novel.query]
     terms = weight[within] * discounts.inverse(novel.rank[within])
     summed = total(novel.query[within], terms, hits.size)
-    return to_one(summed, coverage_ideal(hits.judgments, None, discounts.inverse, cut))
+    return share_of(summed, coverage_ideal(hits.judgments, None, discounts.inverse, cut))
 
 
 def map_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -81,7 +82,7 @@ def _explain_mrr_trec(sheet: Sheet) -> str:
 
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
-    ideal = exact_path(problem_of(sheet.judgments, sheet.query, None), discounts.inverse, sheet.ideal)
+    ideal = solve(problem_of(sheet.judgments, sheet.query, None), discounts.inverse).gains(sheet.ideal)
     best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
     text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in own) for own in (terms, best)))
     reached, most = (sum(weight / rank for rank, weight in own) for own in (terms, best))
@@ -111,11 +112,6 @@ def _explain_completion_rr(sheet: Sheet) -> str:
     return f"1/{max(group.first or 0 for group in sheet.met)}"
 
 
-_GREEDY = (
-    "The ideal is exact while what has been met has at most 4,096 states; beyond, where documents are shared between "
-    "groups, it is greedy and the value is capped at 1."
-)
-
 DEFINITIONS = (
     Definition(
         "mrr",
@@ -137,7 +133,7 @@ DEFINITIONS = (
             ),
         },
         warning="mrr.autorag of a perfect ranking is below 1 where there are several groups (two groups: 0.75). "
-        f"mrr.coverage: {_GREEDY}",
+        f"mrr.coverage: The {LIMITS}",
     ),
     Definition(
         "map",
