@@ -1,4 +1,4 @@
-"""Ideals of `coverage`: two exact solutions give the same bits, and a slow search, a greedy loop and closed forms agree."""
+"""Ideals of `coverage`: two exact solutions have the same bits; a slow search, a greedy loop and closed forms agree."""
 
 from __future__ import annotations
 
