@@ -9,7 +9,7 @@ import click
 from groupgt.cli import options
 from groupgt.errors import ConfigError, near_names
 from groupgt.experiment.cache import cache_beside
-from groupgt.experiment.systems import matching
+from groupgt.experiment.sweeps import matching
 from groupgt.render import tables
 from groupgt.store.cache import Cache
 

@@ -12,7 +12,7 @@ from groupgt.cli import options
 from groupgt.comparison.tests import CORRECTIONS, TESTS
 from groupgt.errors import ConfigError
 from groupgt.experiment.history import compared, history, merged, settings_of
-from groupgt.experiment.results import folders_of, read_folders
+from groupgt.experiment.result_folders import folders_of, read_folders
 from groupgt.render import tables
 from groupgt.render.numbers import signed, small
 from groupgt.render.tables import Block, Grid, document

@@ -10,9 +10,10 @@ import click
 from groupgt.cli import options
 from groupgt.cli.progress import Bar
 from groupgt.errors import ConfigError
-from groupgt.experiment.display import as_dict, means, report, times, times_dict
+from groupgt.experiment.display import report, times
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.plan import plan
+from groupgt.experiment.results import means_grid, results_of, timings_of
 from groupgt.experiment.runner import run_experiment
 from groupgt.render import tables
 from groupgt.render.exports import junit_text
@@ -93,9 +94,9 @@ def command(
 
 def _print(outcome: Outcome, style: str) -> None:
     if style == "json":
-        click.echo(tables.json_text({**as_dict(outcome), "times": times_dict(outcome)}))
+        click.echo(tables.json_text({**results_of(outcome), "times": timings_of(outcome)}))
     elif style == "csv":
-        click.echo(tables.csv_text(*means(outcome)).rstrip("\n"))
+        click.echo(tables.csv_text(*means_grid(outcome)).rstrip("\n"))
     else:
         click.echo(report(outcome, style))
         if text := times(outcome, style):

@@ -15,7 +15,7 @@ def command(of: str) -> None:
     `results` is results.json of a result folder, `comparison` what `groupgt compare --format json` prints.
     """
     if of == "experiment":
-        from groupgt.experiment.schema import schema_text
+        from groupgt.experiment.json_schema import schema_text
 
         click.echo(schema_text(), nl=False)
     elif of == "results":

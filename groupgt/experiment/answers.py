@@ -13,7 +13,7 @@ from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run
 from groupgt.experiment.cache import Keeper
-from groupgt.experiment.config import Experiment
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.retrieval import Done, Task, needed
 from groupgt.experiment.timing import Timing, machine
@@ -66,6 +66,7 @@ class Retrieval:
         self.done: dict[Task, Done] = {}
         self.failed: dict[tuple[str, str], GroupgtError] = {}
         self.combined: dict[Task, tuple[Answers, Timing | None]] = {}
+        self.stored: dict[tuple[str, str, Engine], Run] = {}
         self.kept = self.kept_live = 0
 
     def run(self, changes: Sequence[str], jobs: int) -> None:

@@ -1,55 +1,128 @@
-"""Which system is the best: by one metric, or by several as AutoRAG's strategies have it."""
+"""Which system is the best: by one metric, or by several as AutoRAG's strategies have it, under a ceiling of latency.
+
+Its part of an experiment file, what is checked of it, and the choice that `runner` makes.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.schema import Best, Config, Evaluate
+from groupgt.experiment.schema import Section, Texts
 from groupgt.experiment.timing import Timing
 from groupgt.experiment.yaml import Document
 from groupgt.metrics.language import Metric, parse_metric
 
 
-def check_best(document: Document, section: Evaluate, metrics: Mapping[str, Metric], convention: str) -> None:
+class Best(Section):
+    """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
+
+    strategy: Literal["primary", "mean", "rank", "normalized_mean"] = "primary"
+    metrics: Texts = Field(default=[], description="The metrics a strategy looks at; all where none is named.")
+    max_latency_ms: Annotated[float, Field(gt=0)] | None = Field(
+        default=None, description="Systems whose median latency of one question is above this are passed over."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """How the best is chosen: a strategy over `metrics` (none: nothing is chosen), under a ceiling of latency.
+
+    `texts` are the metrics as the file spells them.
+    """
+
+    strategy: str
+    texts: Sequence[str]
+    metrics: Sequence[Metric]
+    max_latency_ms: float | None
+
+    @classmethod
+    def of(cls, best: Best, primary: str | None, metrics: Mapping[str, Metric], convention: str) -> Rule:
+        """The rule of an experiment file, whose metrics are evaluated or at least can be read."""
+        if best.strategy == "primary":
+            texts = [primary] if primary is not None else []
+        else:
+            texts = list(best.metrics or metrics)
+        parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
+        return cls(best.strategy, texts, parsed, best.max_latency_ms)
+
+    @property
+    def is_timeless(self) -> bool:
+        """Whether no time has a say in what is the best."""
+        return self.max_latency_ms is None
+
+    @property
+    def words(self) -> str:
+        """The rule, in words."""
+        rule = self.texts[0] if self.strategy == "primary" else f"{self.strategy} of {', '.join(self.texts)}"
+        return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms a question (median)"
+
+    def means_of(self, evaluation: Evaluation) -> list[float]:
+        """The means that decide."""
+        return [evaluation[text] for text in self.texts]
+
+    def chosen(self, means: Mapping[str, Sequence[float]]) -> str | None:
+        """The first of the systems with the greatest score, None where none has one, from the means that decide."""
+        higher = [metric.higher_is_better for metric in self.metrics]
+        return best_of(list(means), scores(self.strategy, list(means.values()), higher)) if means else None
+
+    def is_quick(self, timing: Timing | None) -> bool:
+        """Whether the median of one question is known to be below the ceiling."""
+        if self.max_latency_ms is None:
+            return True
+        latency = None if timing is None else timing.latency_p50_ms
+        return latency is not None and latency <= self.max_latency_ms
+
+
+def check_best(
+    document: Document, best: Best, primary: str | None, timed: int, metrics: Mapping[str, Metric], convention: str
+) -> None:
     """Faults of `evaluate.best`."""
-    best = section.best
-    if best.max_latency_ms is not None and not section.timed:
-        document.fault(
-            ("evaluate", "best", "max_latency_ms"), "a ceiling needs questions that are timed; evaluate.timed is 0"
-        )
+    path = ("evaluate", "best")
+    if best.max_latency_ms is not None and not timed:
+        document.fault((*path, "max_latency_ms"), "a ceiling needs questions that are timed; evaluate.timed is 0")
     if best.strategy == "primary":
         if best.metrics:
-            document.fault(
-                ("evaluate", "best", "metrics"), "the strategy primary looks at `primary` alone; remove this key"
-            )
-        if best.max_latency_ms is not None and section.primary is None:
-            document.fault(("evaluate", "best"), "the strategy primary needs `evaluate.primary`")
-        return
-    if best.strategy == "rank":
-        return
-    lower = [text for text in best.metrics or metrics if not metric_of(text, metrics, convention).higher_is_better]
-    if lower:
-        document.fault(
-            ("evaluate", "best", "metrics"),
-            f"{best.strategy} adds metrics of which more is better, and of {', '.join(lower)} less is; name the others",
-        )
+            document.fault((*path, "metrics"), "the strategy primary looks at `primary` alone; remove this key")
+        if best.max_latency_ms is not None and primary is None:
+            document.fault(path, "the strategy primary needs `evaluate.primary`")
+    elif best.strategy != "rank":
+        rule = Rule.of(best, primary, metrics, convention)
+        lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
+        if lower:
+            what = f"adds metrics of which more is better, and of {', '.join(lower)} less is; name the others"
+            document.fault((*path, "metrics"), f"{best.strategy} {what}")
 
 
-def metric_of(text: str, metrics: Mapping[str, Metric], convention: str) -> Metric:
-    """One of the metrics by its text, or the metric that a text is."""
-    return metrics[text] if text in metrics else parse_metric(text, convention)
-
-
-def looked_at(best: Best, primary: str | None, metrics: Sequence[str]) -> list[str]:
-    """The texts of the metrics that decide; none where nothing does."""
-    if best.strategy == "primary":
-        return [primary] if primary is not None else []
-    return list(best.metrics or metrics)
+def best_systems(
+    rule: Rule,
+    evaluations: Mapping[str, Mapping[str, Evaluation]],
+    timings: Mapping[tuple[str, str], Timing],
+) -> tuple[dict[str, str | None], str | None]:
+    """The best system of each data set, and of all of them by the macro mean of what decides."""
+    if not rule.metrics:
+        return {}, None
+    best: dict[str, str | None] = {}
+    means_everywhere: dict[str, list[list[float]]] = {}
+    for dataset, by_system in evaluations.items():
+        quick = [name for name in by_system if rule.is_quick(timings.get((dataset, name)))]
+        means = {name: rule.means_of(by_system[name]) for name in quick}
+        best[dataset] = rule.chosen(means)
+        for name, row in means.items():
+            means_everywhere.setdefault(name, []).append(row)
+    macro = {
+        name: [math.fsum(column) / len(rows) for column in zip(*rows)]
+        for name, rows in means_everywhere.items()
+        if len(rows) == len(evaluations)
+    }
+    return best, rule.chosen(macro) if len(evaluations) > 1 else None
 
 
 def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[bool]) -> list[float]:
@@ -65,22 +138,20 @@ def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[boo
     [0.5, 0.5, 0.75]
     """
     table = np.array(means, dtype=np.float64) * np.where(np.array(higher, dtype=np.bool_), 1.0, -1.0)
-    sound = ~np.isnan(table).any(axis=1)
-    out = np.full(len(table), np.nan)
-    if not sound.any():
+    has_means = ~np.isnan(table).any(axis=1)
+    if not has_means.any():
         return [math.nan] * len(table)
-    kept = table[sound]
+    values = table[has_means]
     if strategy == "rank":
-        values = 1 / np.column_stack([_ranks(column) for column in kept.T])
-        out[sound] = [math.fsum(row) for row in values.tolist()]
+        values = 1 / np.column_stack([_ranks(column) for column in values.T])
     elif strategy == "normalized_mean":
-        low, high = kept.min(axis=0), kept.max(axis=0)
-        values = np.divide(kept - low, high - low, out=np.zeros_like(kept), where=high > low)
-        out[sound] = [math.fsum(row) / len(row) for row in values.tolist()]
-    else:
-        out[sound] = [math.fsum(row) / len(row) for row in kept.tolist()]
-    found: list[float] = out.tolist()
-    return found
+        low, high = values.min(axis=0), values.max(axis=0)
+        values = np.divide(values - low, high - low, out=np.zeros_like(values), where=high > low)
+    parts = 1 if strategy == "rank" else values.shape[1]
+    totals = np.full(len(table), np.nan)
+    totals[has_means] = [math.fsum(row) / parts for row in values.tolist()]
+    by_system: list[float] = totals.tolist()
+    return by_system
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -95,42 +166,3 @@ def best_of(names: Sequence[str], values: Sequence[float]) -> str | None:
     """The first of the systems with the greatest score; None where none has one."""
     known = [(value, -place) for place, value in enumerate(values) if not math.isnan(value)]
     return names[-max(known)[1]] if known else None
-
-
-def described(best: Best, texts: Sequence[str]) -> str:
-    """How the best was chosen, in words."""
-    rule = texts[0] if best.strategy == "primary" else f"{best.strategy} of {', '.join(texts)}"
-    return rule if best.max_latency_ms is None else f"{rule}, at most {best.max_latency_ms:g} ms a question (median)"
-
-
-def best_systems(
-    config: Config,
-    metrics: Mapping[str, Metric],
-    evaluations: Mapping[str, dict[str, Evaluation]],
-    timings: Mapping[tuple[str, str], Timing],
-) -> tuple[dict[str, str | None], str | None]:
-    """The best system of each dataset, and of all of them by the macro mean of what decides."""
-    section = config.evaluate
-    texts = looked_at(section.best, section.primary, list(metrics))
-    if not texts:
-        return {}, None
-    limit = section.best.max_latency_ms
-    found: dict[str, str | None] = {}
-    everywhere: dict[str, list[list[float]]] = {}
-    higher = [metric_of(text, metrics, config.convention).higher_is_better for text in texts]
-    for dataset, own in evaluations.items():
-        names = [name for name in own if limit is None or _quick(timings.get((dataset, name)), limit)]
-        means = [[own[name][text] for text in texts] for name in names]
-        found[dataset] = best_of(names, scores(section.best.strategy, means, higher)) if names else None
-        for name, row in zip(names, means):
-            everywhere.setdefault(name, []).append(row)
-    whole = {name: rows for name, rows in everywhere.items() if len(rows) == len(evaluations)}
-    if len(evaluations) < 2 or not whole:
-        return found, None
-    macro = [[math.fsum(column) / len(rows) for column in zip(*rows)] for rows in whole.values()]
-    return found, best_of(list(whole), scores(section.best.strategy, macro, higher))
-
-
-def _quick(timing: Timing | None, limit: float) -> bool:
-    """Whether the median of one question is known to be within a limit."""
-    return timing is not None and timing.latency_p50_ms is not None and timing.latency_p50_ms <= limit

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groupgt.errors import DataError, GroupgtWarning
-from groupgt.experiment.config import Experiment
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.retrieval import Done, Part, Task, about, decoded, encoded, key, retrieve
-from groupgt.experiment.schema import Config
-from groupgt.experiment.systems import placed
+from groupgt.experiment.config import Config
 from groupgt.experiment.yaml import read_yaml
 from groupgt.store.cache import Cache, key_of
 
@@ -75,5 +74,5 @@ def cache_beside(path: Path) -> tuple[Cache | None, str]:
     document = read_yaml(path)
     value = document.value if isinstance(document.value, dict) else {}
     given = value.get("cache", Config.model_fields["cache"].default)
-    found = Cache(placed(path.parent, given)) if isinstance(given, str) and given.strip() else None
+    found = Cache(document.resolved(given)) if isinstance(given, str) and given.strip() else None
     return found, str(value.get("name", ""))

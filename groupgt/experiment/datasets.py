@@ -1,4 +1,7 @@
-"""The data sets of an experiment: read, checked against what is asked of them, and their digests."""
+"""The data sets of an experiment: read, checked against what is asked of them, and their digests.
+
+`runner` and `plan` read all of them before anything is retrieved; each worker reads them for itself.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,15 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
-from groupgt.evaluation.request import Sources, as_ground_truth, labeller_of
+from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
 from groupgt.evaluation.slices import Slicer
-from groupgt.experiment.config import Experiment
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
-from groupgt.experiment.systems import matching
+from groupgt.experiment.sweeps import matching
 from groupgt.formats.corpus import read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.ids import Ids
 from groupgt.labellers.registry import kind_named, paths_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import Lengths
@@ -35,15 +37,15 @@ from groupgt.retrievers.base import Corpus, Queries
 class Data:
     """One data set: the ground truth that `where` leaves, the ids of all of it in its order, and the corpus.
 
-    `keys` holds the keys of its retrievals once they are known: files are hashed once in a run.
+    `request` says how results on it are measured. `keys` holds the keys of its retrievals once they are known: files
+    are hashed once in a run.
     """
 
     truth: GroundTruth
     qids: list[str]
     corpus: Corpus | None
     corpus_digest: str
-    lengths: Lengths = field(default_factory=Lengths)
-    labeller: Labeller = field(default_factory=Ids)
+    request: Request
     keys: dict[object, str] = field(default_factory=dict)
 
     @cached_property
@@ -58,68 +60,88 @@ class Data:
 
 
 def read_all(experiment: Experiment) -> dict[str, Data]:
-    """Reads every dataset; what is wrong with several is said at once."""
+    """Reads every data set; what is wrong with several is said at once."""
     faults = Faults()
-    data: dict[str, Data] = {}
+    datasets: dict[str, Data] = {}
     for name in experiment.config.datasets:
         try:
-            data[name] = _read(experiment, name)
+            datasets[name] = _read(experiment, name)
         except GroupgtError as error:
             faults.merge(error)
     kind = DataError if faults else ConfigError
-    _check(experiment, data, faults)
+    for name, data in datasets.items():
+        _check(experiment, name, data, faults)
     faults.stop(kind)
-    _warn_of_settings(experiment)
-    for name, own in data.items():
-        if own.corpus is not None and own.labeller.name == "id":
-            _warn_of_strangers(name, own)
-    return data
+    _warn_of_depth(experiment)
+    for name, data in datasets.items():
+        if data.corpus is not None and data.request.labeller.name == "id":
+            _warn_of_unknown_ids(name, data)
+    return datasets
+
+
+# --- Read.
 
 
 def _read(experiment: Experiment, name: str) -> Data:
     dataset = experiment.config.datasets[name]
-    files = [experiment.at(each) for each in (dataset.ground_truth, dataset.corpus) if each is not None]
+    files = [experiment.at(path) for path in (dataset.ground_truth, dataset.corpus) if path is not None]
     if dataset.build is not None and experiment.allow_code and not all(file.exists() for file in files):
         _build(experiment, name, experiment.at(dataset.build), files)
     whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     truth = _where(experiment, whole, name)
-    named = experiment.config.evaluate.tokenizer
+    tokenizer = experiment.config.evaluate.tokenizer
     folder = experiment.path.parent
-    count = None if named is None else tokenizer_named(named, allow_code=experiment.allow_code, folder=folder)
-    judge = _labeller(experiment, name)
-    judge.read(truth)  # what it can do nothing with is said before anything is retrieved
+    count = None
+    if tokenizer is not None:
+        count = tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
+    labeller = _labeller(experiment, name)
+    labeller.read(truth)  # what it can do nothing with is said before anything is retrieved
     if dataset.corpus is None:
-        return Data(truth, whole.qids, None, "", Lengths(count=count), judge)
+        return Data(truth, whole.qids, None, "", _request(experiment, labeller, Lengths(count=count)))
     path = experiment.at(dataset.corpus)
     file = path / "corpus.jsonl" if path.is_dir() else path
     lengths = read_lengths(path, count)
-    return Data(truth, whole.qids, Corpus.of(dict(lengths.texts)), sha256(file), lengths, judge)
+    corpus = Corpus.of(dict(lengths.texts))
+    return Data(truth, whole.qids, corpus, sha256(file), _request(experiment, labeller, lengths))
+
+
+def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Request:
+    """How results are measured: as the file asks, which was checked already."""
+    return Request(
+        metrics=experiment.metrics,
+        convention=experiment.config.convention,
+        by=tuple(experiment.config.evaluate.by),
+        policy=experiment.policy,
+        labeller=labeller,
+        sources=Sources(lengths.texts or None),
+        lengths=lengths,
+        engine=experiment.engine,
+    )
 
 
 def _labeller(experiment: Experiment, name: str) -> Labeller:
-    """The labeller of a dataset: it finds in the dataset's corpus what its options do not name."""
+    """The labeller of a data set: it finds in the data set's corpus what its options do not name."""
     section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
-    options = {key: _filled(value, name) for key, value in section.with_.items()}
+    options = {
+        key: value.replace("{dataset}", name) if isinstance(value, str) else value
+        for key, value in section.with_.items()
+    }
     cache = None if experiment.config.cache is None else experiment.at(experiment.config.cache)
     corpus = None if dataset.corpus is None else experiment.at(dataset.corpus)
     sources = Sources(corpus, experiment.path.parent.resolve(), allow_code=experiment.allow_code, cache=cache)
     return labeller_of({"use": section.use, "with": options}, sources)
 
 
-def _filled(value: Any, dataset: str) -> Any:
-    return value.replace("{dataset}", dataset) if isinstance(value, str) else value
-
-
 def _build(experiment: Experiment, name: str, script: Path, files: list[Path]) -> None:
     """Runs the script that makes a data set's files, beside the experiment file."""
     # The script is the file's own, and the user has allowed it to run.
-    done = subprocess.run(  # noqa: S603
+    ended = subprocess.run(  # noqa: S603
         [sys.executable, str(script)], cwd=experiment.path.parent, capture_output=True, text=True, check=False
     )
     place = f"{experiment.document.place(('datasets', name, 'build'))}: datasets.{name}.build"
-    last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-    if done.returncode:
-        raise DataError(f"{place}: {script} ended with status {done.returncode}: {last}")
+    last = (ended.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    if ended.returncode:
+        raise DataError(f"{place}: {script} ended with status {ended.returncode}: {last}")
     missing = [str(file) for file in files if not file.exists()]
     if missing:
         raise DataError(f"{place}: expected {script} to make {', '.join(missing)}, and it did not")
@@ -136,10 +158,10 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
             known = ", ".join(truth.columns) or "none"
             faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {known}")
             continue
-        own = truth.columns[column]
-        keep &= np.array([any(_same(value, each) for each in values) for value in own], dtype=np.bool_)
+        cells = truth.columns[column]
+        keep &= np.array([any(_same(cell, value) for value in values) for cell in cells], dtype=np.bool_)
         if not keep.any() and not faults:
-            known = ", ".join(dict.fromkeys(shown(value) for value in own))
+            known = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
             what = f"no question is left; the column holds {shown(known, 200)[1:-1]}"
             faults.add(place, f"datasets.{dataset}.where.{column}: {what}")
             break
@@ -147,69 +169,53 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
     return truth.select(np.flatnonzero(keep).tolist()) if where else truth
 
 
-def _same(value: Any, wanted: Any) -> bool:
+def _same(cell: Any, value: Any) -> bool:
     """Whether a cell has a value; true is not 1."""
-    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+    return isinstance(cell, bool) == isinstance(value, bool) and bool(cell == value)
 
 
-def _check(experiment: Experiment, data: dict[str, Data], faults: Faults) -> None:
-    """What only the data can say: columns to slice by, texts of the questions, slices of gates."""
+# --- Checked: what only the data can say.
+
+
+def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
+    """Columns to slice by, texts of the questions, slices of gates, lengths for budgets."""
     document = experiment.document
-    for name, own in data.items():
-        for position, column in enumerate(experiment.config.evaluate.by):
+    for position, column in enumerate(experiment.config.evaluate.by):
+        try:
+            Slicer(data.truth, [column])
+        except GroupgtError as error:
+            faults.add(document.place(("evaluate", "by", position)), f"evaluate.by: dataset {name!r}: {error}")
+    if _needs_texts(experiment, name):
+        absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
+        if absent:
+            what = f"{len(absent):,} questions have no text (query) to search with: {', '.join(absent[:3])}"
+            faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
+    for number, gate in enumerate(experiment.config.gate):
+        if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
             try:
-                Slicer(own.truth, [column])
+                check_slice(number, gate, Slicer(data.truth, list(gate.slice)), name, document)
             except GroupgtError as error:
-                faults.add(document.place(("evaluate", "by", position)), f"evaluate.by: dataset {name!r}: {error}")
-        if _needs_texts(experiment, name):
-            absent = [qid for qid, text in zip(own.truth.qids, own.queries) if not text]
-            if absent:
-                what = f"{len(absent):,} questions have no text (query) to search with: {', '.join(absent[:3])}"
-                faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
-        _check_gates(experiment, name, own, faults)
-        _check_budgets(experiment, name, own, faults)
+                place = document.place(("gate", number, "slice"))
+                faults.add(place, f"gate.{number}.slice: dataset {name!r}: {error}")
+    for text in document.faults.texts:
+        faults.add("", text)
+    _check_budgets(experiment, name, data, faults)
 
 
-def _check_budgets(experiment: Experiment, name: str, own: Data, faults: Faults) -> None:
+def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
     """Whether the lengths of what will be retrieved are known; stored results may bring their own."""
     if all(experiment.systems[system].is_stored for dataset, system in experiment.pairs() if dataset == name):
         return
     ways = {"chars": "a corpus", "tokens": "a corpus with a column tokens, or with evaluate.tokenizer"}
     for unit in dict.fromkeys(metric.budget.unit for metric in experiment.metrics.values() if metric.budget):
-        if not own.lengths.has(unit):
+        if not data.request.lengths.has(unit):
             place = experiment.document.place(("evaluate", "metrics"))
             faults.add(place, f"evaluate.metrics: dataset {name!r}: a budget in {unit} needs {ways[unit]}")
 
 
-def _warn_of_settings(experiment: Experiment) -> None:
-    """Says what of the file has no effect, or not the one that it seems to have."""
-    config = experiment.config
-    deeper = [
-        text
-        for text, metric in experiment.metrics.items()
-        if isinstance(metric.cutoff, int) and metric.cutoff > config.evaluate.depth
-    ]
-    if deeper and not all(system.is_stored for system in experiment.systems.values()):
-        text = f"evaluate.depth: {config.evaluate.depth:,} results are asked for, and {', '.join(deeper)} look further"
-        warnings.warn(text, GroupgtWarning, stacklevel=3)
-
-
-def _check_gates(experiment: Experiment, name: str, own: Data, faults: Faults) -> None:
-    document = experiment.document
-    for number, gate in enumerate(experiment.config.gate):
-        if not gate.slice or name not in matching(gate.dataset, experiment.config.datasets):
-            continue
-        try:
-            check_slice(number, gate, Slicer(own.truth, list(gate.slice)), name, document)
-        except GroupgtError as error:
-            faults.add(document.place(("gate", number, "slice")), f"gate.{number}.slice: dataset {name!r}: {error}")
-    for text in document.faults.texts:
-        faults.add("", text)
-
-
 def _needs_texts(experiment: Experiment, dataset: str) -> bool:
     """Whether a system that is asked, or one that it combines, searches with the texts of the questions."""
-    stack = [system for own, system in experiment.pairs() if own == dataset]
+    stack = [system for served, system in experiment.pairs() if served == dataset]
     while stack:
         system = experiment.systems[stack.pop()]
         if system.options.searches_texts():
@@ -218,43 +224,61 @@ def _needs_texts(experiment: Experiment, dataset: str) -> bool:
     return False
 
 
-def _warn_of_strangers(dataset: str, own: Data) -> None:
+def _warn_of_depth(experiment: Experiment) -> None:
+    """Says which metrics look further than retrievers are asked for."""
+    depth = experiment.config.evaluate.depth
+    deeper = [
+        text
+        for text, metric in experiment.metrics.items()
+        if isinstance(metric.cutoff, int) and metric.cutoff > depth
+    ]
+    if deeper and not all(system.is_stored for system in experiment.systems.values()):
+        text = f"evaluate.depth: {depth:,} results are asked for, and {', '.join(deeper)} look further"
+        warnings.warn(text, GroupgtWarning, stacklevel=3)
+
+
+def _warn_of_unknown_ids(dataset: str, data: Data) -> None:
     """Says which ids of the ground truth no search of the corpus can find."""
-    known = own.known or ()
-    absent = sorted({name for name in own.truth.ids if name not in known})
+    known = data.known or ()
+    absent = sorted({name for name in data.truth.ids if name not in known})
     if absent:
         text = f"dataset {dataset!r}: {len(absent):,} ids of the ground truth are not in the corpus: "
         warnings.warn(text + ", ".join(absent[:3]) + (" …" if len(absent) > 3 else ""), GroupgtWarning, stacklevel=2)
 
 
-def digests(experiment: Experiment, data: dict[str, Data]) -> dict[str, str]:
+# --- Digests.
+
+
+def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]:
     """SHA-256 of the experiment file and of every data file that it names."""
-    found = {experiment.path.name: sha256(experiment.path)}
-    for name, dataset in experiment.config.datasets.items():
-        if experiment.at(dataset.ground_truth).is_file():
-            found[dataset.ground_truth] = sha256(experiment.at(dataset.ground_truth))
-        if dataset.corpus is not None:
-            found[dataset.corpus] = data[name].corpus_digest
-    kind, _, rest = (experiment.config.evaluate.tokenizer or "").partition(":")
-    if kind == "tokenizers" and experiment.at(rest).is_file():
-        found[rest] = sha256(experiment.at(rest))
+    by_name = {experiment.path.name: sha256(experiment.path)}
+
+    def add(name: str) -> None:
+        if experiment.at(name).is_file():
+            by_name[name] = sha256(experiment.at(name))
+
+    for dataset, config in experiment.config.datasets.items():
+        add(config.ground_truth)
+        if config.corpus is not None:
+            by_name[config.corpus] = datasets[dataset].corpus_digest
+    kind, _, tokenizer_file = (experiment.config.evaluate.tokenizer or "").partition(":")
+    if kind == "tokenizers":
+        add(tokenizer_file)
     labeller = experiment.config.evaluate.labeller
     for key in paths_of(kind_named(labeller.use), labeller.with_):
-        for dataset_name in experiment.config.datasets:
-            table = labeller.with_[key].replace("{dataset}", dataset_name)
-            if experiment.at(table).is_file():
-                found[table] = sha256(experiment.at(table))
-    for dataset_name, system in experiment.pairs():
-        options = experiment.options(system, dataset_name)
+        for dataset in experiment.config.datasets:
+            add(labeller.with_[key].replace("{dataset}", dataset))
+    for dataset, system in experiment.pairs():
+        options = experiment.options(system, dataset)
         for option in experiment.paths_of(system):
-            given: Any = getattr(experiment.systems[system].options, option)
-            path, named = Path(getattr(options, option)), given.replace("{dataset}", dataset_name)
+            written: str = getattr(experiment.systems[system].options, option)
+            path, name = Path(getattr(options, option)), written.replace("{dataset}", dataset)
             if path.is_file():
-                found[named] = sha256(path)
-            elif experiment.systems[system].is_stored and not is_url(given):
+                by_name[name] = sha256(path)
+            elif experiment.systems[system].is_stored and not is_url(written):
                 for part in files_of(path) or ():
-                    found[f"{named}: {part.name}"] = sha256(part)
-    return dict(sorted(found.items()))
+                    by_name[f"{name}: {part.name}"] = sha256(part)
+    return dict(sorted(by_name.items()))
 
 
 def sha256(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""What an experiment says of its outcome: tables, the best, gates; and apart from these, all that is time."""
+"""What a run shows of its outcome: tables, the best, gates; and apart from these, all that is time."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import (
     MANY,
     grids,
-    means_and_slices,
-    per_query_rows,
     population,
     slices_of,
     slices_side_by_side,
 )
-from groupgt.experiment.best import described, looked_at
-from groupgt.experiment.gates import GateResult
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.numbers import fixed, signed
-from groupgt.render.tables import Block, document
-
-Grid = tuple[list[str], list[list[Any]]]
+from groupgt.render.tables import Block, Grid, document
 
 
 def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
@@ -34,17 +28,18 @@ def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
 
 
 def _blocks(outcome: Outcome) -> Iterator[Block]:
-    for dataset, found in outcome.evaluations.items():
+    is_timeless = outcome.experiment.rule.is_timeless
+    for dataset, by_system in outcome.evaluations.items():
         if len(outcome.evaluations) > 1:
             yield f"dataset {dataset}"
-        if found:
+        if by_system:
             yield from _grids(outcome, dataset)
-            yield "\n".join(population(list(found.values()), [outcome.experiment.config.convention]))
+            yield "\n".join(population(list(by_system.values()), [outcome.experiment.config.convention]))
         for name, why in outcome.failed.get(dataset, {}).items():
             yield f"failed: {name}: {why}"
-        if _is_timeless(outcome) and dataset in outcome.best and len(found) > 1:
+        if is_timeless and dataset in outcome.best and len(by_system) > 1:
             yield _best(outcome, outcome.best[dataset], _tied(outcome, dataset)) + _worth(outcome, dataset)
-    if _is_timeless(outcome) and outcome.overall is not None:
+    if is_timeless and outcome.overall is not None:
         yield _overall(outcome)
     yield from _gates(outcome, timed=False)
 
@@ -63,44 +58,33 @@ def _grids(outcome: Outcome, dataset: str) -> Iterator[Block]:
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Block]:
     """The whole comparison by the primary metric (by all, where that is not compared), and the deltas of all others."""
-    found, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
+    comparison, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
     first = next(iter(outcome.evaluations[dataset].values()))
-    chosen = [text for text in found.metrics if primary is not None and text == first.text_of(primary)]
-    chosen = chosen or list(found.metrics)
-    if len(chosen) < len(found.metrics):
-        yield from _deltas(found, first)
-    yield from found.blocks(chosen, population=False)
+    compared = list(comparison.metrics)
+    in_full = [text for text in compared if primary is not None and text == first.text_of(primary)] or compared
+    if len(in_full) < len(compared):
+        yield from _deltas(comparison, first)
+    yield from comparison.blocks(in_full, population=False)
 
 
-def _deltas(found: Comparison, first: Evaluation) -> Iterator[Grid]:
+def _deltas(comparison: Comparison, first: Evaluation) -> Iterator[Grid]:
     """What each system gains against the baseline; one table for each cutoff, where there are many metrics."""
     columns: dict[object, list[str]] = {}
-    for text, metric in found.metrics.items():
-        columns.setdefault(metric.cutoff if len(found.metrics) > tables.WIDEST else None, []).append(text)
+    for text, metric in comparison.metrics.items():
+        columns.setdefault(metric.cutoff if len(comparison.metrics) > tables.WIDEST else None, []).append(text)
     for texts in columns.values():
-        headers = [f"against {found.baseline}", "queries", *(first.label_of(text) for text in texts)]
+        headers = [f"against {comparison.baseline}", "queries", *(first.label_of(text) for text in texts)]
         rows: list[list[Any]] = []
-        for name in (each.name for each in found.systems if each.name != found.baseline):
-            own = [found[name][text] for text in texts]
-            cells = [signed(row.delta) + ("*" if row.significant else "") for row in own]
-            rows.append([name, min(row.pairs for row in own), *cells])
+        for name in (system.name for system in comparison.systems if system.name != comparison.baseline):
+            by_metric = [comparison[name][text] for text in texts]
+            cells = [signed(row.delta) + ("*" if row.significant else "") for row in by_metric]
+            rows.append([name, min(row.pairs for row in by_metric), *cells])
         yield headers, rows
-
-
-def _is_timeless(outcome: Outcome) -> bool:
-    """Whether no time has a say in what is the best."""
-    return outcome.experiment.config.evaluate.best.max_latency_ms is None
-
-
-def _rule(outcome: Outcome) -> str:
-    section = outcome.experiment.config.evaluate
-    texts = looked_at(section.best, section.primary, list(outcome.experiment.metrics))
-    return described(section.best, texts)
 
 
 def _best(outcome: Outcome, name: str | None, tied: int = 0) -> str:
     others = f" (and {tied:,} more with the same figures)" if tied else ""
-    return f"best by {_rule(outcome)}: {name or 'none'}{others}"
+    return f"best by {outcome.experiment.rule.words}: {name or 'none'}{others}"
 
 
 def _worth(outcome: Outcome, dataset: str) -> str:
@@ -117,17 +101,16 @@ def _worth(outcome: Outcome, dataset: str) -> str:
 
 def _tied(outcome: Outcome, dataset: str) -> int:
     """How many systems have the figures of the best, of the metrics that decide."""
-    section = outcome.experiment.config.evaluate
-    texts = looked_at(section.best, section.primary, list(outcome.experiment.metrics))
-    found, best = outcome.evaluations[dataset], outcome.best[dataset]
+    rule, evaluations, best = outcome.experiment.rule, outcome.evaluations[dataset], outcome.best[dataset]
     if best is None:
         return 0
-    return sum(all(each[text] == found[best][text] for text in texts) for each in found.values()) - 1
+    means = rule.means_of(evaluations[best])
+    return sum(rule.means_of(evaluation) == means for evaluation in evaluations.values()) - 1
 
 
 def _overall(outcome: Outcome) -> str:
     count = len(outcome.evaluations)
-    return f"best over {count} data sets by {_rule(outcome)} (macro means): {outcome.overall}"
+    return f"best over {count} data sets by {outcome.experiment.rule.words} (macro means): {outcome.overall}"
 
 
 def _gates(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
@@ -141,8 +124,8 @@ def _gates(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
 
 
 def _idle(outcome: Outcome) -> list[int]:
-    done = {gate.gate for gate in outcome.gates}
-    return [number for number in range(1, len(outcome.experiment.config.gate) + 1) if number not in done]
+    held = {gate.gate for gate in outcome.gates}
+    return [number for number in range(1, len(outcome.experiment.config.gate) + 1) if number not in held]
 
 
 def times(outcome: Outcome, style: str = tables.DEFAULT) -> str:
@@ -159,7 +142,7 @@ def _time_blocks(outcome: Outcome) -> Iterator[Block]:
         rows.append([name, _digits(timing.build_s), len(timing.single_ms), *map(_digits, (*single, *batched))])
     if rows:
         yield ["time", "build s", "timed", "one by one: p50 ms", "p95 ms", "in batches: p50 ms", "p95 ms"], rows
-    if not _is_timeless(outcome):
+    if not outcome.experiment.rule.is_timeless:
         for dataset, best in outcome.best.items():
             yield f"{f'dataset {dataset}: ' if several else ''}{_best(outcome, best)}"
         if outcome.overall is not None:
@@ -169,79 +152,3 @@ def _time_blocks(outcome: Outcome) -> Iterator[Block]:
 
 def _digits(value: float | None) -> str | None:
     return None if value is None else fixed(value, 2)
-
-
-def as_dict(outcome: Outcome) -> dict[str, Any]:
-    """Everything but times as plain Python: what results.json holds."""
-    timeless = _is_timeless(outcome)
-    out: dict[str, Any] = {
-        "name": outcome.experiment.config.name,
-        "datasets": {
-            dataset: {
-                **({"best": outcome.best.get(dataset)} if timeless else {}),
-                "systems": [each.to_dict() for each in found.values()],
-                **({"failed": outcome.failed[dataset]} if dataset in outcome.failed else {}),
-                **({"comparison": outcome.comparison[dataset].to_dict()} if dataset in outcome.comparison else {}),
-            }
-            for dataset, found in outcome.evaluations.items()
-        },
-    }
-    if timeless and outcome.overall is not None:
-        out["best"] = outcome.overall
-    if outcome.experiment.config.gate:
-        out["gates"] = gates_dict(outcome, timed=False)
-    return out
-
-
-def gates_dict(outcome: Outcome, *, timed: bool) -> list[dict[str, Any]]:
-    """The gates as plain Python."""
-    return [_gate_dict(gate) for gate in outcome.gates if gate.timed == timed]
-
-
-def _gate_dict(gate: GateResult) -> dict[str, Any]:
-    return {name: value for name, value in vars(gate).items() if name != "timed"}
-
-
-def times_dict(outcome: Outcome) -> dict[str, Any]:
-    """All that is time as plain Python: what timings.json holds."""
-    out: dict[str, Any] = {"systems": [timing.as_dict() for timing in outcome.timings]}
-    if not _is_timeless(outcome):
-        out["best"] = outcome.best
-        out["overall"] = outcome.overall
-    if timed := gates_dict(outcome, timed=True):
-        out["gates"] = timed
-    return out
-
-
-def means(outcome: Outcome) -> Grid:
-    """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
-    headers: list[str] = []
-    rows: list[list[Any]] = []
-    for dataset, found in outcome.evaluations.items():
-        own_headers, own_rows = means_and_slices(list(found.values()))
-        headers = ["dataset", *own_headers]
-        rows += [[dataset, *row] for row in own_rows]
-    return headers, rows
-
-
-def compared(outcome: Outcome) -> Grid:
-    """Headers and a row for each system and metric of the comparisons: what comparison.csv holds."""
-    headers: list[str] = []
-    rows: list[list[Any]] = []
-    for dataset, found in outcome.comparison.items():
-        own_headers, own_rows = found.csv_rows()
-        headers = ["dataset", *own_headers]
-        rows += [[dataset, *row] for row in own_rows]
-    return headers, rows
-
-
-def per_query(outcome: Outcome) -> Grid:
-    """Headers and a row for each system and question: what per_query.csv holds."""
-    headers: list[str] = []
-    rows: list[list[Any]] = []
-    for dataset, found in outcome.evaluations.items():
-        if found:
-            own_headers, own_rows = per_query_rows(list(found.values()))
-            headers = ["dataset", *own_headers]
-            rows += [[dataset, *row] for row in own_rows]
-    return headers, rows

@@ -1,119 +1,51 @@
-"""Gates: what must hold for the build to pass, for every system and data set that they name."""
+"""Gates: what must hold for the build to pass, of every system and data set that they name.
+
+Their part of an experiment file, what is checked of it, and the judging of a run, whose verdicts `runner` keeps.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from groupgt.comparison.contrast import Contrast, bounds_of, contrast, drop
 from groupgt.comparison.tests import SLACK, Settings
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
-from groupgt.experiment.schema import Config, Gate
-from groupgt.experiment.systems import Families, System, matching
+from groupgt.experiment.schema import Scalar, Section
+from groupgt.experiment.sweeps import matching
+from groupgt.experiment.systems import Families, System
 from groupgt.experiment.timing import LATENCIES, Timing, machine
-from groupgt.experiment.yaml import Document, Path_
+from groupgt.experiment.yaml import Document, KeyPath
 from groupgt.metrics.language import Metric, parse_metric
-from groupgt.model.hits import Bools
+from groupgt.model.hits import Bools, Floats
 from groupgt.render.numbers import counted, fixed, p_text
 
-# What a gate may ask of a timing.
 
+class Gate(Section):
+    """What must hold for the build to pass: one of min, max and max_drop."""
 
-def check_gate(
-    number: int,
-    gate: Gate,
-    document: Document,
-    config: Config,
-    families: Families,
-    systems: Mapping[str, System],
-    metrics: Mapping[str, Metric],
-    convention: str,
-) -> None:
-    """Faults of one gate: what it names must be there, and it must ask one thing.
-
-    `metrics` are empty where not all of them are known.
-    """
-    path: Path_ = ("gate", number)
-    matched = matching(gate.system, systems)
-    datasets = matching(gate.dataset, config.datasets)
-    if not matched and not families.may_be(gate.system):
-        document.unknown((*path, "system"), gate.system, list(systems), also="a pattern")
-    if not datasets and document.whole("datasets"):
-        document.unknown((*path, "dataset"), gate.dataset, list(config.datasets), also="a pattern")
-    asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
-    if len(asked) != 1:
-        found = " and ".join(asked) or "nothing"
-        document.fault(path, f"expected one of min, max and max_drop, found {found}")
-    if gate.max_drop is not None:
-        _check_drop(path, document, config, systems, matched, datasets)
-    if gate.unless is not None and gate.max_drop is None:
-        document.fault((*path, "unless"), "a drop is significant or not; it goes with max_drop")
-    if gate.metric in LATENCIES:
-        if gate.slice or gate.max_drop is not None:
-            document.fault(path, f"{gate.metric} has a min or max, and no slices")
-        if matched and not any(_is_timed(name, systems) for name in matched):
-            document.fault((*path, "system"), "results that are read from files have no latency")
-        if gate.metric.startswith("latency") and not config.evaluate.timed:
-            document.fault((*path, "metric"), f"{gate.metric} needs questions that are timed; evaluate.timed is 0")
-        return
-    try:
-        asked_for = parse_metric(gate.metric, convention)
-    except GroupgtError as error:
-        document.fault((*path, "metric"), f"{error}; or one of {', '.join(LATENCIES)}")
-        return
-    if metrics and asked_for not in metrics.values():
-        known = [*metrics, *LATENCIES]
-        document.unknown((*path, "metric"), gate.metric, known, "one of evaluate.metrics, or a latency: ")
-
-
-def _check_drop(
-    path: Path_,
-    document: Document,
-    config: Config,
-    systems: Mapping[str, System],
-    matched: Sequence[str],
-    datasets: Sequence[str],
-) -> None:
-    """Whether there is a baseline wherever a drop is asked for."""
-    if config.compare is None:
-        if document.whole("compare"):
-            document.fault((*path, "max_drop"), "a drop is against a baseline; name it as compare.baseline")
-        return
-    baseline = systems.get(config.compare.baseline)
-    if baseline is None:
-        return
-    for dataset in datasets:
-        if not baseline.serves(dataset) and any(systems[name].serves(dataset) for name in matched):
-            what = f"the baseline {baseline.name} is not run on dataset {dataset!r}; see its `only`"
-            document.fault((*path, "max_drop"), what)
-
-
-def _is_timed(name: str, systems: Mapping[str, System]) -> bool:
-    system = systems[name]
-    return not system.is_stored and all(_is_timed(each, systems) for each in system.inputs)
-
-
-def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
-    """Faults of a gate's slice, which only the data can show: a column, and a value that some question has."""
-    for column, value in gate.slice.items():
-        values = [text for name, text, _ in slicer if name == column]
-        if str(value) not in values:
-            known = ", ".join(values[:20])
-            document.fault(
-                ("gate", number, "slice", column),
-                f"no question of dataset {dataset!r} has {str(value)!r}; there are {known}",
-            )
+    system: str = Field(description="A system, or a pattern.")
+    metric: str = Field(description="A metric that is evaluated, or a latency.")
+    dataset: str = Field(default="*", description="A data set, or a pattern.")
+    slice: dict[str, Scalar] = Field(default={}, description="Columns and the value of each.")
+    min: float | None = None
+    max: float | None = None
+    max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
+    unless: Literal["not_significant"] | None = Field(
+        default=None, description="not_significant: a drop that compare.test does not show at alpha passes."
+    )
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """One gate (counted from 1) on one system and dataset: whether it passed, and why in one line.
+    """One gate (counted from 1) on one system and data set: whether it passed, and why in one line.
 
     `timed` gates are about latency: their results are times too, and stand where times stand.
     """
@@ -128,126 +60,218 @@ class GateResult:
     timed: bool = False
 
 
-def judged(
-    gates: Mapping[int, Gate],
-    config: Config,
-    systems: Mapping[str, System],
-    evaluations: Mapping[str, Mapping[str, Evaluation]],
-    failed: Mapping[str, Mapping[str, str]],
-    timings: Mapping[tuple[str, str], Timing],
-    settings: Settings,
-) -> list[GateResult]:
-    """Every gate on every system and dataset that it names and that was run; `settings` say what is significant."""
+# --- What is checked of the file.
+
+
+@dataclass(frozen=True, eq=False)
+class GateChecks:
+    """What gates are checked against: names of the file, its metrics, its baseline, how many questions are timed.
+
+    `metrics` are empty where not all of them are known, `baseline` is None where nothing is compared.
+    """
+
+    document: Document
+    families: Families
+    datasets: Collection[str]
+    metrics: Mapping[str, Metric]
+    convention: str
+    baseline: str | None
+    timed: int
+
+    def check(self, number: int, gate: Gate) -> None:
+        """Adds the faults of one gate: what it names must be there, and it must ask one thing."""
+        document, path = self.document, ("gate", number)
+        systems = self.families.systems
+        matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
+        if not matched and not self.families.may_be(gate.system):
+            document.unknown((*path, "system"), gate.system, list(systems), also="a pattern")
+        if not datasets and document.whole("datasets"):
+            document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
+        asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
+        if len(asked) != 1:
+            document.fault(path, f"expected one of min, max and max_drop, found {' and '.join(asked) or 'nothing'}")
+        if gate.max_drop is not None:
+            self._drop((*path, "max_drop"), [systems[name] for name in matched], datasets)
+        if gate.unless is not None and gate.max_drop is None:
+            document.fault((*path, "unless"), "a drop is significant or not; it goes with max_drop")
+        if gate.metric in LATENCIES:
+            self._latency(path, gate, matched)
+        else:
+            self._metric((*path, "metric"), gate.metric)
+
+    def _metric(self, path: KeyPath, text: str) -> None:
+        try:
+            metric = parse_metric(text, self.convention)
+        except GroupgtError as error:
+            self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}")
+            return
+        if self.metrics and metric not in self.metrics.values():
+            known = [*self.metrics, *LATENCIES]
+            self.document.unknown(path, text, known, "one of evaluate.metrics, or a latency: ")
+
+    def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
+        if gate.slice or gate.max_drop is not None:
+            self.document.fault(path, f"{gate.metric} has a min or max, and no slices")
+        if matched and not any(self._is_timed(name) for name in matched):
+            self.document.fault((*path, "system"), "results that are read from files have no latency")
+        if gate.metric.startswith("latency") and not self.timed:
+            what = f"{gate.metric} needs questions that are timed; evaluate.timed is 0"
+            self.document.fault((*path, "metric"), what)
+
+    def _is_timed(self, name: str) -> bool:
+        system = self.families.systems[name]
+        return not system.is_stored and all(self._is_timed(below) for below in system.inputs)
+
+    def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
+        """Whether there is a baseline wherever a drop is asked for."""
+        if self.baseline is None:
+            if self.document.whole("compare"):
+                self.document.fault(path, "a drop is against a baseline; name it as compare.baseline")
+            return
+        baseline = self.families.systems.get(self.baseline)
+        if baseline is None:
+            return
+        for dataset in datasets:
+            if not baseline.serves(dataset) and any(system.serves(dataset) for system in matched):
+                what = f"the baseline {self.baseline} is not run on dataset {dataset!r}; see its `only`"
+                self.document.fault(path, what)
+
+
+def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
+    """Faults of a gate's slice, which only the data can show: a column, and a value that some question has."""
+    for column, value in gate.slice.items():
+        values = [text for name, text, _ in slicer if name == column]
+        if str(value) not in values:
+            what = f"no question of dataset {dataset!r} has {str(value)!r}; there are {', '.join(values[:20])}"
+            document.fault(("gate", number, "slice", column), what)
+
+
+# --- What a run is judged by.
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What gates are held against, by data set and system: evaluations, why others failed, and how long each took.
+
+    `settings` say what is significant; `baseline` is None where nothing is compared.
+    """
+
+    systems: Mapping[str, System]
+    evaluations: Mapping[str, Mapping[str, Evaluation]]
+    failed: Mapping[str, Mapping[str, str]]
+    timings: Mapping[tuple[str, str], Timing]
+    settings: Settings
+    baseline: str | None
+
+
+def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
+    """Every gate on every system and data set that it names and that was run."""
     results: list[GateResult] = []
-    for number, gate in gates.items():
-        for dataset in matching(gate.dataset, config.datasets):
-            found = evaluations[dataset]
-            known = [*found, *failed.get(dataset, {})]
-            # A pattern is held against all systems, so that one that is not run now changes nothing for the others.
-            for name in (each for each in matching(gate.system, systems) if each in known):
-                if name not in found:
-                    reason = f"has no value: the system failed: {failed[dataset][name]}"
-                    results.append(_result(number, gate, name, dataset, None, reason))
-                elif gate.metric in LATENCIES:
-                    results += _latency(number, gate, name, dataset, timings)
-                else:
-                    baseline = found.get(config.compare.baseline) if config.compare is not None else None
-                    results.append(_measured(number, gate, name, dataset, found[name], baseline, settings))
+    for number, gate in enumerate(gates, 1):
+        # A pattern is held against all systems, so that one that is not run now changes nothing for the others.
+        names = matching(gate.system, findings.systems)
+        for dataset in matching(gate.dataset, findings.evaluations):
+            ran = {*findings.evaluations[dataset], *findings.failed.get(dataset, {})}
+            for name in names:
+                if name in ran:
+                    results += _Trial(number, gate, name, dataset).verdicts(findings)
     return results
 
 
-def _result(
-    number: int, gate: Gate, name: str, dataset: str, value: float | None, reason: str, *, passed: bool = False
-) -> GateResult:
-    where = "".join(f", {column} {_text(wanted)}" for column, wanted in gate.slice.items())
-    line = f"{name} on {dataset}{where}: {gate.metric} {reason}"
-    return GateResult(number + 1, name, dataset, gate.metric, passed, line, value, gate.metric in LATENCIES)
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """One gate held against one system on one data set."""
 
+    number: int
+    gate: Gate
+    system: str
+    dataset: str
 
-def _measured(
-    number: int,
-    gate: Gate,
-    name: str,
-    dataset: str,
-    evaluation: Evaluation,
-    baseline: Evaluation | None,
-    settings: Settings,
-) -> GateResult:
-    among = _mask(evaluation, gate.slice)
-    text = evaluation.text_of(gate.metric)
-    values = evaluation.values[text] if among is None else evaluation.values[text][among]
-    if gate.max_drop is None:
-        return _bounded(number, gate, name, dataset, mean_of(values))
-    if baseline is None:
-        return _result(
-            number, gate, name, dataset, None, "has no baseline here: that was not run on this data set, or failed"
-        )
-    found = _against(evaluation, baseline, text, among, settings)
-    if not found.pairs:
-        return _result(number, gate, name, dataset, None, "has no value: no query counts for both")
-    lost = drop(found.delta, higher_is_better=evaluation.metrics[text].higher_is_better)
-    passed = lost <= gate.max_drop + SLACK
-    change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
-    reason = f"{change}, at most {gate.max_drop:g} is allowed ({counted(found.pairs, 'query', 'queries')})"
-    if gate.unless is not None and not passed:
-        # One gate is one question: its p-value does not depend on what else the table compares.
-        passed = found.raw_p_value > settings.alpha
-        shown = f"{settings.test}, {p_text(found.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
-        if math.isnan(found.raw_p_value):
-            reason += f"; {settings.test} has no p-value for so few queries"
+    def verdicts(self, findings: Findings) -> Iterator[GateResult]:
+        """One verdict; none of the latency of results that were read from files."""
+        evaluation = findings.evaluations[self.dataset].get(self.system)
+        if evaluation is None:
+            why = findings.failed[self.dataset][self.system]
+            yield self._failed(f"has no value: the system failed: {why}")
+        elif self.gate.metric in LATENCIES:
+            timing = findings.timings.get((self.dataset, self.system))
+            if timing is not None:
+                yield self._latency(timing)
+        elif self.gate.max_drop is not None:
+            baseline = findings.evaluations[self.dataset].get(findings.baseline or "")
+            yield self._drop(evaluation, baseline, self.gate.max_drop, findings.settings)
         else:
-            reason += f"; the drop is {'not ' if passed else ''}significant ({shown})"
-    return _result(number, gate, name, dataset, found.delta, reason, passed=passed)
+            yield self._bounded(mean_of(self._values(evaluation)))
 
+    def _result(self, value: float | None, reason: str, *, passed: bool) -> GateResult:
+        metric = self.gate.metric
+        where = "".join(f", {column} {wanted}" for column, wanted in self.gate.slice.items())
+        line = f"{self.system} on {self.dataset}{where}: {metric} {reason}"
+        return GateResult(self.number, self.system, self.dataset, metric, passed, line, value, metric in LATENCIES)
 
-def _against(
-    evaluation: Evaluation, baseline: Evaluation, text: str, among: Bools | None, settings: Settings
-) -> Contrast:
-    columns = [each.values[text] if among is None else each.values[text][among] for each in (evaluation, baseline)]
-    metric = evaluation.metrics[text]
-    return contrast(columns[:1], columns[1:], metric, bounds_of(metric, columns), settings)[0]
+    def _failed(self, reason: str) -> GateResult:
+        """A gate fails where there is nothing to hold it against."""
+        return self._result(None, reason, passed=False)
 
+    def _values(self, evaluation: Evaluation) -> Floats:
+        """The values of the gate's metric in the gate's slice."""
+        values = evaluation.values[evaluation.text_of(self.gate.metric)]
+        mask = self._mask(evaluation)
+        return values if mask is None else values[mask]
 
-def _bounded(number: int, gate: Gate, name: str, dataset: str, value: float) -> GateResult:
-    if math.isnan(value):
-        return _result(number, gate, name, dataset, None, "has no value: no query counts")
-    bound, word = (gate.min, "least") if gate.min is not None else (gate.max, "most")
-    verb = "needed" if gate.min is not None else "allowed"
-    limit = math.nan if bound is None else bound
-    passed = value >= limit - SLACK if gate.min is not None else value <= limit + SLACK
-    return _result(
-        number, gate, name, dataset, value, f"is {fixed(value)}, at {word} {limit:g} is {verb}", passed=passed
-    )
+    def _mask(self, evaluation: Evaluation) -> Bools | None:
+        """Which queries are in the gate's slice; None for all."""
+        if not self.gate.slice:
+            return None
+        mask = np.ones(len(evaluation.truth), dtype=np.bool_)
+        for column, text, members in Slicer(evaluation.truth, list(self.gate.slice)):
+            if text != str(self.gate.slice[column]):
+                mask &= ~members
+        return mask
 
+    def _bounded(self, value: float) -> GateResult:
+        if math.isnan(value):
+            return self._failed("has no value: no query counts")
+        if self.gate.min is not None:
+            reason = f"is {fixed(value)}, at least {self.gate.min:g} is needed"
+            return self._result(value, reason, passed=value >= self.gate.min - SLACK)
+        limit = math.nan if self.gate.max is None else self.gate.max
+        return self._result(
+            value, f"is {fixed(value)}, at most {limit:g} is allowed", passed=value <= limit + SLACK
+        )
 
-def _latency(
-    number: int, gate: Gate, name: str, dataset: str, timings: Mapping[tuple[str, str], Timing]
-) -> Iterator[GateResult]:
-    timing = timings.get((dataset, name))
-    if timing is None:
-        return  # results that were read from files
-    if timing.machine != machine():
-        where = timing.machine.get("node", "unknown")
-        reason = f"was measured on another machine ({where}) and kept; measure here with --refresh"
-        yield _result(number, gate, name, dataset, None, reason)
-        return
-    value: float | None = getattr(timing, gate.metric)
-    if value is None:
-        yield _result(number, gate, name, dataset, None, "was not measured; measure with --refresh")
-        return
-    yield _bounded(number, gate, name, dataset, value)
+    def _latency(self, timing: Timing) -> GateResult:
+        if timing.machine != machine():
+            where = timing.machine.get("node", "unknown")
+            return self._failed(f"was measured on another machine ({where}) and kept; measure here with --refresh")
+        value: float | None = getattr(timing, self.gate.metric)
+        return self._failed("was not measured; measure with --refresh") if value is None else self._bounded(value)
 
+    def _drop(
+        self, evaluation: Evaluation, baseline: Evaluation | None, most: float, settings: Settings
+    ) -> GateResult:
+        if baseline is None:
+            return self._failed("has no baseline here: that was not run on this data set, or failed")
+        metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
+        against = self._against(evaluation, baseline, metric, settings)
+        if not against.pairs:
+            return self._failed("has no value: no query counts for both")
+        lost = drop(against.delta, higher_is_better=metric.higher_is_better)
+        change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
+        reason = f"{change}, at most {most:g} is allowed ({counted(against.pairs, 'query', 'queries')})"
+        passed = lost <= most + SLACK
+        if self.gate.unless is not None and not passed:
+            # One gate is one question: its p-value does not depend on what else the table compares.
+            passed = against.raw_p_value > settings.alpha
+            if math.isnan(against.raw_p_value):
+                reason += f"; {settings.test} has no p-value for so few queries"
+            else:
+                how = f"{settings.test}, {p_text(against.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
+                reason += f"; the drop is {'not ' if passed else ''}significant ({how})"
+        return self._result(against.delta, reason, passed=passed)
 
-def _mask(evaluation: Evaluation, wanted: Mapping[str, Any]) -> Bools | None:
-    """Which queries are in a slice; None for all."""
-    if not wanted:
-        return None
-    mask = np.ones(len(evaluation.truth), dtype=np.bool_)
-    for column, text, members in Slicer(evaluation.truth, list(wanted)):
-        if text != _text(wanted[column]):
-            mask &= ~members
-    return mask
-
-
-def _text(value: Any) -> str:
-    return str(value)
+    def _against(
+        self, evaluation: Evaluation, baseline: Evaluation, metric: Metric, settings: Settings
+    ) -> Contrast:
+        columns = [self._values(evaluation), self._values(baseline)]
+        return contrast(columns[:1], columns[1:], metric, bounds_of(metric, columns), settings)[0]

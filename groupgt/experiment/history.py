@@ -17,7 +17,7 @@ from groupgt.comparison.result import Comparison
 from groupgt.comparison.tests import Settings
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
-from groupgt.experiment.results import ResultFolder, age_of
+from groupgt.experiment.result_folders import ResultFolder, age_of
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.render.numbers import counted

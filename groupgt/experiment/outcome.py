@@ -1,4 +1,4 @@
-"""What an experiment found."""
+"""What a run found: evaluations, comparisons, gates, the best. `runner` makes it; `results` and `display` read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from groupgt.comparison.result import Comparison
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.config import Experiment
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.timing import Timing
 from groupgt.retrievers.base import Answers
@@ -50,4 +50,5 @@ class Outcome:
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """How long a system took on a dataset, where that is known."""
-        return next((each for each in self.timings if (each.dataset, each.system) == (dataset, system)), None)
+        known = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
+        return next(known, None)

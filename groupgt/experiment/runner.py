@@ -1,4 +1,4 @@
-"""`run_experiment`: retrieve, evaluate, compare, judge, write. The same walk for each dataset and system."""
+"""`run_experiment`: read, retrieve, evaluate, compare, judge, write. The same walk for each data set and system."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from groupgt.comparison.result import comparison_of
-from groupgt.comparison.tests import Settings
 from groupgt.errors import GroupgtError
-from groupgt.evaluation.evaluate import evaluate
+from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Progress, Retrieval, Silence
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import Keeper, cache_of
-from groupgt.experiment.config import Experiment, load
 from groupgt.experiment.datasets import Data, digests, read_all
-from groupgt.experiment.gates import judged
+from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.results import write_results
 from groupgt.experiment.timing import Timing
-from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers
 
 
@@ -44,22 +42,22 @@ def run_experiment(
     the file run code of yours. A gate that fails is no error: see `Outcome.gates`.
     """
     experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
-    data = read_all(experiment)
-    keeper = Keeper(cache_of(experiment), refresh)
-    retrieval = Retrieval(experiment, data, keeper, progress or Silence())
+    datasets = read_all(experiment)
+    retrieval = Retrieval(experiment, datasets, Keeper(cache_of(experiment), refresh), progress or Silence())
     retrieval.run(changes, jobs)
-    outcome = _evaluated(experiment, data, retrieval)
+    outcome = _concluded(_evaluated(experiment, datasets, retrieval))
     folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
     return replace(outcome, folder=write_results(outcome, folder))
 
 
-def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retrieval) -> Outcome:
-    evaluations: dict[str, dict[str, Evaluation]] = {name: {} for name in experiment.config.datasets}
+def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: Retrieval) -> Outcome:
+    """Every system on every data set, evaluated; what may be skipped and fails is told."""
+    evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
     answers: dict[tuple[str, str], Answers] = {}
-    timings: dict[tuple[str, str], Timing] = {}
+    timings: list[Timing] = []
     for dataset, name in experiment.pairs():
-        system = experiment.systems[name]
+        system, data = experiment.systems[name], datasets[dataset]
         try:
             if system.is_stored:
                 run = retrieval.run_of(dataset, name, experiment.engine)
@@ -67,72 +65,59 @@ def _evaluated(experiment: Experiment, data: Mapping[str, Data], retrieval: Retr
                 answers[dataset, name], timing = retrieval.answers(dataset, name, experiment.config.evaluate.depth)
                 run = answers[dataset, name].run(name)
                 if timing is not None:
-                    timings[dataset, name] = timing
-            evaluations[dataset][name] = _evaluation(experiment, data[dataset], run)
+                    timings.append(timing)
+            evaluations[dataset][name] = evaluate_run(data.request, data.truth, run)
         except GroupgtError as error:
             if system.config.on_error == "fail" and not retrieval.lacks_input(dataset, name):
                 raise
             # Paths below the file's folder stand there as the file would have them: the same bytes everywhere.
-            failed.setdefault(dataset, {})[name] = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")
-    ranked = {dataset: _ranked(experiment, found) for dataset, found in evaluations.items()}
-    compare, gates = experiment.config.compare, dict(enumerate(experiment.config.gate))
-    settings = _settings(experiment)
-    best, overall = best_systems(experiment.config, experiment.metrics, ranked, timings)
+            why = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")
+            failed.setdefault(dataset, {})[name] = why
     return Outcome(
         experiment=experiment,
-        evaluations=ranked,
+        evaluations={dataset: _ranked(experiment, by_system) for dataset, by_system in evaluations.items()},
         answers=answers,
-        timings=list(timings.values()),
-        digests=digests(experiment, dict(data)),
+        timings=timings,
+        digests=digests(experiment, dict(datasets)),
         failed=failed,
-        comparison={
-            dataset: comparison_of(found, compare.baseline, settings, compare.metrics)
-            for dataset, found in ranked.items()
-            if compare is not None and compare.baseline in found
-        },
-        gates=judged(gates, experiment.config, experiment.systems, ranked, failed, timings, settings),
-        best=best,
-        overall=overall,
         retrieved=len(retrieval.done) - retrieval.kept,
         cached=retrieval.kept,
         cached_live=retrieval.kept_live,
     )
 
 
-def _settings(experiment: Experiment) -> Settings:
-    """How systems are compared; nothing but deltas depends on it where the file compares none."""
-    section, seed = experiment.config.compare, experiment.config.seed
-    if section is None:
-        return Settings(seed=seed)
-    return Settings(**section.model_dump(exclude={"baseline", "metrics"}), seed=seed)
-
-
-def _evaluation(experiment: Experiment, data: Data, run: Run) -> Evaluation:
-    section = experiment.config.evaluate
-    return evaluate(
-        data.truth,
-        run,
-        list(experiment.metrics.values()),
-        convention=experiment.config.convention,
-        by=section.by,
-        policy=experiment.policy,
-        labeller=data.labeller,
-        engine=experiment.engine,
-        lengths=data.lengths,
-        corpus=data.lengths.texts or None,
+def _concluded(outcome: Outcome) -> Outcome:
+    """What follows from evaluations: comparisons with the baseline, the best, and whether gates hold."""
+    experiment = outcome.experiment
+    compare, settings = experiment.config.compare, experiment.settings
+    timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
+    findings = Findings(
+        experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline
+    )
+    best, overall = best_systems(experiment.rule, outcome.evaluations, timings)
+    return replace(
+        outcome,
+        comparison={
+            dataset: comparison_of(by_system, compare.baseline, settings, compare.metrics)
+            for dataset, by_system in outcome.evaluations.items()
+            if compare is not None and compare.baseline in by_system
+        },
+        gates=judged(experiment.config.gate, findings),
+        best=best,
+        overall=overall,
     )
 
 
-def _ranked(experiment: Experiment, found: dict[str, Evaluation]) -> dict[str, Evaluation]:
+def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
     """Best first by the primary metric; in the order of the file where there is none."""
     primary = experiment.config.evaluate.primary
     if primary is None:
-        return found
+        return evaluations
 
     def worse(system: str) -> tuple[bool, float]:
-        evaluation = found[system]
+        evaluation = evaluations[system]
         text = evaluation.text_of(primary)
         mean = evaluation.means[text]
         return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
 
-    return {system: found[system] for system in sorted(found, key=worse)}
+    return {system: evaluations[system] for system in sorted(evaluations, key=worse)}

@@ -1,7 +1,11 @@
-"""YAML with places: plain values, the line and column of each, and single values changed."""
+"""YAML with places: plain values, the line and column of each, and single values changed by `--set`.
+
+A `Document` is what `experiment` reads a file into; everything that checks a part of the file adds its faults to it.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Collection, Sequence
@@ -18,7 +22,7 @@ LARGEST = 1 << 20
 SECRET = 4
 DEEPEST = 40
 
-Path_ = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
@@ -35,61 +39,74 @@ class Document:
 
     path: Path
     value: Any = None
-    places: dict[Path_, str] = field(default_factory=dict)
-    keys: dict[Path_, str] = field(default_factory=dict)
-    written: dict[Path_, tuple[str, str]] = field(default_factory=dict)
-    partial: set[Path_] = field(default_factory=set)
+    places: dict[KeyPath, str] = field(default_factory=dict)
+    keys: dict[KeyPath, str] = field(default_factory=dict)
+    written: dict[KeyPath, tuple[str, str]] = field(default_factory=dict)
+    partial: set[KeyPath] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
 
-    def place(self, path: Path_, *, key: bool = False) -> str:
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths of the file are relative to."""
+        return self.path.parent
+
+    def resolved(self, text: str) -> Path:
+        """A path of the file, absolute; what is no path stays as it is."""
+        joined = os.path.join(self.folder, text)  # a Path would swallow a trailing slash
+        try:
+            return Path(joined).resolve()
+        except (OSError, ValueError, RuntimeError):
+            return Path(joined)
+
+    def place(self, path: KeyPath, *, key: bool = False) -> str:
         """Where the value, or the key, of a path stands; where there is none, the nearest one above."""
         places = {**self.places, **self.keys} if key else self.places
         while path and path not in places:
             path = path[:-1]
         return places.get(path, f"{self.path}:1:1")
 
-    def fault(self, path: Path_, what: str, *, key: bool = False) -> None:
+    def fault(self, path: KeyPath, what: str, *, key: bool = False) -> None:
         """Adds a fault at the value, or the key, of a path; what came from the environment is not shown."""
-        for at, (raw, filled) in self.written.items():
-            if at[: len(path)] == path or path[: len(at)] == at:
+        for filled_path, (raw, filled) in self.written.items():
+            if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
                 what = what.replace(repr(filled), repr(raw))
                 what = what.replace(filled, raw) if len(filled) >= SECRET else what
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
-    def unknown(self, path: Path_, value: str, known: Collection[str], kind: str = "", also: str = "") -> None:
+    def unknown(self, path: KeyPath, value: str, known: Collection[str], kind: str = "", also: str = "") -> None:
         """Adds the fault of a name that is not known; `also` is what may stand there besides."""
-        some = [*[*known][:20], *([also] if also else [])]
-        shown = f"{kind}{listed(some)}{' …' if len(known) > 20 else ''}" if some else "another name"
-        self.fault(path, f"expected {shown}, found {value!r}{near_names(value, known)}")
+        choices = [*[*known][:20], *([also] if also else [])]
+        expected = f"{kind}{listed(choices)}{' …' if len(known) > 20 else ''}" if choices else "another name"
+        self.fault(path, f"expected {expected}, found {value!r}{near_names(value, known)}")
 
     def whole(self, *path: str | int) -> bool:
         """Whether nothing at, above or below a path is at fault in the schema."""
-        return not any(each[: len(path)] == path or path[: len(each)] == each for each in self.partial)
+        return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
     def whole_at(self, *path: str | int) -> bool:
         """Whether nothing at or above a path is at fault in the schema."""
-        return not any(path[: len(each)] == each for each in self.partial)
+        return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
     def left_out(self, key: str) -> list[str]:
         """The names below a key of the file whose entries are at fault."""
         return [str(path[1]) for path in self.partial if len(path) > 1 and path[0] == key]
 
-    def is_filled(self, path: Path_) -> bool:
+    def is_filled(self, path: KeyPath) -> bool:
         """Whether something at or below a path comes from the environment."""
-        return any(each[: len(path)] == path for each in self.written)
+        return any(filled[: len(path)] == path for filled in self.written)
 
-    def shown(self, value: Any, path: Path_) -> Any:
+    def as_written(self, value: Any, path: KeyPath) -> Any:
         """A value as the file has it: what came from the environment is not shown."""
         if isinstance(value, dict):
-            return {key: self.shown(each, (*path, key)) for key, each in value.items()}
+            return {key: self.as_written(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.shown(each, (*path, position)) for position, each in enumerate(value)]
+            return [self.as_written(item, (*path, position)) for position, item in enumerate(value)]
         lengths = range(len(path), 0, -1) if isinstance(value, str) else ()
         return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
 
-    def at(self, mark: Any) -> str:
-        """A place of the file."""
+    def place_of(self, mark: Any) -> str:
+        """The place that a mark of PyYAML's stands for."""
         return f"{self.path}:{mark.line + 1}:{mark.column + 1}" if mark else str(self.path)
 
     def sort(self) -> None:
@@ -97,12 +114,20 @@ class Document:
         start = f"{self.path}:"
 
         def order(text: str) -> tuple[int, ...]:
-            line, _, rest = text.removeprefix(start).partition(":")
-            column = rest.partition(":")[0]
-            found = text.startswith(start) and line.isdecimal() and column.isdecimal()
-            return (int(line), int(column)) if found else (0, 0)
+            line, _, after = text.removeprefix(start).partition(":")
+            column = after.partition(":")[0]
+            has_place = text.startswith(start) and line.isdecimal() and column.isdecimal()
+            return (int(line), int(column)) if has_place else (0, 0)
 
         self.faults.texts.sort(key=order)
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file or folder, or what a pattern matches; what cannot be a path is none."""
+    try:
+        return path.exists() or (glob.has_magic(str(path)) and next(glob.iglob(str(path)), None) is not None)
+    except (OSError, ValueError):
+        return False
 
 
 def plain_text(text: str) -> str:
@@ -138,14 +163,14 @@ def read_yaml(path: Path) -> Document:
     return document
 
 
-def composed(text: str, document: Document, path: Path_) -> Any:
+def composed(text: str, document: Document, path: KeyPath) -> Any:
     """The values of some YAML, to stand at a path of the document; raises `ConfigError` where it is none."""
     try:
         _refuse_aliases(text, document)
         document.faults.stop(ConfigError)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        place = document.at(error.problem_mark or error.context_mark)
+        place = document.place_of(error.problem_mark or error.context_mark)
         raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
@@ -160,7 +185,7 @@ def _refuse_aliases(text: str, document: Document) -> None:
     """Looks at the events alone, so that nothing has been expanded yet; nesting is limited here too."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        anchor, place = getattr(event, "anchor", None), document.at(event.start_mark)
+        anchor, place = getattr(event, "anchor", None), document.place_of(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             document.faults.add(place, f"aliases (*{anchor}) are not read; write the value out")
         elif anchor:
@@ -173,8 +198,8 @@ def _refuse_aliases(text: str, document: Document) -> None:
             depth -= 1
 
 
-def _build(node: yaml.Node, path: Path_, document: Document) -> Any:
-    document.places[path] = document.at(node.start_mark)
+def _build(node: yaml.Node, path: KeyPath, document: Document) -> Any:
+    document.places[path] = document.place_of(node.start_mark)
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, document)
     if isinstance(node, yaml.SequenceNode):
@@ -184,12 +209,12 @@ def _build(node: yaml.Node, path: Path_, document: Document) -> Any:
     return _scalar(node, path, document)
 
 
-def _mapping(node: yaml.MappingNode, path: Path_, document: Document) -> dict[str, Any]:
+def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[str, Any]:
     if node.tag != "tag:yaml.org,2002:map":
         document.fault(path, f"expected plain YAML, found the tag {node.tag}")
     out: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        place = document.at(key_node.start_mark)
+        place = document.place_of(key_node.start_mark)
         if not isinstance(key_node, yaml.ScalarNode):
             document.faults.add(place, "expected a key, found a list or mapping")
             continue
@@ -208,7 +233,7 @@ def _mapping(node: yaml.MappingNode, path: Path_, document: Document) -> dict[st
     return out
 
 
-def _scalar(node: yaml.Node, path: Path_, document: Document) -> Any:
+def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     text = str(node.value)
     plain = node.style is None  # type: ignore[attr-defined]  # scalar nodes have a style
     standard = ("tag:yaml.org,2002:", ["str", "int", "float", "bool", "null", "timestamp", "merge", "value"])
@@ -228,19 +253,19 @@ def _scalar(node: yaml.Node, path: Path_, document: Document) -> Any:
     return _filled(text, path, document)
 
 
-def _filled(text: str, path: Path_, document: Document) -> str:
+def _filled(text: str, path: KeyPath, document: Document) -> str:
     """Text with its environment variables filled in."""
 
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
-        found = os.environ.get(name, default)
-        if found is None:
+        held = os.environ.get(name, default)
+        if held is None:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
             )
             document.partial.add(path)
             return ""
-        return found
+        return held
 
     filled = _VARIABLE.sub(value, text)
     if filled != text:
@@ -256,7 +281,7 @@ def change(document: Document, setting: str) -> None:
     if not equals or not all(parts) or len(parts) > DEEPEST:
         document.faults.add(f"--set {plain_text(setting[:200])}", "expected path.to.key=value")
         return
-    path: Path_ = ()
+    path: KeyPath = ()
     holder = document.value
     while parts:
         part, parts = _next(holder, parts)
@@ -275,24 +300,24 @@ def change(document: Document, setting: str) -> None:
             holder[part] = {"use": holder[part]}  # the short form
         holder = holder[part]
     for places in (document.places, document.keys, document.written):
-        for each in [each for each in places if each[: len(path)] == path]:
-            del places[each]
-    document.partial -= {each for each in document.partial if each[: len(path)] == path}
-    own = Document(Path(place), faults=document.faults)
+        for replaced in [known for known in places if known[: len(path)] == path]:
+            del places[replaced]
+    document.partial -= {faulty for faulty in document.partial if faulty[: len(path)] == path}
+    setting_document = Document(Path(place), faults=document.faults)
     try:
-        holder[path[-1]] = composed(text, own, path)
+        holder[path[-1]] = composed(text, setting_document, path)
     except ConfigError as error:
         document.faults.merge(error)
         document.partial.add(path)
         return
-    document.places |= dict.fromkeys([*own.places, path], place)
-    document.keys |= dict.fromkeys([*own.keys, path], place)
-    document.written |= own.written
-    document.partial |= own.partial
+    document.places |= dict.fromkeys([*setting_document.places, path], place)
+    document.keys |= dict.fromkeys([*setting_document.keys, path], place)
+    document.written |= setting_document.written
+    document.partial |= setting_document.partial
 
 
 def _next(holder: Any, parts: Sequence[str]) -> tuple[Any, list[str]]:
-    """The next key, which may hold dots, or the position in a list; and what is left."""
+    """The next key, which may hold dots, or the position in a list; and the parts after it."""
     if isinstance(holder, list) and parts[0].isdecimal():
         return int(parts[0]), list(parts[1:])
     if isinstance(holder, dict):

@@ -72,7 +72,7 @@ def test_faults(sweep: Path, change: str, words: str) -> None:
 
 
 def test_scipy_is_asked_for_before_anything_is_retrieved(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groupgt.experiment.config.find_spec", lambda name: None)
+    monkeypatch.setattr("groupgt.experiment.experiment.find_spec", lambda name: None)
     with pytest.raises(groupgt.ConfigError, match=r"compare.test: t needs SciPy: pip install 'groupgt\[stats\]'"):
         run_experiment(sweep, changes=[f'compare={{baseline: "{BASE}", test: t}}'])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.config import load
+from groupgt.experiment.experiment import load
 
 GOOD = """\
 version: 1

@@ -10,12 +10,11 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.config import load
+from groupgt.experiment.experiment import load
 from groupgt.experiment.plan import plan
 from groupgt.experiment.retrieval import Task, needed
 from groupgt.experiment.runner import run_experiment
-from groupgt.experiment.schema import SystemConfig
-from groupgt.experiment.systems import matching, variants
+from groupgt.experiment.sweeps import SystemConfig, matching, variants
 from groupgt.retrievers.bm25 import BM25
 
 MEMBERS = ["bm25[k1=0.9,b=0.4]", "bm25[k1=0.9,b=0.75]", "bm25[k1=1.2,b=0.4]", "bm25[k1=1.2,b=0.75]"]

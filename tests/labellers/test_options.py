@@ -10,7 +10,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.evaluation.request import Sources, labeller_of
-from groupgt.experiment.config import load
+from groupgt.experiment.experiment import load
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.registry import LABELLERS, kind_named
 

@@ -12,7 +12,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.comparison.tests import Settings
 from groupgt.experiment.history import history, merged
-from groupgt.experiment.results import folders_of, read_folder
+from groupgt.experiment.result_folders import folders_of, read_folder
 from groupgt.experiment.runner import run_experiment
 
 FILE = """\

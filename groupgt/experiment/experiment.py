@@ -1,0 +1,389 @@
+"""Experiment files: read, checked all at once with line and column, and resolved to an `Experiment`."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+import groupgt
+from groupgt.comparison.tests import Settings
+from groupgt.engines.choice import ENGINES, Engine, engine_of
+from groupgt.errors import ConfigError, GroupgtError
+from groupgt.experiment.best import Rule, check_best
+from groupgt.experiment.config import Config, Dataset
+from groupgt.experiment.gates import GateChecks
+from groupgt.experiment.schema import UNKNOWN_KEY, Use, explain, path_of
+from groupgt.experiment.sweeps import matching
+from groupgt.experiment.systems import Families, System, is_option, some_of
+from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
+from groupgt.formats.detect import TRUTHS
+from groupgt.formats.parts import is_url
+from groupgt.formats.tokenizers import check_tokenizer
+from groupgt.labellers.options import options_of
+from groupgt.labellers.registry import LABELLERS, kind_named, paths_of
+from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.language import Metric, parse_metric, parse_metrics
+from groupgt.metrics.values import check_policy
+from groupgt.model.policy import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """A checked experiment file: the configuration, its systems by name, those that are reported, and the metrics.
+
+    `document` knows where everything stands, for faults that only the data can show.
+    """
+
+    path: Path
+    document: Document
+    config: Config
+    systems: dict[str, System]
+    chosen: list[str]
+    metrics: dict[str, Metric]
+    policy: Policy
+    allow_code: bool = False
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What labels stored results."""
+        section = self.config.engine
+        return engine_of({"use": section.use, "with": section.with_})
+
+    @cached_property
+    def rule(self) -> Rule:
+        """How the best is chosen."""
+        section = self.config.evaluate
+        return Rule.of(section.best, section.primary, self.metrics, self.config.convention)
+
+    @cached_property
+    def settings(self) -> Settings:
+        """How systems are compared; nothing but deltas depends on it where the file compares none."""
+        section, seed = self.config.compare, self.config.seed
+        if section is None:
+            return Settings(seed=seed)
+        return Settings(**section.model_dump(exclude={"baseline", "metrics"}), seed=seed)
+
+    @property
+    def baseline(self) -> str | None:
+        """What systems are compared with."""
+        return None if self.config.compare is None else self.config.compare.baseline
+
+    def at(self, path: str) -> Path:
+        """A path of the file: relative ones are relative to the file."""
+        return self.document.resolved(path)
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Every (data set, system) that is to be evaluated."""
+        for dataset in self.config.datasets:
+            for name in self.chosen:
+                if self.systems[name].serves(dataset):
+                    yield dataset, name
+
+    def options(self, system: str, dataset: str) -> Any:
+        """The options of a system on one data set: its paths are absolute, `{dataset}` is filled in."""
+        options = self.systems[system].options
+        paths = {name: getattr(options, name).replace("{dataset}", dataset) for name in self.paths_of(system)}
+        # A URL stays as it is.
+        return replace(options, **{name: path if is_url(path) else str(self.at(path)) for name, path in paths.items()})
+
+    def paths_of(self, system: str) -> list[str]:
+        """Which options of a system are paths that are given: those of files, and of a folder where it is there."""
+        options = self.systems[system].options
+        return [
+            field.name
+            for field in fields(options)
+            if (value := getattr(options, field.name))
+            and (field.metadata.get("path") or (field.metadata.get("folder") and self.at(value).is_dir()))
+        ]
+
+
+def load(path: Path, *, changes: Sequence[str] = (), only: Sequence[str] = (), allow_code: bool = False) -> Experiment:
+    """Reads and checks an experiment file; raises `ConfigError` with every fault, each with line and column.
+
+    `changes` are settings such as `evaluate.k=[5]`; `only` are patterns of the systems to report; code of the user's
+    is refused without `allow_code`.
+    """
+    document = read_yaml(path)
+    for setting in changes:
+        change(document, setting)
+    config = _validated(document)
+    if config is None:
+        document.faults.fail(ConfigError)
+    checks = Checks(document, config, allow_code=allow_code)
+    checks.walk()
+    systems = checks.families.systems
+    chosen = _chosen(document, checks.families, only, checks.baseline)
+    document.sort()
+    document.faults.stop(ConfigError)
+    return Experiment(path, document, config, systems, chosen, checks.metrics, checks.policy, allow_code)
+
+
+def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:
+    """The systems to report: those that are asked for, and the baseline they are compared with."""
+    names = list(families.systems)
+    if not only:
+        return names
+    asked_for = {baseline}
+    for pattern in only:
+        matched = matching(pattern, names)
+        if not matched and not families.may_be(pattern):
+            what = f"no system has this name{families.near(pattern, names)}; there are {some_of(names)}"
+            document.faults.add(f"--only {plain_text(pattern)}", what)
+        asked_for.update(matched)
+    return [name for name in names if name in asked_for]
+
+
+# What stands in for a key that is needed and at fault, so that the rest can be checked as well.
+STAND_INS: dict[KeyPath, Any] = {
+    ("version",): 1,
+    ("name",): "name",
+    ("evaluate",): {"metrics": ["recall"]},
+    ("evaluate", "metrics"): ["recall"],
+    ("datasets",): {"dataset": {"ground_truth": "."}},
+    ("systems",): {"system": {"use": ""}},
+}
+# A value that is left out can show a fault of what stands above it, which is then left out too.
+MOST_ATTEMPTS = 4
+
+
+def _validated(document: Document) -> Config | None:
+    """The configuration; what is at fault is explained, and left out or stood in for: so the rest is checked too."""
+    value = copy.deepcopy(document.value)
+    unset = set(document.partial)
+    for attempt in range(MOST_ATTEMPTS):
+        try:
+            return Config.model_validate(value)
+        except ValidationError as error:
+            faults = error.errors()
+            for fault in faults:
+                if attempt == 0 and tuple(fault["loc"]) not in unset:
+                    _explain(fault, document)
+            for fault in sorted(faults, key=lambda fault: str(fault["loc"]), reverse=True):
+                _leave_out(value, path_of(fault), fault["type"], document.partial)
+    return None
+
+
+def _explain(fault: Any, document: Document) -> None:
+    path = path_of(fault)
+    if fault["type"] == UNKNOWN_KEY and is_option(path, document):
+        what = "an option stands under `with`, or with a list of values under `matrix`"
+        document.fault(path, what, key=True)
+    else:
+        explain(fault, document, Config)
+
+
+def _leave_out(value: Any, path: KeyPath, kind: str, partial: set[KeyPath]) -> None:
+    """Leaves out of a file's values what stands at a path, or has something stand in for it."""
+    if not path:
+        return
+    for part in path[:-1]:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    partial.add(path)
+    if path in STAND_INS and isinstance(value, dict):
+        value[path[-1]] = copy.deepcopy(STAND_INS[path])
+    elif kind == "missing" and isinstance(value, dict):
+        value[path[-1]] = ""
+    elif isinstance(value, dict):
+        value.pop(path[-1], None)
+    elif isinstance(value, list) and isinstance(path[-1], int) and path[-1] < len(value):
+        if path[0] == "gate":
+            value[path[-1]] = {"system": "*", "metric": ""}  # those after it keep their places
+        else:
+            value.pop(path[-1])
+
+
+class Checks:
+    """Walks a configuration, collects its faults, and resolves what is sound.
+
+    Nothing is said of what only follows from another fault.
+    """
+
+    def __init__(self, document: Document, config: Config, *, allow_code: bool) -> None:
+        self.document, self.config, self.allow_code = document, config, allow_code
+        corpora = {name: dataset.corpus is not None for name, dataset in config.datasets.items()}
+        self.families = Families(document, config.systems, corpora, allow_code=allow_code)
+        self.metrics: dict[str, Metric] = {}
+        self.policy = Policy()
+        self.baseline: str | None = None
+
+    def walk(self) -> None:
+        """Checks everything."""
+        config = self.config
+        if config.version != 1:
+            self.document.fault(("version",), f"expected 1, found {config.version}")
+        if config.groupgt is not None:
+            self._requirement(config.groupgt)
+        self._is_known(("convention",), config.convention, CONVENTIONS)
+        for name, dataset in config.datasets.items():
+            self._dataset(("datasets", name), dataset)
+        self.families.walk()
+        self._baseline()
+        self._labeller(config.evaluate.labeller)
+        self._engine()
+        self._policy()
+        self._tokenizer()
+        # A convention that is not known was said above; names and cutoffs can be looked at all the same.
+        convention = config.convention if config.convention in CONVENTIONS else CONVENTIONS[0]
+        all_known = self._metrics(convention)
+        self._gates(convention, self.metrics if all_known else {})
+        for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
+            if folder is not None and (not folder.strip() or "\0" in folder) and self.document.whole(*path):
+                self.document.fault(path, f"expected a folder, found {folder!r}")
+
+    def _is_known(self, path: KeyPath, value: str, known: Collection[str]) -> bool:
+        """Whether a value is known; says so where it is not."""
+        if value in known or not self.document.whole(*path):
+            return value in known
+        self.document.unknown(path, value, known)
+        return False
+
+    def _requirement(self, text: str) -> None:
+        """The least version of groupgt."""
+        match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
+        if match is None:
+            self.document.fault(("groupgt",), f'expected a least version such as ">=0.1", found {text!r}')
+        elif _version(match[1]) > _version(groupgt.__version__):
+            self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
+
+    def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
+        """Files and the format of a data set."""
+        build = None if dataset.build is None else self.document.resolved(dataset.build)
+        if build is not None and not exists(build) and self.document.whole(*path, "build"):
+            self.document.fault((*path, "build"), f"there is no such file: {build}")
+        for key in ("ground_truth", "corpus"):
+            text = getattr(dataset, key)
+            if text is None or not self.document.whole(*path, key):
+                continue
+            file = self.document.resolved(text)
+            if not text.strip():
+                self.document.fault((*path, key), f"expected a path, found {text!r}")
+            elif not exists(file) and build is None:
+                self.document.fault((*path, key), f"there is no such file: {file}")
+            elif not exists(file) and not self.allow_code:
+                way = f"run it (python {build}), or add --allow-code"
+                self.document.fault((*path, key), f"{file} is not there yet; a script makes it: {way}")
+        if dataset.format is not None:
+            self._is_known((*path, "format"), dataset.format, TRUTHS)
+
+    def _baseline(self) -> None:
+        """The baseline of comparisons."""
+        compare = self.config.compare
+        if compare is None or not self.document.whole("compare", "baseline"):
+            return
+        if compare.test in ("t", "wilcoxon") and find_spec("scipy") is None:
+            self.document.fault(("compare", "test"), f"{compare.test} needs SciPy: pip install 'groupgt[stats]'")
+        if compare.baseline in self.families.systems:
+            self.baseline = compare.baseline
+        elif not self.families.may_be(compare.baseline):
+            self.document.unknown(("compare", "baseline"), compare.baseline, list(self.families.systems))
+
+    def _labeller(self, labeller: Use) -> None:
+        """The labeller, its options, and the files they name, of every data set."""
+        path: KeyPath = ("evaluate", "labeller")
+        if not self._is_known((*path, "use"), labeller.use, list(LABELLERS)):
+            return
+        kind = kind_named(labeller.use)
+        self._options((*path, "with"), kind.options, labeller.with_)
+        if labeller.use == "code" and not self.allow_code:
+            self.document.fault((*path, "use"), "code runs code of yours; allow it with --allow-code")
+        for key in paths_of(kind, labeller.with_):
+            for dataset in self.config.datasets:
+                file = self.document.resolved(labeller.with_[key].replace("{dataset}", dataset))
+                if not exists(file):
+                    self.document.fault((*path, "with", key), f"there is no such file: {file}")
+
+    def _engine(self) -> None:
+        """The engine and its options."""
+        engine = self.config.engine
+        if not self._is_known(("engine", "use"), engine.use, list(ENGINES)):
+            return
+        self._options(("engine", "with"), ENGINES[engine.use], engine.with_)
+        if engine.use == "spark" and find_spec("pyspark") is None:
+            self.document.fault(("engine", "use"), "spark needs PySpark: pip install 'groupgt[spark]'")
+
+    def _options(self, path: KeyPath, kind: type[Any], values: dict[str, Any]) -> None:
+        _, faults = options_of(kind, values)
+        for key, what in faults:
+            self.document.fault((*path, key), what, key=what.startswith("unknown"))
+
+    def _policy(self) -> None:
+        """What is done with doubtful data."""
+        section = self.config.evaluate.policy
+        try:
+            self.policy = Policy.of(section)
+        except GroupgtError as error:
+            for text in error.faults:
+                field = next((name for name in section if name in text), "")
+                self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
+
+    def _tokenizer(self) -> None:
+        """What counts tokens."""
+        tokenizer = self.config.evaluate.tokenizer
+        if tokenizer is not None:
+            try:
+                check_tokenizer(tokenizer, allow_code=self.allow_code)
+            except GroupgtError as error:
+                self.document.fault(("evaluate", "tokenizer"), str(error))
+
+    def _metrics(self, convention: str) -> bool:
+        """The metrics, and all that must be one of them; whether all metrics are known."""
+        section, document = self.config.evaluate, self.document
+        all_known = document.whole("evaluate", "metrics") and document.whole("evaluate", "k")
+        for position, text in enumerate(section.metrics):
+            try:
+                parsed = parse_metrics([text], convention, section.k)
+                check_policy(self.policy, parsed)
+                self.metrics |= parsed
+            except GroupgtError as error:
+                document.fault(("evaluate", "metrics", position), str(error))
+                all_known = False
+        if section.primary is not None and document.whole("evaluate", "primary"):
+            self._metric(("evaluate", "primary"), section.primary, convention, all_known=all_known)
+        best_are_known = [
+            self._metric(("evaluate", "best", "metrics", position), text, convention, all_known=all_known)
+            for position, text in enumerate(section.best.metrics)
+        ]
+        for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
+            self._metric(("compare", "metrics", position), text, convention, all_known=all_known)
+        whole = document.whole("evaluate", "best") and document.whole("evaluate", "primary")
+        if all_known and all(best_are_known) and whole:
+            check_best(document, section.best, section.primary, section.timed, self.metrics, convention)
+        return all_known
+
+    def _metric(self, path: KeyPath, text: str, convention: str, *, all_known: bool) -> bool:
+        """Whether it is one of the metrics, in any spelling; where not all are known, whether it is a metric."""
+        try:
+            metric = parse_metric(text, convention)
+        except GroupgtError as error:
+            self.document.fault(path, str(error))
+            return False
+        if all_known and metric not in self.metrics.values():
+            self.document.unknown(path, text, list(self.metrics), "one of the metrics: ")
+            return False
+        return True
+
+    def _gates(self, convention: str, metrics: dict[str, Metric]) -> None:
+        """What gates name, and what they ask."""
+        config = self.config
+        baseline = None if config.compare is None else config.compare.baseline
+        checks = GateChecks(
+            self.document, self.families, config.datasets, metrics, convention, baseline, config.evaluate.timed
+        )
+        for number, gate in enumerate(config.gate):
+            if self.document.whole("gate", number):
+                checks.check(number, gate)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdigit())
