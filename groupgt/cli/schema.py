@@ -19,10 +19,10 @@ def command(of: str) -> None:
 
         click.echo(schema_text(), nl=False)
     elif of == "results":
-        from groupgt.experiment.results import results_schema
+        from groupgt.experiment.json_schema import results_schema
 
         click.echo(json_text(results_schema()))
     else:
-        from groupgt.comparison.schema import comparison_schema
+        from groupgt.experiment.json_schema import comparison_schema
 
         click.echo(json_text(comparison_schema()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.contrast import Row, comparisons
 from groupgt.comparison.failures import Failures
+from groupgt.comparison.schema import FailuresDict
 from groupgt.comparison.slices import MOST_SLICES, Slice, extremes
 from groupgt.comparison.tests import SLACK, Settings
 from groupgt.render import tables
@@ -279,10 +280,11 @@ def _csv_cells(table: Comparison, row: Row) -> list[Any]:
     return [*cells, table.baseline, *numbers, each.spread, effect, each.raw_p_value, each.p_value, int(row.significant)]
 
 
-def failures_dict(found: Failures | None, most: int = 20) -> dict[str, Any] | None:
+def failures_dict(found: Failures | None, most: int = 20) -> FailuresDict | None:
     """Who solves what, as plain Python."""
     if found is None:
         return None
+    hardest: Any = found.hardest(most)
     return {
         "cutoff": None if found.cutoff is None else str(found.cutoff),
         "queries": int(found.counted.sum()),
@@ -290,5 +292,5 @@ def failures_dict(found: Failures | None, most: int = 20) -> dict[str, Any] | No
         "only": {name: found.only(name) for name in found.systems},
         "everybody": len(found.everybody),
         "nobody": found.nobody,
-        "hardest": found.hardest(most),
+        "hardest": hardest,
     }

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from groupgt.comparison import display
-from groupgt.comparison.contrast import Pair, Row, Scored, comparisons, pairs_of, rows_of
+from groupgt.comparison.contrast import Contrast, Pair, Row, Scored, comparisons, pairs_of, rows_of
 from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
 from groupgt.comparison.power import Power, power_of
+from groupgt.comparison.schema import ComparisonDict, ContrastDict, PairDict, RowDict
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
 from groupgt.comparison.tests import Settings
 from groupgt.errors import ConfigError, near_names
@@ -164,31 +165,32 @@ class Comparison:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
         return display.csv_rows(self)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> ComparisonDict:
         """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
-        plain: dict[str, Any] = tables.nulls(
-            {
-                "baseline": self.baseline,
-                "convention": self.convention,
-                "settings": asdict(self.settings),
-                "metrics": {text: str(metric) for text, metric in self.metrics.items()},
-                "comparisons": comparisons(self.rows),
-                "rows": [_row(row) for row in self.rows],
-                "pairs": [_pair(pair) for pair in self.pairs],
-                "slices": [
-                    {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
-                    for part in self.slices
-                ],
-                "reversals": [
-                    {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
-                    for row, part, _ in self.reversals()
-                ],
-                "failures": display.failures_dict(self.failures),
-                "headroom": [asdict(each) for each in self.headroom],
-                "warnings": self.warnings,
-                "population": self.footer,
-            }
-        )
+        settings: Any = asdict(self.settings)
+        headroom: Any = [asdict(each) for each in self.headroom]
+        comparison: ComparisonDict = {
+            "baseline": self.baseline,
+            "convention": self.convention,
+            "settings": settings,
+            "metrics": {text: str(metric) for text, metric in self.metrics.items()},
+            "comparisons": comparisons(self.rows),
+            "rows": [_row(row) for row in self.rows],
+            "pairs": [_pair(pair) for pair in self.pairs],
+            "slices": [
+                {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
+                for part in self.slices
+            ],
+            "reversals": [
+                {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
+                for row, part, _ in self.reversals()
+            ],
+            "failures": display.failures_dict(self.failures),
+            "headroom": headroom,
+            "warnings": self.warnings,
+            "population": self.footer,
+        }
+        plain: ComparisonDict = tables.nulls(comparison)
         return plain
 
     def __str__(self) -> str:
@@ -226,7 +228,7 @@ def comparison_of(
     return Comparison(baseline, settings, systems, dict(evaluations), population(every, [every[0].convention]))
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: Row) -> RowDict:
     return {
         "system": row.system,
         "metric": row.metric,
@@ -238,11 +240,24 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def _contrast(against: Any) -> dict[str, Any]:
-    return {**asdict(against), "delta_interval": _ends(against.delta_interval), "differ": against.differ}
+def _contrast(against: Contrast) -> ContrastDict:
+    return {
+        "delta": against.delta,
+        "delta_interval": _ends(against.delta_interval),
+        "pairs": against.pairs,
+        "unpaired": against.unpaired,
+        "wins": against.wins,
+        "ties": against.ties,
+        "losses": against.losses,
+        "spread": against.spread,
+        "effect_size": against.effect_size,
+        "raw_p_value": against.raw_p_value,
+        "p_value": against.p_value,
+        "differ": against.differ,
+    }
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _pair(pair: Pair) -> PairDict:
     return {
         "first": pair.first,
         "second": pair.second,

@@ -1,146 +1,138 @@
-"""The JSON Schema of a comparison: what `groupgt compare --format json` prints."""
+"""What `groupgt compare --format json` prints: the types that `Comparison.to_dict` builds.
+
+`groupgt schema comparison` makes its JSON Schema of them; null stands for what cannot be said.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
-from groupgt.comparison.tests import CORRECTIONS, TESTS
+from annotated_types import Ge, Le, Len
+from typing_extensions import TypedDict
 
-TEXT = {"type": "string"}
-NUMBER = {"type": "number"}
-# null stands for what cannot be said.
-MAYBE = {"type": ["number", "null"]}
-COUNT = {"type": "integer", "minimum": 0}
-SHARE = {"type": "number", "minimum": 0, "maximum": 1}
-P = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
-ENDS = {"anyOf": [{"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}, {"type": "null"}]}
-TEXTS = {"type": "array", "items": TEXT}
+Count = Annotated[int, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
+Interval = Annotated[list[float], Len(2, 2)]
 
 
-def _object(properties: dict[str, Any], **rest: Any) -> dict[str, Any]:
-    """An object that has all of these keys and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-        **rest,
-    }
+class ContrastDict(TypedDict):
+    """One system against another: system − other, over the queries that count for both."""
+
+    delta: float | None
+    delta_interval: Interval | None
+    pairs: Count
+    unpaired: Count
+    wins: Count
+    ties: Count
+    losses: Count
+    spread: float | None
+    effect_size: float | None
+    raw_p_value: Share | None
+    p_value: Share | None
+    differ: Count
 
 
-def _list(name: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"$ref": f"#/$defs/{name}"}}
+class RowDict(TypedDict):
+    """One system by one metric; null stands for the baseline's contrast with itself."""
+
+    system: str
+    metric: str
+    mean: float | None
+    interval: Interval | None
+    queries: Count
+    significant: bool
+    against_baseline: ContrastDict | None
 
 
-def _counts(values: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": values}
+class PairDict(TypedDict):
+    """Two systems by one metric, with the p-value of Tukey's HSD."""
+
+    first: str
+    second: str
+    metric: str
+    tukey: Share | None
+    against: ContrastDict
 
 
-DEFINITIONS: dict[str, Any] = {
-    "contrast": _object(
-        {
-            "delta": MAYBE,
-            "delta_interval": ENDS,
-            "pairs": COUNT,
-            "unpaired": COUNT,
-            "wins": COUNT,
-            "ties": COUNT,
-            "losses": COUNT,
-            "spread": MAYBE,
-            "effect_size": MAYBE,
-            "raw_p_value": P,
-            "p_value": P,
-            "differ": COUNT,
-        },
-        description="One system against another: system − other, over the queries that count for both.",
-    ),
-    "row": _object(
-        {
-            "system": TEXT,
-            "metric": TEXT,
-            "mean": MAYBE,
-            "interval": ENDS,
-            "queries": COUNT,
-            "significant": {"type": "boolean"},
-            "against_baseline": {"anyOf": [{"$ref": "#/$defs/contrast"}, {"type": "null"}]},
-        }
-    ),
-    "pair": _object(
-        {"first": TEXT, "second": TEXT, "metric": TEXT, "tukey": P, "against": {"$ref": "#/$defs/contrast"}}
-    ),
-    "slice": _object({"by": TEXT, "value": TEXT, "queries": COUNT, "rows": _list("row")}),
-    "group": _object(
-        {
-            "qid": TEXT,
-            "group": TEXT,
-            "alternatives": TEXTS,
-            "systems": COUNT,
-            "ranks": _counts({"type": ["integer", "null"], "minimum": 1}),
-        }
-    ),
-    "failures": _object(
-        {
-            "cutoff": {"type": ["string", "null"]},
-            "queries": COUNT,
-            "solved": _counts(COUNT),
-            "only": _counts(TEXTS),
-            "everybody": COUNT,
-            "nobody": TEXTS,
-            "hardest": _list("group"),
-        }
-    ),
-    "headroom": _object(
-        {
-            "metric": TEXT,
-            "best": TEXT,
-            "mean": NUMBER,
-            "per_query": NUMBER,
-            "queries": COUNT,
-            "union_recall": MAYBE,
-            "union_complete": MAYBE,
-            "union_size": MAYBE,
-            "single_recall": MAYBE,
-        }
-    ),
-    "settings": _object(
-        {
-            "test": {"enum": list(TESTS)},
-            "correction": {"enum": list(CORRECTIONS)},
-            "alpha": SHARE,
-            "intervals": SHARE,
-            "resamples": COUNT,
-            "seed": COUNT,
-            "pairs": {"type": "boolean"},
-        }
-    ),
-    "comparison": _object(
-        {
-            "baseline": TEXT,
-            "convention": TEXT,
-            "settings": {"$ref": "#/$defs/settings"},
-            "metrics": _counts(TEXT),
-            "comparisons": COUNT,
-            "rows": _list("row"),
-            "pairs": _list("pair"),
-            "slices": _list("slice"),
-            "reversals": {
-                "type": "array",
-                "items": _object({"system": TEXT, "metric": TEXT, "by": TEXT, "value": TEXT}),
-            },
-            "failures": {"anyOf": [{"$ref": "#/$defs/failures"}, {"type": "null"}]},
-            "headroom": _list("headroom"),
-            "warnings": TEXTS,
-            "population": TEXTS,
-        }
-    ),
-}
+class SliceDict(TypedDict):
+    """The rows of one slice."""
+
+    by: str
+    value: str
+    queries: Count
+    rows: list[RowDict]
 
 
-def comparison_schema() -> dict[str, Any]:
-    """The schema, draft 2020-12."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "groupgt comparison",
-        "$ref": "#/$defs/comparison",
-        "$defs": DEFINITIONS,
-    }
+class ReversalDict(TypedDict):
+    """A slice in which a system gains where it loses over all, or the other way round."""
+
+    system: str
+    metric: str
+    by: str
+    value: str
+
+
+class GroupDict(TypedDict):
+    """One group that few systems meet, and the rank at which each meets it."""
+
+    qid: str
+    group: str
+    alternatives: list[str]
+    systems: Count
+    ranks: dict[str, Annotated[int, Ge(1)] | None]
+
+
+class FailuresDict(TypedDict):
+    """Who solves what within the cutoff."""
+
+    cutoff: str | None
+    queries: Count
+    solved: dict[str, Count]
+    only: dict[str, list[str]]
+    everybody: Count
+    nobody: list[str]
+    hardest: list[GroupDict]
+
+
+class HeadroomDict(TypedDict):
+    """What a perfect choice among systems, or all of their results together, would reach."""
+
+    metric: str
+    best: str
+    mean: float
+    per_query: float
+    queries: Count
+    union_recall: float | None
+    union_complete: float | None
+    union_size: float | None
+    single_recall: float | None
+
+
+class SettingsDict(TypedDict):
+    """How systems are compared."""
+
+    test: str
+    correction: str
+    alpha: Share
+    intervals: Share
+    resamples: Count
+    seed: Count
+    pairs: bool
+
+
+class ComparisonDict(TypedDict):
+    """Systems side by side, held against a baseline query by query."""
+
+    baseline: str
+    convention: str
+    settings: SettingsDict
+    metrics: dict[str, str]
+    comparisons: Count
+    rows: list[RowDict]
+    pairs: list[PairDict]
+    slices: list[SliceDict]
+    reversals: list[ReversalDict]
+    failures: FailuresDict | None
+    headroom: list[HeadroomDict]
+    warnings: list[str]
+    population: list[str]

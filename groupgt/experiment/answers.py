@@ -13,8 +13,8 @@ from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run
 from groupgt.experiment.cache import Keeper
-from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.datasets import Data
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import Done, Task, needed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.model.run import Run

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groupgt.errors import DataError, GroupgtWarning
-from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.datasets import Data
-from groupgt.experiment.retrieval import Done, Part, Task, about, decoded, encoded, key, retrieve
 from groupgt.experiment.config import Config
+from groupgt.experiment.datasets import Data
+from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.retrieval import Done, Part, Task, about, decoded, encoded, key, retrieve
 from groupgt.experiment.yaml import read_yaml
 from groupgt.store.cache import Cache, key_of
 

@@ -1,6 +1,6 @@
 """An experiment file as models: every section, its keys, their types and what they are for.
 
-`experiment` validates files with `Config`; gates, the best and systems have their sections beside what is done with them.
+`experiment` validates files with `Config`; gates, the best and systems have their sections beside what is made of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Evaluate(Section):
     best: Annotated[Best, Short("strategy")] = Best()
     by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
     labeller: Annotated[Use, Short("use")] = Use(use="id")
-    policy: Annotated[dict[str, str], Short("preset")] = {}
+    policy: Annotated[dict[str, str], Short("preset")] = Field(default={})
     tokenizer: str | None = Field(
         default=None,
         description="What counts tokens, for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
@@ -84,11 +84,7 @@ class Output(Section):
     folder: str = "results"
     formats: Annotated[
         list[Literal["table", "markdown", "csv", "json", "latex", "html", "parquet", "runs"]], LISTED
-    ] = [
-        "table",
-        "json",
-        "csv",
-    ]
+    ] = Field(default=["table", "json", "csv"])
 
 
 class Config(Section):
@@ -104,6 +100,6 @@ class Config(Section):
     evaluate: Evaluate
     engine: Annotated[EngineConfig, Short("use")] = EngineConfig(use="auto")
     compare: Compare | None = None
-    gate: list[Gate] = []
+    gate: list[Gate] = Field(default=[])
     output: Output = Output()
     cache: str | None = Field(default=".groupgt/cache", description="Where runs are kept; null for nowhere.")

@@ -108,7 +108,7 @@ def _read(experiment: Experiment, name: str) -> Data:
 def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Request:
     """How results are measured: as the file asks, which was checked already."""
     return Request(
-        metrics=experiment.metrics,
+        metrics={str(metric): metric for metric in experiment.metrics.values()},
         convention=experiment.config.convention,
         by=tuple(experiment.config.evaluate.by),
         policy=experiment.policy,
@@ -228,9 +228,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
     """Says which metrics look further than retrievers are asked for."""
     depth = experiment.config.evaluate.depth
     deeper = [
-        text
-        for text, metric in experiment.metrics.items()
-        if isinstance(metric.cutoff, int) and metric.cutoff > depth
+        text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
     ]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
         text = f"evaluate.depth: {depth:,} results are asked for, and {', '.join(deeper)} look further"

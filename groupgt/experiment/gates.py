@@ -236,9 +236,7 @@ class _Trial:
             reason = f"is {fixed(value)}, at least {self.gate.min:g} is needed"
             return self._result(value, reason, passed=value >= self.gate.min - SLACK)
         limit = math.nan if self.gate.max is None else self.gate.max
-        return self._result(
-            value, f"is {fixed(value)}, at most {limit:g} is allowed", passed=value <= limit + SLACK
-        )
+        return self._result(value, f"is {fixed(value)}, at most {limit:g} is allowed", passed=value <= limit + SLACK)
 
     def _latency(self, timing: Timing) -> GateResult:
         if timing.machine != machine():
@@ -247,9 +245,7 @@ class _Trial:
         value: float | None = getattr(timing, self.gate.metric)
         return self._failed("was not measured; measure with --refresh") if value is None else self._bounded(value)
 
-    def _drop(
-        self, evaluation: Evaluation, baseline: Evaluation | None, most: float, settings: Settings
-    ) -> GateResult:
+    def _drop(self, evaluation: Evaluation, baseline: Evaluation | None, most: float, settings: Settings) -> GateResult:
         if baseline is None:
             return self._failed("has no baseline here: that was not run on this data set, or failed")
         metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
@@ -270,8 +266,6 @@ class _Trial:
                 reason += f"; the drop is {'not ' if passed else ''}significant ({how})"
         return self._result(against.delta, reason, passed=passed)
 
-    def _against(
-        self, evaluation: Evaluation, baseline: Evaluation, metric: Metric, settings: Settings
-    ) -> Contrast:
+    def _against(self, evaluation: Evaluation, baseline: Evaluation, metric: Metric, settings: Settings) -> Contrast:
         columns = [self._values(evaluation), self._values(baseline)]
         return contrast(columns[:1], columns[1:], metric, bounds_of(metric, columns), settings)[0]

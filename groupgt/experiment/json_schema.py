@@ -1,4 +1,4 @@
-"""The JSON Schema of experiment files, by which editors complete and check them: what `groupgt schema` prints."""
+"""What `groupgt schema` prints: the JSON Schema of experiment files, and of what is written."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import inspect
 import json
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from groupgt.comparison.schema import ComparisonDict
 from groupgt.engines.choice import ENGINES
 from groupgt.experiment.config import Config
+from groupgt.experiment.results import Results
 from groupgt.experiment.schema import model_of
 from groupgt.labellers.registry import LABELLERS, kind_named
 from groupgt.metrics.base import CONVENTIONS
@@ -17,12 +21,40 @@ from groupgt.retrievers.registry import RETRIEVERS
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
+def results_schema() -> dict[str, Any]:
+    """The schema of results.json; keys that a file does not ask for are absent."""
+    return _written_schema(Results, "groupgt results")
+
+
+def comparison_schema() -> dict[str, Any]:
+    """The schema of a comparison as JSON."""
+    return _written_schema(ComparisonDict, "groupgt comparison")
+
+
+def _written_schema(kind: Any, title: str) -> dict[str, Any]:
+    """The schema of a `TypedDict`: it has these keys and no others."""
+    schema = TypeAdapter(kind).json_schema()
+    definitions = schema.pop("$defs", {})
+    _without_titles(schema, definitions)
+    for part in [schema, *definitions.values()]:
+        part["additionalProperties"] = False
+    return {"$schema": DRAFT, "title": title, **schema, "$defs": definitions}
+
+
+def _without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """Titles say no more than the keys do."""
+    for part in [schema, *definitions.values()]:
+        part.pop("title", None)
+        for key in part.get("properties", {}).values():
+            key.pop("title", None)
+
+
 def schema_text() -> str:
-    """The schema of experiment files, as text."""
-    return json.dumps(_schema(), ensure_ascii=False, indent=2) + "\n"
+    """The schema of experiment files, by which editors complete and check them, as text."""
+    return json.dumps(_experiment_schema(), ensure_ascii=False, indent=2) + "\n"
 
 
-def _schema() -> dict[str, Any]:
+def _experiment_schema() -> dict[str, Any]:
     whole = Config.model_json_schema(by_alias=True)
     definitions = whole["$defs"]
     _add_systems(definitions)
@@ -35,10 +67,7 @@ def _schema() -> dict[str, Any]:
     }
     whole["properties"]["convention"]["enum"] = list(CONVENTIONS)
     whole["properties"]["version"]["const"] = 1
-    for model in [whole, *definitions.values()]:
-        model.pop("title", None)
-        for key in model.get("properties", {}).values():
-            key.pop("title", None)
+    _without_titles(whole, definitions)
     return {"$schema": DRAFT, "title": "groupgt experiment", **whole}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.experiment.cache import Keeper, cache_of
-from groupgt.experiment.experiment import load
 from groupgt.experiment.datasets import read_all
+from groupgt.experiment.experiment import load
 from groupgt.experiment.retrieval import Task, needed
 
 

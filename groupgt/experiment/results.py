@@ -1,7 +1,7 @@
 """What a run writes: results.json and the other files of a result folder, each described once.
 
-The descriptions below are what the writers build, and what the JSON Schema of `groupgt schema results` is made from;
-`result_folders` reads manifests by the same description.
+The types below are what the writers build; `groupgt schema results` makes its JSON Schema of them, and `result_folders`
+reads manifests by them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, WithJsonSchema, with_config
+from annotated_types import Ge
 from typing_extensions import TypedDict
 
 import groupgt
-from groupgt.comparison.schema import DEFINITIONS
+from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.rankings import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.display import report
-from groupgt.experiment.json_schema import DRAFT
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
@@ -37,11 +36,7 @@ from groupgt.store.files import write_folder
 
 # --- What the files hold.
 
-Count = Annotated[int, Field(ge=0)]
-STRICT = ConfigDict(extra="forbid")
 
-
-@with_config(STRICT)
 class MeanResult(TypedDict):
     """The mean of one metric over the queries that count."""
 
@@ -50,7 +45,6 @@ class MeanResult(TypedDict):
     queries: Count
 
 
-@with_config(STRICT)
 class SliceResult(TypedDict):
     """The means in one slice."""
 
@@ -60,7 +54,6 @@ class SliceResult(TypedDict):
     means: dict[str, float | None]
 
 
-@with_config(STRICT)
 class EvaluationResult(TypedDict):
     """One system on one data set: `Evaluation.to_dict`."""
 
@@ -73,11 +66,10 @@ class EvaluationResult(TypedDict):
     slices: NotRequired[list[SliceResult]]
 
 
-@with_config(STRICT)
 class GateOutcome(TypedDict):
     """One gate on one system and data set."""
 
-    gate: Annotated[int, Field(ge=1)]
+    gate: Annotated[int, Ge(1)]
     system: str
     dataset: str
     metric: str
@@ -86,17 +78,15 @@ class GateOutcome(TypedDict):
     value: float | None
 
 
-@with_config(STRICT)
 class DatasetResult(TypedDict):
     """One data set: its systems, best first, and why others failed."""
 
     best: NotRequired[str | None]
     systems: list[EvaluationResult]
     failed: NotRequired[dict[str, str]]
-    comparison: NotRequired[Annotated[dict[str, Any], WithJsonSchema({"$ref": "#/$defs/comparison"})]]
+    comparison: NotRequired[ComparisonDict]
 
 
-@with_config(STRICT)
 class Results(TypedDict):
     """results.json: everything but times; keys that a file does not ask for are absent."""
 
@@ -133,17 +123,6 @@ class Manifest(TypedDict):
     config: dict[str, Any]
     systems: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, dict[str, int]]]
-
-
-def results_schema() -> dict[str, Any]:
-    """The JSON Schema of results.json."""
-    schema = TypeAdapter(Results).json_schema()
-    definitions = {**schema.pop("$defs"), **DEFINITIONS}
-    for part in [schema, *definitions.values()]:
-        part.pop("title", None)
-        for key in part.get("properties", {}).values():
-            key.pop("title", None)
-    return {"$schema": DRAFT, "title": "groupgt results", **schema, "$defs": definitions}
 
 
 # --- What is put in them.
@@ -250,11 +229,7 @@ def means_grid(outcome: Outcome) -> Grid:
 def per_query_grid(outcome: Outcome) -> Grid:
     """Headers and a row for each system and question: what per_query.csv holds."""
     return _stacked(
-        {
-            name: per_query_rows(list(by_system.values()))
-            for name, by_system in outcome.evaluations.items()
-            if by_system
-        }
+        {name: per_query_rows(list(by_system.values())) for name, by_system in outcome.evaluations.items() if by_system}
     )
 
 
@@ -289,7 +264,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     """Writes `<folder>/<name>/<time>-<digest>/`, whole or not at all, and returns it."""
     formats = outcome.experiment.config.output.formats
     writers: dict[str, Writer] = {}
-    for name, style in (STYLES[format] for format in formats if format in STYLES):
+    for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
         writers[name] = _text(report(outcome, style) + "\n")
     if "json" in formats:
         writers["results.json"] = _text(tables.json_text(results_of(outcome)) + "\n")

@@ -16,8 +16,8 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import GroupgtError, RetrieverError
-from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.datasets import Data, sha256
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing, machine
 from groupgt.formats import corpus

@@ -91,9 +91,7 @@ def _concluded(outcome: Outcome) -> Outcome:
     experiment = outcome.experiment
     compare, settings = experiment.config.compare, experiment.settings
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
-    findings = Findings(
-        experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline
-    )
+    findings = Findings(experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline)
     best, overall = best_systems(experiment.rule, outcome.evaluations, timings)
     return replace(
         outcome,

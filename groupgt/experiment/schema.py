@@ -1,4 +1,4 @@
-"""What the sections of an experiment file are made of: strict models, short forms, types; and their faults in our words.
+"""What sections of an experiment file are made of: strict models, short forms, types; and their faults in our words.
 
 `gates`, `best`, `systems` and `config` build their sections of it; `experiment` and `systems` have faults explained.
 """

@@ -17,8 +17,8 @@ from typing import Any
 
 from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
 from groupgt.experiment.cache import Keeper
-from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.datasets import Data, read_all
+from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.retrieval import Done, Task
 from groupgt.store.cache import Cache
 

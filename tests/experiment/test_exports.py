@@ -18,8 +18,7 @@ import tabulate
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.comparison.schema import comparison_schema
-from groupgt.experiment.results import results_schema
+from groupgt.experiment.json_schema import comparison_schema, results_schema
 from groupgt.experiment.runner import run_experiment
 
 QIDS = [f"q{number:02d}" for number in range(20)]
