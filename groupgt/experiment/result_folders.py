@@ -19,11 +19,11 @@ from groupgt.comparison.contrast import Scored
 from groupgt.errors import DataError, Faults, GroupgtError
 from groupgt.experiment.results import Manifest
 from groupgt.formats import csv, frames
-from groupgt.model.validity import number_of
 from groupgt.formats.source import Source
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
+from groupgt.model.validity import number_of
 from groupgt.render.tables import as_written
 
 
