@@ -1,32 +1,26 @@
-"""`groupgt compare`."""
+"""Which differences are real, and which could be shown: `groupgt compare` and `power`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from groupgt.cli import options
-from groupgt.comparison.compare import compare
-from groupgt.comparison.tests import CORRECTIONS, TESTS
+from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options
+from groupgt.cli.output import FILE, check_table_ending, format_option, show, write_table
+from groupgt.comparison.power import alpha_of, grid, power_of
+from groupgt.comparison.result import Comparison, comparison_of
+from groupgt.comparison.tests import CORRECTIONS, TESTS, Settings
 from groupgt.errors import ConfigError
-from groupgt.evaluation.request import as_ground_truth
-from groupgt.evaluation.slices import where
-from groupgt.formats.detect import all_there
-from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.exports import check_ending, write_rows
-from groupgt.store.files import written_whole
+
+BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
 
 
 @click.command("compare")
-@options.truth_argument
-@click.argument("runs", nargs=-1, required=True, type=options.FILE)
-@click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
-@options.metrics_option
-@options.k_option
-@options.convention_option
-@click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
+@BASELINE
 @click.option(
     "--test", type=click.Choice(list(TESTS)), default="randomization", show_default=True, help="t, wilcoxon: by SciPy."
 )
@@ -36,50 +30,17 @@ from groupgt.store.files import written_whole
 @click.option("--resamples", type=int, default=10_000, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bits.")
 @click.option("--pairs", is_flag=True, help="Compare every two runs as well, with Tukey's HSD.")
-@click.option("--per-query", type=options.FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
-@click.option(
-    "--failures",
-    type=options.FILE,
-    help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.",
-)
-@options.where_option
-@options.policy_option
-@options.lengths_options
-@options.truth_format_option
-@click.option("--run-format", help="The format of the runs, where it is not to be detected.")
-@options.parts_option
-@options.memory_option
-@options.labeller_options
-@options.format_option
-def command(
-    truth: Path,
-    runs: tuple[Path, ...],
+@click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
+@click.option("--failures", type=FILE, help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.")
+@format_option
+@input_options(EVALUATION, ONE_CONVENTION)
+def compare_command(
+    inputs: Inputs,
     baseline: str | None,
-    metrics: tuple[str, ...],
-    ks: tuple[str, ...],
-    convention: str,
-    by: tuple[str, ...],
-    test: str,
-    correction: str,
-    alpha: float,
-    intervals: float,
-    resamples: int,
-    seed: int,
-    pairs: bool,
     per_query: Path | None,
     failures: Path | None,
-    conditions: tuple[str, ...],
-    policies: tuple[str, ...],
-    corpus: Path | None,
-    tokenizer: str | None,
-    allow_code: bool,
-    truth_format: str | None,
-    run_format: str | None,
-    in_parts: bool,
-    memory: str | None,
-    labeller: str,
-    settings: tuple[str, ...],
     style: str,
+    **settings: Any,
 ) -> None:
     """Say which differences between RUNS are real, where they come from and what they are worth.
 
@@ -87,51 +48,86 @@ def command(
     wins and losses; with --by in every slice. Then who solves what, and what a perfect choice among runs would reach.
     """
     tables.check_style(style, "json", "csv")
-    engine = options.engine_with(memory)
-    if pairs and style == "csv":
+    if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: there is no room for pairs in the CSV table; use --format json")
-    for path in (per_query, failures):
-        if path is not None:
-            check_ending(path)
-    paths = all_there(truth, runs, in_parts=in_parts)
-    options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query, failures])
-    policy = Policy.of(options.split_policy(policies))
-    if len(paths) < 2:
-        raise ConfigError(f"expected at least two runs to compare, found {len(paths)}: {paths[0]}")
-    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
-    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
-    found = compare(
-        grouped,
-        paths,
-        options.split_metrics(metrics),
-        baseline=baseline,
-        test=test,
-        correction=correction,
-        alpha=alpha,
-        intervals=intervals,
-        resamples=resamples,
-        seed=seed,
-        pairs=pairs,
-        run_format=run_format,
-        engine=engine,
-        policy=policy,
-        convention=convention,
-        k=options.split_ks(ks),
-        by=options.split_columns(by),
-        labeller=options.labeller_from(labeller, settings, corpus, allow_code=allow_code),
-        lengths=lengths,
-        corpus=lengths.texts or None,
-    )
+    check_table_ending(per_query)
+    check_table_ending(failures)
+    comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures)
     if style == "json":
-        text = tables.json_text(found.to_dict())
+        text = tables.json_text(comparison.to_dict())
     elif style == "csv":
-        text = tables.csv_text(*found.csv_rows()).rstrip("\n")
+        text = tables.csv_text(*comparison.csv_rows()).rstrip("\n")
     else:
-        text = found.text(style)
-    if per_query is not None:
-        frame = found.per_query
-        written_whole(per_query, lambda part: write_rows(part, frame.columns, frame.rows(), per_query.suffix))
-    if failures is not None and found.failures is not None:
-        headers, rows = found.failures.rows()
-        written_whole(failures, lambda part: write_rows(part, headers, rows, failures.suffix))
-    click.echo(text)
+        text = comparison.text(style)
+    write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
+    if comparison.failures is not None:
+        write_table(failures, comparison.failures.rows)
+    show(text)
+
+
+def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *written: Path | None) -> Comparison:
+    """The runs against the baseline; raises `ConfigError` where there is only one."""
+    inputs.check(written=written)
+    if len(inputs.runs) < 2:
+        raise ConfigError(f"expected at least two runs to compare, found {len(inputs.runs)}: {inputs.runs[0]}")
+    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
+    return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)
+
+
+@click.command("power")
+@BASELINE
+@click.option("--difference", type=float, metavar="D", help="The wanted difference; else the observed one.")
+@click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="With which to show it.")
+@click.option("--alpha", type=float, default=0.05, show_default=True)
+@click.option(
+    "--correction",
+    type=click.Choice(list(CORRECTIONS)),
+    default="holm",
+    show_default=True,
+    help="Unless none, alpha is divided by the number of comparisons.",
+)
+@format_option
+@input_options(EVALUATION, ONE_CONVENTION)
+def power_command(
+    inputs: Inputs,
+    baseline: str | None,
+    difference: float | None,
+    wanted: float,
+    alpha: float,
+    correction: str,
+    style: str,
+) -> None:
+    """Say how large a difference these questions can show, and how many questions show a wanted one.
+
+    From the differences of RUNS to the baseline, query by query; by the power of the paired t test. Needs SciPy.
+    """
+    tables.check_style(style, "json", "csv")
+    # No interval is shown: one resample is enough.
+    settings = Settings(correction=correction, alpha=alpha, resamples=1)
+    comparison = _comparison(inputs, baseline, settings)
+    # (column, value, rows of the comparison, their power) of the whole and of each slice
+    parts = [("", "", comparison.rows, comparison.power(difference=difference, wanted=wanted))]
+    for part in comparison.slices:
+        powers = power_of(part.rows, settings, difference=difference, wanted=wanted)
+        parts.append((part.by, part.value, list(part.rows), powers))
+    if style == "json":
+        rows = [
+            {"by": column, "value": value, "alpha": alpha_of(compared, settings), **asdict(power)}
+            for column, value, compared, powers in parts
+            for power in powers
+        ]
+        show(tables.json_text({"power": wanted, "rows": rows}))
+        return
+    labels = {text: metric.short(comparison.convention) for text, metric in comparison.metrics.items()}
+    headers: list[str] = []
+    cells: list[list[Any]] = []
+    for column, value, _, powers in parts:
+        headers, lines = grid(powers, labels, wanted)
+        cells += [[*([column, value] if inputs.by else []), *line] for line in lines]
+    show(tables.shown([*(["by", "value"] if inputs.by else []), *headers], cells, style))
+    if style != "csv":
+        alpha = alpha_of(comparison.rows, settings)
+        show(
+            f"\nagainst {comparison.baseline}: paired t test, two-sided, alpha {alpha:.4g} for each comparison; "
+            "spread is the standard deviation of the differences\n" + "\n".join(comparison.footer)
+        )

@@ -1,93 +1,210 @@
-"""`groupgt evaluate`."""
+"""What results are worth: `groupgt evaluate`, `explain`, `misses` and `depth`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from groupgt.cli import options
-from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.request import Request, as_ground_truth, metrics_in
-from groupgt.evaluation.slices import where
+from groupgt.cli.inputs import (
+    BUDGETS,
+    BY,
+    EVALUATION,
+    LABELLER,
+    METRICS,
+    ONE_RUN,
+    RUNS,
+    SEVERAL_CONVENTIONS,
+    TRUTH,
+    Inputs,
+    input_options,
+)
+from groupgt.cli.output import FILE, check_table_ending, format_option, show, write_table
+from groupgt.errors import ConfigError, Faults
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.request import metrics_in
 from groupgt.evaluation.tables import per_query_rows, summary
-from groupgt.formats.detect import all_there
-from groupgt.model.policy import Policy
+from groupgt.model.lengths import UNITS
+from groupgt.model.validity import number_of
 from groupgt.render import tables
-from groupgt.render.exports import check_ending, write_rows
-from groupgt.store.files import written_whole
 
 
 @click.command("evaluate")
-@options.truth_argument
-@click.argument("runs", nargs=-1, required=True, type=options.FILE)
-@options.metrics_option
-@options.k_option
-@options.conventions_option
-@click.option("--by", multiple=True, metavar="COLUMN", help=options.BY_HELP)
-@options.where_option
-@options.policy_option
-@click.option("--per-query", type=options.FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
-@options.lengths_options
-@options.truth_format_option
-@click.option("--run-format", help="The format of the runs, where it is not to be detected.")
-@options.parts_option
-@options.memory_option
-@options.labeller_options
-@options.format_option
-def command(
-    truth: Path,
-    runs: tuple[Path, ...],
-    metrics: tuple[str, ...],
-    ks: tuple[str, ...],
-    convention: str,
-    by: tuple[str, ...],
-    conditions: tuple[str, ...],
-    policies: tuple[str, ...],
-    per_query: Path | None,
-    corpus: Path | None,
-    tokenizer: str | None,
-    allow_code: bool,
-    truth_format: str | None,
-    run_format: str | None,
-    in_parts: bool,
-    memory: str | None,
-    labeller: str,
-    settings: tuple[str, ...],
-    style: str,
-) -> None:
+@click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
+@format_option
+@input_options(EVALUATION, SEVERAL_CONVENTIONS)
+def evaluate_command(inputs: Inputs, per_query: Path | None, style: str) -> None:
     """Measure RUNS (files, folders or globs; each file one system) against the ground truth in TRUTH.
 
     Without -m: precision, recall, f1, mrr, map and ndcg. Without -k, a metric without a cutoff of its own looks at
     the whole ranking.
     """
     tables.check_style(style, "json", "csv")
-    engine = options.engine_with(memory)
-    if per_query is not None:
-        check_ending(per_query)
-    conventions = options.split_conventions(convention)
-    texts, cutoffs = options.split_metrics(metrics), options.split_ks(ks)
-    asked = metrics_in(texts, conventions, cutoffs) if len(conventions) > 1 else texts
-    policy = Policy.of(options.split_policy(policies))
-    paths = all_there(truth, runs, in_parts=in_parts)
-    options.check_outputs([truth, *paths, *([corpus] if corpus else [])], [per_query])
-    grouped = where(as_ground_truth(truth, policy, truth_format), options.split_where(conditions))
-    judge = options.labeller_from(labeller, settings, corpus, allow_code=allow_code)
-    lengths = options.lengths_of(corpus, tokenizer, allow_code=allow_code)
-    request = Request.of(
-        asked,
-        convention=conventions[0],
-        k=cutoffs,
-        by=options.split_columns(by),
-        policy=policy,
-        labeller=judge,
-        lengths=lengths,
-        corpus=lengths.texts or None,
-        run_format=run_format,
-        engine=engine,
-    )
-    found = evaluate_each(request, grouped, [("", path) for path in paths])
-    if per_query is not None:
-        headers, rows = per_query_rows(found)
-        written_whole(per_query, lambda part: write_rows(part, headers, rows, per_query.suffix))
-    click.echo(summary(found, conventions, style))
+    check_table_ending(per_query)
+    inputs.check(written=[per_query])
+    evaluations = inputs.evaluations(inputs.request)
+    write_table(per_query, lambda: per_query_rows(evaluations))
+    show(summary(evaluations, inputs.conventions, style))
+
+
+@click.command("explain")
+@click.option("--query", "qid", required=True, metavar="ID", help="The query to work out.")
+@click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@input_options(
+    TRUTH,
+    ONE_RUN,
+    METRICS,
+    SEVERAL_CONVENTIONS,
+    LABELLER,
+    BUDGETS,
+)
+def explain_command(inputs: Inputs, qid: str, style: str) -> None:
+    """Work out one query: who hit what, and each formula with its figures filled in."""
+    inputs.check()
+    # By their full names: what two spellings ask is worked out once.
+    metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
+    evaluation = evaluate_run(inputs.request_for(metrics, inputs.conventions[0]), inputs.truth, inputs.run)
+    if style == "json":
+        show(tables.json_text(evaluation.explain_dict(qid)))
+    else:
+        show(evaluation.explain(qid, corpus=inputs.lengths.texts or None))
+
+
+@click.command("misses")
+@click.option(
+    "--worst",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many queries to list; groups, of several runs.",
+)
+@click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="A group is met within k.")
+@format_option
+@input_options(TRUTH, RUNS, LABELLER)
+def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
+    """List the unmet groups of the worst queries, and how well groups are covered.
+
+    Of several RUNS: the groups that fewest of them meet, with the rank at which each run has them.
+    """
+    from groupgt.evaluation.misses import misses
+
+    tables.check_style(style, "json", "csv")
+    inputs.check()
+    evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
+    if len(evaluations) > 1:
+        show(_misses_of_several(evaluations, k, worst, style, inputs))
+        return
+    found = misses(evaluations[0], k, worst)
+    if style == "json":
+        show(tables.json_text(asdict(found)))
+    elif style == "csv":
+        show(tables.csv_text(*found.grid()).rstrip("\n"))
+    else:
+        show(found.text(style, inputs.texts or None))
+
+
+def _misses_of_several(evaluations: Any, k: int, worst: int, style: str, inputs: Inputs) -> str:
+    """The groups that fewest runs meet, after how many queries each run completes."""
+    from groupgt.comparison.display import failures_dict
+    from groupgt.comparison.failures import failures_of
+
+    failures = failures_of({evaluation.name: evaluation for evaluation in evaluations}, k)
+    if style == "json":
+        return tables.json_text(failures_dict(failures, worst))
+    headers = ["query", "group", *failures.systems, "alternatives"]
+    rows: list[list[Any]] = []
+    hardest = failures.hardest(worst)
+    for group in hardest:
+        alternatives = " or ".join(group["alternatives"])
+        text = " ".join(inputs.texts.get(group["alternatives"][0], "").split())
+        ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
+        rows.append([group["qid"], group["group"], *ranks, f"{alternatives}: {text[:59]}" if text else alternatives])
+    if style == "csv":
+        return tables.csv_text(headers, rows).rstrip("\n")
+    counted = failures.counted
+    complete = failures.solved[counted].sum(axis=0).tolist()
+    counts = ", ".join(f"{name} {count:,}" for name, count in zip(failures.systems, complete))
+    whole = f"complete in the first {failures.cutoff}, of {int(counted.sum()):,} queries"
+    parts = [
+        f"{whole}: {counts}; by none {len(failures.nobody):,}",
+        tables.table(headers, rows, style) if rows else "every group is met by every run",
+    ]
+    unmet = int(failures.unmet.sum())
+    if unmet > len(rows):
+        parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that some run does not meet")
+    queries = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in hardest)
+    if questions := [f"{qid}: {text}" for qid, text in queries if text]:
+        parts.append("\n".join(questions))
+    return "\n\n".join(parts)
+
+
+@click.command("depth")
+@click.option("--share", "shares", multiple=True, metavar="S", help="Shares of questions, such as 0.5,0.9; else 0.9.")
+@click.option(
+    "--unit",
+    type=click.Choice(["results", *UNITS]),
+    default="results",
+    show_default=True,
+    help="What depth is counted in.",
+)
+@click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
+@format_option
+@input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
+def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals: float, style: str) -> None:
+    """Say how deep one must look: the smallest k, or budget, at which a share of questions has all it needs."""
+    from groupgt.evaluation.depth import METRIC, check_depth, depths_of
+
+    tables.check_style(style, "json", "csv")
+    wanted = _shares(shares)
+    check_depth(wanted, unit, intervals)
+    inputs.check()
+    depths = [
+        depth
+        for evaluation in inputs.evaluations(inputs.request_for([METRIC]))
+        for depth in depths_of(evaluation, wanted, unit=unit, level=intervals, lengths=inputs.lengths)
+    ]
+    if style == "json":
+        show(tables.json_text([vars(depth) for depth in depths]))
+        return
+    level = f"{100 * intervals:g} % interval"
+    if style == "csv":
+        headers = ["run", "share", unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+    else:
+        headers = ["run", "share complete", unit, level, "queries", "undefined", "missing", "ever complete"]
+    rows = [[*([depth.by, depth.value] if inputs.by else []), *_depth_row(depth, style)] for depth in depths]
+    show(tables.shown([*(["by", "value"] if inputs.by else []), *headers], rows, style))
+    if style != "csv":
+        show(f"\n{level}s of order statistics\npolicy {inputs.policy}")
+
+
+def _depth_row(depth: Any, style: str) -> list[Any]:
+    low, high = depth.interval
+    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
+    if style == "csv":
+        return [depth.run, depth.share, depth.depth, low, high, *population]
+    reached = "not reached" if depth.depth is None else f"{depth.depth:,}"
+    return [depth.run, f"{100 * depth.share:g} %", reached if depth.queries else "–", _range(low, high), *population]
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """An interval of which an end may be unknown."""
+    if low is None:
+        return "–" if high is None else f"at most {high:,}"
+    return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+
+
+def _shares(texts: tuple[str, ...]) -> list[float]:
+    """The shares of all --share options, or 0.9."""
+    faults = Faults()
+    shares = []
+    for text in (part.strip() for each in texts for part in each.split(",")):
+        number = number_of(text.removesuffix("%"))
+        number = number / 100 if number is not None and text.endswith("%") else number
+        if number is None or not 0 < number <= 1:
+            faults.add("--share", f"expected numbers above 0, at most 1, such as 0.5,0.9 or 90%, found {text!r}")
+        else:
+            shares.append(number)
+    faults.stop(ConfigError)
+    return list(dict.fromkeys(shares)) or [0.9]

@@ -12,31 +12,31 @@ import click
 import groupgt
 from groupgt.errors import GroupgtError
 
-# Each command and what it does; its module is imported when it is called.
+# Each command: the module that has it, and what it does. A module is imported when a command of it is called.
 COMMANDS = {
-    "run": "Run an experiment: retrieve, evaluate, print the table.",
-    "evaluate": "Tables for one or many runs.",
-    "compare": "Which differences are real, where they come from, what they are worth.",
-    "explain": "The worked calculation of one query.",
-    "misses": "Which groups were missed, and at what rank they would have come.",
-    "depth": "How deep one must look until a share of questions is complete.",
-    "power": "How large a difference these questions show, and how many show a wanted one.",
-    "report": "Result folders merged into one comparison, or an experiment's history.",
-    "check": "What is wrong or doubtful in the data, without scoring it.",
-    "rechunk": "Carry ground truth over to another chunking.",
-    "suggest": "Propose alternatives that were overlooked, for review.",
-    "agree": "How far two labellers, or two annotators, agree.",
-    "labellers": "What may decide which result hits which alternative, and its options.",
-    "metrics": "The catalogue: formula, conventions, parameters, source.",
-    "convert": "From one format to another.",
-    "init": "Write a starter experiment.",
-    "cache": "List or clear the runs that are kept.",
-    "schema": "The JSON Schema of experiment files.",
+    "run": ("experiments", "Run an experiment: retrieve, evaluate, print the table."),
+    "evaluate": ("evaluate", "Tables for one or many runs."),
+    "compare": ("compare", "Which differences are real, where they come from, what they are worth."),
+    "explain": ("evaluate", "The worked calculation of one query."),
+    "misses": ("evaluate", "Which groups were missed, and at what rank they would have come."),
+    "depth": ("evaluate", "How deep one must look until a share of questions is complete."),
+    "power": ("compare", "How large a difference these questions can show, and how many show a wanted one."),
+    "report": ("experiments", "Result folders merged into one comparison, or an experiment's history."),
+    "check": ("truth", "What is wrong or doubtful in the data, without scoring it."),
+    "rechunk": ("truth", "Carry ground truth over to another chunking."),
+    "suggest": ("truth", "Propose alternatives that were overlooked, for review."),
+    "agree": ("truth", "How far two labellers, or two annotators, agree."),
+    "labellers": ("reference", "What may decide which result hits which alternative, and its options."),
+    "metrics": ("reference", "The catalogue: formula, conventions, parameters, source."),
+    "convert": ("truth", "From one format to another."),
+    "init": ("experiments", "Write a starter experiment."),
+    "cache": ("experiments", "List or clear the runs that are kept."),
+    "schema": ("experiments", "The JSON Schema of experiment files."),
 }
 
 
 class _Commands(click.Group):
-    """Loads commands late, so that none pays for another's imports."""
+    """Finds a command as `<name>_command` in its module."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -44,12 +44,13 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"groupgt.cli.{cmd_name}").command
+        module = import_module(f"groupgt.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

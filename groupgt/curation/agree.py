@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, GroupgtWarning
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.request import Sources, as_ground_truth, as_run, labeller_of
@@ -91,6 +92,7 @@ def agree(
     policy: Policy | str | dict[str, str] | None = None,
     truth_format: str | None = None,
     run_format: str | None = None,
+    engine: Any = "auto",
 ) -> Agreement:
     """Sets two labellers side by side over the results of a run, or two annotators (`other_truth`).
 
@@ -103,7 +105,7 @@ def agree(
     >>> found.observed, found.expected, found.kappa
     (0.5, 0.5, 0.0)
     """
-    rules = Policy.of(policy)
+    rules, how = Policy.of(policy), engine_of(engine)
     sources = Sources(corpus)
     one = labeller_of(labeller, sources)
     two = one if other_labeller is None else labeller_of(other_labeller, sources)
@@ -114,7 +116,7 @@ def agree(
             raise ConfigError(f"agree: expected {ways}, to agree with")
         if run is None:
             raise ConfigError("agree: two labellers are compared over the results of a run, and none was given")
-        return _labellers(given, as_run(run, given, run_format), (one, two), rules)
+        return _labellers(given, as_run(run, given, run_format, engine=how), (one, two), rules, how)
     other = as_ground_truth(other_truth, rules, truth_format)
     shared = [qid for qid in given.qids if qid in other.index]
     if not shared:
@@ -126,7 +128,7 @@ def agree(
         text = "without a run only what one of the two has judged is looked at: kappa is lower than over all results"
         warnings.warn(f"agree: {text}; give a run", GroupgtWarning, stacklevel=2)
         run = {qid: list(dict.fromkeys([*_ids(pair[0], qid), *_ids(pair[1], qid)])) for qid in shared}
-    return _annotators(pair, as_run(run, given, run_format), (one, two), rules)
+    return _annotators(pair, as_run(run, given, run_format, engine=how), (one, two), rules, how)
 
 
 def _ids(truth: GroundTruth, qid: str) -> list[str]:
@@ -134,11 +136,11 @@ def _ids(truth: GroundTruth, qid: str) -> list[str]:
     return [truth.ids[a] for a in np.flatnonzero(truth.query_of == at).tolist()]
 
 
-def _hits(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> tuple[GroundTruth, Hits]:
+def _hits(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> tuple[GroundTruth, Hits]:
     read = labeller.read(truth)
     # Every result that hits counts here, not the first alone; a place in the ranking is what the two have in common.
     rules = Policy(ties=policy.ties)
-    return read, label_run(read, run, rules, labeller).hits
+    return read, label_run(read, run, rules, labeller, engine=engine).hits
 
 
 def _relevant(truth: GroundTruth, hits: Hits) -> tuple[Ints, Ints, Ints]:
@@ -147,8 +149,10 @@ def _relevant(truth: GroundTruth, hits: Hits) -> tuple[Ints, Ints, Ints]:
     return hits.query[chosen], hits.rank[chosen], truth.group_of[hits.alternative[chosen]]
 
 
-def _labellers(truth: GroundTruth, run: Run, pair: tuple[Labeller, Labeller], policy: Policy) -> Agreement:
-    found = [_hits(truth, run, each, policy) for each in pair]
+def _labellers(
+    truth: GroundTruth, run: Run, pair: tuple[Labeller, Labeller], policy: Policy, engine: Engine
+) -> Agreement:
+    found = [_hits(truth, run, each, policy, engine) for each in pair]
     length = found[0][1].length
     deepest = int(length.max()) + 1 if len(length) else 1
     # Groups keep their numbers whatever a labeller makes of their alternatives.
@@ -179,9 +183,9 @@ def _labellers(truth: GroundTruth, run: Run, pair: tuple[Labeller, Labeller], po
 
 
 def _annotators(
-    truths: tuple[GroundTruth, ...], run: Run, pair: tuple[Labeller, Labeller], policy: Policy
+    truths: tuple[GroundTruth, ...], run: Run, pair: tuple[Labeller, Labeller], policy: Policy, engine: Engine
 ) -> Agreement:
-    found = [_hits(truth, run, labeller, policy) for truth, labeller in zip(truths, pair)]
+    found = [_hits(truth, run, labeller, policy, engine) for truth, labeller in zip(truths, pair)]
     length = found[0][1].length
     deepest = int(length.max()) + 1 if len(length) else 1
     relevant = [_relevant(*each) for each in found]

@@ -57,8 +57,8 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
     judge, plain = request.labeller, Policy(ties=request.policy.ties)
     truth = judge.read(truth)
     run = renamed(truth, request.run_of(results, truth), judge, plain)
-    labelled = label_run(truth, run, plain, judge)
-    dropped = label_run(truth, run, replace(plain, duplicates="drop"), judge)
+    labelled = label_run(truth, run, plain, judge, engine=request.engine)
+    dropped = label_run(truth, run, replace(plain, duplicates="drop"), judge, engine=request.engine)
     check_known(run, judge)
     defined = truth.judgments.defined
     if labelled.no_match:

@@ -20,6 +20,7 @@ from groupgt.model.lengths import UNITS, Lengths
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
 
+METRIC = "complete.coverage"
 NEVER = np.iinfo(np.int64).max
 
 
@@ -61,6 +62,7 @@ def depth(
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    engine: Any = "auto",
 ) -> list[Depth]:
     """The smallest k, or budget, at which each share of questions has all its groups met, with its interval.
 
@@ -77,7 +79,7 @@ def depth(
     shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
     check_depth(shares, unit, level)
     request = Request.of(
-        ["complete.coverage"],
+        METRIC,
         by=by,
         policy=policy,
         labeller=labeller,
@@ -85,6 +87,7 @@ def depth(
         corpus=corpus,
         truth_format=truth_format,
         run_format=run_format,
+        engine=engine,
     )
     evaluation = evaluate_run(request, request.truth_of(truth), run, name)
     return depths_of(evaluation, shares, unit=unit, level=level, lengths=request.lengths)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from groupgt.cli import run as cli_run
+from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
 from groupgt.experiment.display import report
 from groupgt.experiment.runner import run_experiment
@@ -161,7 +161,7 @@ def test_the_workflow_is_yaml_and_names_what_is_there() -> None:
     command = next(step["run"] for step in steps if "groupgt run" in step.get("run", ""))
     words = shlex.split(command.partition(">>")[0])
     assert (ROOT / words[2]).is_file()
-    known = {option for each in cli_run.command.params for option in each.opts}
+    known = {option for each in run_command.params for option in each.opts}
     assert {word for word in words if word.startswith("--")} <= known
 
 

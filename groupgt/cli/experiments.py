@@ -1,0 +1,243 @@
+"""Experiments and what they leave: `groupgt run`, `report`, `init`, `cache` and `schema`."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.cli.output import FILE, format_option, say, show
+from groupgt.comparison.tests import CORRECTIONS, TESTS
+from groupgt.errors import ConfigError, near_names
+from groupgt.render import tables
+from groupgt.render.numbers import signed, small
+from groupgt.render.tables import Block, Grid, document
+
+CACHE = Path(".groupgt/cache")
+
+
+@click.command("run")
+@click.argument("config", type=FILE)
+@click.option(
+    "--check", is_flag=True, help="Check everything that can be checked without retrieving, and print the plan."
+)
+@click.option(
+    "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
+)
+@click.option(
+    "--only", multiple=True, metavar="SYSTEM", help="Report these systems alone: a name, or a pattern; repeatable."
+)
+@click.option("--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Processes that retrieve at once.")
+@click.option("--refresh", is_flag=True, help="Retrieve again what is kept from earlier runs.")
+@click.option("--allow-code", is_flag=True, help="Let the file run code: `use: python`, and scripts that build data.")
+@click.option("--output", type=FILE, help="The folder for results, instead of the file's own.")
+@click.option("--junit", type=FILE, help="Write the gates to this file, as JUnit XML.")
+@format_option
+def run_command(
+    config: Path,
+    check: bool,
+    changes: tuple[str, ...],
+    only: tuple[str, ...],
+    jobs: int,
+    refresh: bool,
+    allow_code: bool,
+    output: Path | None,
+    junit: Path | None,
+    style: str,
+) -> None:
+    """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
+    from groupgt.cli.progress import Bar
+    from groupgt.experiment.plan import plan
+    from groupgt.experiment.runner import run_experiment
+    from groupgt.render.exports import junit_text
+    from groupgt.store.files import write_text
+
+    tables.check_style(style, "json", "csv")
+    if junit is not None and junit.is_dir():
+        raise ConfigError(f"--junit {junit}: expected a file, found a folder")
+    if check:
+        headers, rows = plan(config, changes=changes, only=only, refresh=refresh, allow_code=allow_code)
+        show(tables.shown(headers, rows, style))
+        return
+    bar = Bar()
+    try:
+        outcome = run_experiment(
+            config,
+            output=output,
+            changes=changes,
+            only=only,
+            jobs=jobs,
+            refresh=refresh,
+            allow_code=allow_code,
+            progress=bar,
+        )
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+        bar.ended()
+        say("stopped; what is retrieved is kept, and the same command goes on from there")
+        raise SystemExit(130) from None
+    show(_outcome_text(outcome, style))
+    if junit is not None:
+        cases = [
+            (f"{gate.dataset}.{gate.system}", f"gate {gate.gate}: {gate.metric}", None if gate.passed else gate.reason)
+            for gate in outcome.gates
+        ]
+        write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
+    kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals were kept from earlier runs"
+    if outcome.cached_live:
+        kept += f" ({outcome.cached_live:,} of code or services that may have changed; --refresh asks again)"
+    say(f"results are in {outcome.folder}{kept if outcome.cached else ''}")
+    for gate in outcome.gates:
+        if not gate.passed:
+            say(f"gate {gate.gate} failed: {gate.reason}")
+    if not outcome.passed:
+        raise SystemExit(1)
+
+
+def _outcome_text(outcome: Any, style: str) -> str:
+    from groupgt.experiment.display import report, times
+    from groupgt.experiment.results import means_grid, results_of, timings_of
+
+    if style == "json":
+        return tables.json_text({**results_of(outcome), "times": timings_of(outcome)})
+    if style == "csv":
+        return tables.csv_text(*means_grid(outcome)).rstrip("\n")
+    return "\n\n".join(text for text in (report(outcome, style), times(outcome, style)) if text)
+
+
+@click.command("report")
+@click.argument("folders", nargs=-1, required=True, type=FILE)
+@click.option("--history", "as_history", is_flag=True, help="One row a run: how the best changed over time.")
+@click.option("--metric", "-m", metavar="METRIC", help="The metric to show; the primary one in a history, all else.")
+@click.option("--baseline", metavar="NAME", help="The system to compare with.")
+@click.option("--test", type=click.Choice(list(TESTS)), help="As in the folders, where none is named; so are these:")
+@click.option("--correction", type=click.Choice(list(CORRECTIONS)))
+@click.option("--alpha", type=float)
+@click.option("--seed", type=int)
+@format_option
+def report_command(
+    folders: tuple[Path, ...], as_history: bool, metric: str | None, baseline: str | None, style: str, **settings: Any
+) -> None:
+    """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
+
+    A folder that holds result folders (FOLDER/<name>) stands for all of them; FOLDER/<name>/latest for the newest.
+    Folders are compared on the same ground truth alone.
+    """
+    from groupgt.experiment.history import compared, history, merged, settings_of
+    from groupgt.experiment.result_folders import folders_of, read_folders
+
+    tables.check_style(style, "json", "csv")
+    results = read_folders(folders_of(folders))
+    named = {name: value for name, value in settings.items() if value is not None}
+    chosen = replace(settings_of(results), **named)
+    if as_history:
+        if len({result.name for result in results}) > 1:
+            names = ", ".join(dict.fromkeys(result.name for result in results))
+            raise ConfigError(f"--history: expected runs of one experiment, found {names}")
+        if baseline is not None:
+            raise ConfigError("--baseline: a history compares each run with the one before; leave it out")
+        footer = (
+            f"change and p ({chosen.described}; not corrected) are against the run before; policy {results[-1].policy}"
+        )
+        show(_history_text(history(results, chosen, metric), style, footer))
+        return
+    comparisons = merged(results, chosen, baseline, [metric] if metric else compared(results))
+    if style == "json":
+        show(tables.json_text({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()}))
+        return
+    if style == "csv":
+        show(_csv_by_dataset({dataset: comparison.csv_rows() for dataset, comparison in comparisons.items()}))
+        return
+    blocks: list[Block] = []
+    for dataset, comparison in comparisons.items():
+        if len(comparisons) > 1:
+            blocks.append(f"dataset {dataset}")
+        blocks += comparison.blocks()
+    show(document(blocks, style))
+
+
+def _history_text(grids: dict[str, Grid], style: str, footer: str) -> str:
+    """The history of each data set."""
+    if style == "json":
+        return tables.json_text(
+            {dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()}
+        )
+    if style == "csv":
+        return _csv_by_dataset(grids)
+    blocks: list[Block] = []
+    for dataset, (headers, rows) in grids.items():
+        lines = [[*row[:-3], signed(row[-3]), small(row[-2]), row[-1]] for row in rows]
+        blocks += [f"dataset {dataset}", (headers, lines)] if len(grids) > 1 else [(headers, lines)]
+    return document([*blocks, footer], style)
+
+
+def _csv_by_dataset(grids: dict[str, Grid]) -> str:
+    """One table of all data sets, which stand in its first column."""
+    headers = next(iter(grids.values()))[0]
+    rows = [[dataset, *row] for dataset, (_, lines) in grids.items() for row in lines]
+    return tables.csv_text(["dataset", *headers], rows).rstrip("\n")
+
+
+@click.command("init")
+@click.argument("folder", metavar="[DIR]", type=FILE, default=Path())
+def init_command(folder: Path) -> None:
+    """Write a starter experiment into DIR (here, by default) and say what to put where."""
+    from groupgt.experiment.starter import FILES, write_starter
+
+    for path in write_starter(folder):
+        show(f"{path}: {FILES[path.name]}")
+    show(f"now run: groupgt run {folder / 'experiment.yaml'}")
+
+
+@click.command("cache")
+@click.argument("place", metavar="CONFIG|FOLDER", type=FILE, default=CACHE)
+@click.option("--clear", is_flag=True, help="Remove what is listed.")
+@click.option("--only", multiple=True, metavar="SYSTEM", help="These systems alone: a name, or a pattern; repeatable.")
+@format_option
+def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
+    """List the runs that an experiment (of a folder: all) has kept and need not retrieve again; or clear them."""
+    from groupgt.experiment.cache import cache_beside
+    from groupgt.experiment.sweeps import matching
+    from groupgt.store.cache import Cache
+
+    tables.check_style(style, "json", "csv")
+    cache, name = (Cache(place), None) if place.is_dir() or place == CACHE else cache_beside(place)
+    kept = list(cache.entries()) if cache is not None else []
+    # One that is damaged cannot say whose it is.
+    kept = [entry for entry in kept if name is None or entry.about.get("experiment", name) == name]
+    systems = {str(entry.about.get("system", "")) for entry in kept}
+    for pattern in only:
+        if not matching(pattern, systems):
+            raise ConfigError(f"--only {pattern}: nothing is kept of such a system{near_names(pattern, systems)}")
+    chosen = systems if not only else {system for pattern in only for system in matching(pattern, systems)}
+    kept = [entry for entry in kept if str(entry.about.get("system", "")) in chosen]
+    if clear and cache is not None:
+        for entry in kept:
+            cache.remove(entry.key)
+        say(f"removed {len(kept):,} runs, {sum(entry.size for entry in kept):,} bytes")
+        return
+    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
+    keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
+    rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
+    if not rows:
+        say(f"nothing is kept {'here' if cache is None else f'in {cache.folder}'}")
+    if rows or style in ("json", "csv"):
+        show(tables.shown(headers, sorted(rows, key=str), style))
+
+
+@click.command("schema")
+@click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
+def schema_command(of: str) -> None:
+    """Print a JSON Schema: of experiment files, by which editors complete and check them, or of what is written.
+
+    `results` is results.json of a result folder, `comparison` what `groupgt compare --format json` prints.
+    """
+    from groupgt.experiment.json_schema import comparison_schema, results_schema, schema_text
+
+    if of == "experiment":
+        show(schema_text().removesuffix("\n"))
+    else:
+        show(tables.json_text(results_schema() if of == "results" else comparison_schema()))

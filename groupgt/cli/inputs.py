@@ -1,0 +1,355 @@
+"""What commands read: `input_options` gives a command its input options, and hands it all of them as one `Inputs`.
+
+`Inputs` holds what was typed; ground truth, labeller and lengths are read when a command first asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.cli.output import FILE, Decorator, check_outputs
+from groupgt.engines.choice import Engine, engine_of
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of, metrics_in
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.slices import where
+from groupgt.formats.corpus import read_corpus, read_lengths
+from groupgt.formats.detect import all_there
+from groupgt.formats.tokenizers import FORMS, tokenizer_named
+from groupgt.labellers.base import Labeller
+from groupgt.labellers.registry import LABELLERS
+from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.language import Metric, split_names
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.lengths import Lengths
+from groupgt.model.policy import Policy
+from groupgt.model.validity import shown
+
+# Options of a kind, with the arguments that belong to them.
+Group = list[Any]
+CACHE = Path(".groupgt/cache")
+DEFAULT_METRICS = ("precision", "recall", "f1", "mrr", "map", "ndcg")
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the input options of one command line say; the defaults stand for options that a command does not take."""
+
+    truth_path: Path = Path()
+    run_paths: tuple[Path, ...] = ()
+    truth_format: str | None = None
+    run_format: str | None = None
+    conditions: tuple[str, ...] = ()
+    policy_texts: tuple[str, ...] = ()
+    in_parts: bool = False
+    memory: str | None = None
+    labeller_name: str = "id"
+    labeller_options: tuple[str, ...] = ()
+    corpus_path: Path | None = None
+    allow_code: bool = False
+    takes_budgets: bool = False
+    tokenizer: str | None = None
+    metric_texts: tuple[str, ...] = ()
+    cutoff_texts: tuple[str, ...] = ()
+    convention_text: str = "autorag"
+    by_texts: tuple[str, ...] = ()
+
+    def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
+        """Raises what can be known before any file is read: of options, and of paths.
+
+        `also_read` are further files that a command reads, `written` those it writes: none may be overwritten.
+        """
+        _ = self.engine, self.policy
+        others = [path for path in also_read if path is not None]
+        faults = Faults()
+        try:
+            all_there(self.truth_path, others)
+            _ = self.runs
+        except DataError as error:
+            faults.merge(error)
+        faults.stop()
+        corpus = [] if self.corpus_path is None else [self.corpus_path]
+        check_outputs([self.truth_path, *self.runs, *others, *corpus], written)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What --policy says is done with doubtful data."""
+        chosen = {}
+        for text in (part.strip() for each in self.policy_texts for part in each.split(",")):
+            name, equals, value = text.partition("=")
+            chosen[name.strip() if equals else "preset"] = value.strip() if equals else text
+        return Policy.of(chosen)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine, under the ceiling of --memory where one is given."""
+        return Engine() if self.memory is None else engine_of({"use": "streaming", "with": {"memory": self.memory}})
+
+    @cached_property
+    def runs(self) -> list[Any]:
+        """The path of every run: each file of a folder or glob is one, unless --parts makes them one run."""
+        return list(all_there(self.truth_path, self.run_paths, in_parts=self.in_parts))
+
+    @property
+    def run(self) -> Any:
+        """The path of the run, for commands that take one alone; None where it may be left out and is."""
+        if len(self.runs) > 1:
+            text = f"expected one run, found {len(self.runs):,} files; where they are parts of one, say so (--parts)"
+            raise ConfigError(f"{self.run_paths[0]}: {text}")
+        return self.runs[0] if self.runs else None
+
+    @cached_property
+    def truth(self) -> GroundTruth:
+        """The ground truth; with --where, some of its queries."""
+        return self.truth_at(self.truth_path, self.truth_format)
+
+    def truth_at(self, path: Any, format: str | None) -> GroundTruth:
+        """Ground truth at any path, under --policy and --where."""
+        wanted: dict[str, list[str]] = {}
+        for text in self.conditions:
+            column, equals, value = text.partition("=")
+            if not equals or not column.strip():
+                raise ConfigError(f"--where: expected COLUMN=VALUE, such as split=test, found {text!r}")
+            wanted.setdefault(column.strip(), []).append(value.strip())
+        return where(as_ground_truth(path, self.policy, format), wanted)
+
+    @cached_property
+    def labeller(self) -> Labeller:
+        """What --labeller and --with choose."""
+        return self.labeller_of(self.labeller_name, self.labeller_options)
+
+    def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
+        """A labeller with options typed as `option`; its verdicts are kept where experiments keep theirs."""
+        chosen: dict[str, str] = {}
+        for text in options:
+            key, equals, value = text.partition("=")
+            if not equals or not key.strip():
+                raise ConfigError(f"{option}: expected OPTION=VALUE, such as min_overlap=0.5, found {text!r}")
+            if key.strip() in chosen:
+                raise ConfigError(f"{option} {key.strip()}: stands twice; remove one")
+            chosen[key.strip()] = value
+        sources = Sources(self.corpus_path, allow_code=self.allow_code, cache=CACHE)
+        return labeller_of({"use": name, "with": chosen}, sources, texts=True)
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """How long results are, by --corpus and --tokenizer, where a command takes budgets."""
+        if not self.takes_budgets:
+            return Lengths()
+        count = None if self.tokenizer is None else tokenizer_named(self.tokenizer, allow_code=self.allow_code)
+        return Lengths(count=count) if self.corpus_path is None else read_lengths(self.corpus_path, count)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The texts of --corpus by id, to be shown or compared."""
+        return {} if self.corpus_path is None else read_corpus(self.corpus_path)
+
+    @property
+    def by(self) -> list[str]:
+        """The columns of all --by options."""
+        return _parts(self.by_texts)
+
+    @property
+    def conventions(self) -> list[str]:
+        """The conventions of --convention; which there are is said when metrics are read."""
+        return list(dict.fromkeys(_parts([self.convention_text]))) or ["autorag"]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of all -m options, or AutoRAG's six."""
+        if not self.metric_texts:
+            return list(DEFAULT_METRICS)
+        names = [name for text in self.metric_texts for name in split_names(text)]
+        if not names:
+            given = ", ".join(map(repr, self.metric_texts))
+            raise ConfigError(f"-m: expected metrics, such as recall@5,ndcg, found {given}")
+        return names
+
+    @property
+    def cutoffs(self) -> list[int]:
+        """The cutoffs of all -k options."""
+        faults = Faults()
+        ks = []
+        for text in (part.strip() for each in self.cutoff_texts for part in each.split(",")):
+            if text.isascii() and text.isdigit() and len(text) <= 16 and 0 < int(text) <= 10**15:
+                ks.append(int(text))
+            else:
+                faults.add("-k", f"expected whole numbers above 0 and up to 10^15, such as 1,5,10, found {shown(text)}")
+        faults.stop(ConfigError)
+        return list(dict.fromkeys(ks))
+
+    @cached_property
+    def request(self) -> Request:
+        """What -m, -k and --convention ask of the runs."""
+        if len(self.conventions) > 1:
+            return self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), self.conventions[0])
+        return self.request_for(self.metrics, self.conventions[0], self.cutoffs)
+
+    def request_for(
+        self, metrics: Sequence[str | Metric] = (), convention: str = "autorag", k: Sequence[int] = ()
+    ) -> Request:
+        """What a command asks of the runs by metrics of its own; everything else is as it was typed."""
+        return Request.of(
+            metrics,
+            convention=convention,
+            k=k,
+            by=self.by,
+            policy=self.policy,
+            labeller=self.labeller,
+            lengths=self.lengths,
+            corpus=self.lengths.texts or None,
+            truth_format=self.truth_format,
+            run_format=self.run_format,
+            engine=self.engine,
+        )
+
+    def evaluations(self, request: Request) -> list[Evaluation]:
+        """Every run, measured as a request asks."""
+        return evaluate_each(request, self.truth, [("", run) for run in self.runs])
+
+
+def _parts(texts: Sequence[str]) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
+
+
+def input_options(*groups: Group) -> Decorator:
+    """Gives a command these options and hands it, as its first argument, one `Inputs` that holds them."""
+    names = {field.name for field in fields(Inputs)}
+
+    def decorate(command: Any) -> Any:
+        @wraps(command)
+        def with_inputs(**values: Any) -> Any:
+            typed = {name: values.pop(name) for name in names.intersection(values)}
+            return command(Inputs(takes_budgets="tokenizer" in typed, **typed), **values)
+
+        decorated: Any = with_inputs
+        for option in reversed([option for group in groups for option in group]):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tuple[Any, ...]:
+    return () if run is None else (run,)
+
+
+_READING: Group = [
+    click.option("--run-format", help="The format of results, where it is not to be detected."),
+    click.option(
+        "--parts",
+        "in_parts",
+        is_flag=True,
+        help="A folder or glob is one run in many files, whose queries may span files.",
+    ),
+    click.option(
+        "--memory", metavar="SIZE", help="How much the process may hold, such as 2GB; files are then read as a stream."
+    ),
+]
+TRUTH_FORMAT: Group = [
+    click.option("--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say.")
+]
+WHERE: Group = [
+    click.option(
+        "--where",
+        "conditions",
+        multiple=True,
+        metavar="COLUMN=VALUE",
+        help="Only queries whose column of TRUTH has this value, such as split=test; repeatable.",
+    )
+]
+POLICY: Group = [
+    click.option(
+        "--policy",
+        "policy_texts",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="What is done with doubtful data, such as missing=skip, or a preset: autorag, trec; repeatable.",
+    )
+]
+CORPUS: Group = [
+    click.option(
+        "--corpus",
+        "corpus_path",
+        type=FILE,
+        help="The texts, or their columns tokens and chars (JSONL, parquet or CSV): to show beside ids, for labellers, "
+        "and for budgets such as recall@2000tokens.",
+    )
+]
+PARTS: Group = _READING[1:2]
+TRUTH: Group = [click.argument("truth_path", metavar="TRUTH", type=FILE), *TRUTH_FORMAT, *WHERE, *POLICY]
+RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, required=True, type=FILE), *_READING]
+ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING]
+ONE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
+MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
+LABELLER: Group = [
+    click.option(
+        "--labeller",
+        "labeller_name",
+        default="id",
+        show_default=True,
+        metavar="NAME",
+        help=f"What says which result hits which alternative: {', '.join(LABELLERS)} (groupgt labellers).",
+    ),
+    click.option(
+        "--with",
+        "labeller_options",
+        multiple=True,
+        metavar="OPTION=VALUE",
+        help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
+    ),
+    *CORPUS,
+    click.option("--allow-code", is_flag=True, help="Let a tokenizer or a labeller of yours run."),
+]
+BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(FORMS)}.")]
+METRICS: Group = [
+    click.option(
+        "-m",
+        "--metric",
+        "metric_texts",
+        multiple=True,
+        metavar="METRIC",
+        help="Metrics, such as recall@5 or ndcg,mrr; repeatable.",
+    ),
+    click.option(
+        "-k",
+        "cutoff_texts",
+        multiple=True,
+        metavar="K",
+        help="Cutoffs for metrics without one of their own, such as 1,5,10.",
+    ),
+]
+ONE_CONVENTION: Group = [
+    click.option(
+        "--convention", "convention_text", type=click.Choice(CONVENTIONS), default="autorag", show_default=True
+    )
+]
+SEVERAL_CONVENTIONS: Group = [
+    click.option(
+        "--convention",
+        "convention_text",
+        default="autorag",
+        show_default=True,
+        metavar="C[,C]",
+        help=f"{', '.join(CONVENTIONS)}; several stand side by side.",
+    )
+]
+BY: Group = [
+    click.option(
+        "--by",
+        "by_texts",
+        multiple=True,
+        metavar="COLUMN",
+        help="Slice by a column of TRUTH, by n_groups or n_alternatives; repeatable.",
+    )
+]
+# What every command takes that measures runs by metrics of the user's choice.
+EVALUATION: Group = [*TRUTH, *RUNS, *METRICS, *BY, *LABELLER, *BUDGETS]

@@ -1,0 +1,96 @@
+"""What commands print and write: results to standard output, everything else to standard error, files whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.errors import ConfigError, Faults, listed
+from groupgt.formats.parts import is_url
+from groupgt.formats.write import write_ground_truth
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.render.exports import check_ending, write_rows
+from groupgt.store.files import written_folder, written_whole
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+# The formats of ground truth in one file that its ending names.
+TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
+
+
+class _File(click.Path):
+    """A path; an empty text is none, though it would name the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value).strip():
+            self.fail(f"expected the path of a file, found the empty text {value!r}", param, ctx)
+        if is_url(value):
+            return value
+        return super().convert(value, param, ctx)
+
+
+FILE = _File(path_type=Path)
+format_option: Decorator = click.option(
+    "--format", "style", default="simple", show_default=True, help="Any tabulate format, csv, or json."
+)
+
+
+def show(text: str) -> None:
+    """Prints a result."""
+    click.echo(text)
+
+
+def say(text: str) -> None:
+    """Tells what was done, or what is doubtful, beside the results."""
+    click.echo(f"groupgt: {text}", err=True)
+
+
+def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:
+    """Raises `ConfigError` for files that cannot be written, are read as well, or are named twice."""
+    faults = Faults()
+    taken = {Path(path).resolve(): f"{path}, which is read" for path in inputs if not is_url(path)}
+    for path in outputs:
+        if path is None:
+            continue
+        if not path.resolve().parent.is_dir() or path.is_dir():
+            problem = "a folder" if path.is_dir() else "no folder to write it in"
+            faults.add(str(path), f"expected a file that can be written, found {problem}")
+        if path.resolve() in taken:
+            faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")
+        taken[path.resolve()] = f"{path}, which is written as well"
+    faults.stop(ConfigError)
+
+
+def check_table_ending(path: Path | None) -> None:
+    """Raises `ConfigError` for a file of rows whose ending names no format."""
+    if path is not None:
+        check_ending(path)
+
+
+def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> None:
+    """Writes headers and rows to the file that an option names, whole or not at all; nothing where it names none."""
+    if path is not None:
+        headers, rows = table()
+        written_whole(path, lambda part: write_rows(part, headers, rows, path.suffix))
+
+
+def truth_format_of(out: Path) -> str:
+    """The format that the ending of --out names; raises `ConfigError` where it names none."""
+    ending = out.suffix.lower().removeprefix(".")
+    if ending not in TRUTH_ENDINGS:
+        known = listed(f".{each}" for each in TRUTH_ENDINGS)
+        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+    return ending
+
+
+def write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
+    """Writes ground truth whole or not at all; says what was written, after `before`, and what had no place."""
+    without_place: list[str] = []
+    written = written_folder if format == "beir" else written_whole
+    written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
+    say(f"{before}wrote {len(truth):,} queries to {out}")
+    if without_place:
+        say(f"warning: {format} has no place for {listed(without_place)}")

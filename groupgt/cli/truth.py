@@ -1,0 +1,331 @@
+"""What makes ground truth and what doubts it: `groupgt check`, `rechunk`, `suggest`, `agree` and `convert`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from groupgt.cli.inputs import (
+    ANY_RUNS,
+    CORPUS,
+    LABELLER,
+    MAYBE_RUN,
+    PARTS,
+    POLICY,
+    TRUTH,
+    TRUTH_FORMAT,
+    WHERE,
+    Inputs,
+    input_options,
+)
+from groupgt.cli.output import (
+    FILE,
+    check_outputs,
+    check_table_ending,
+    format_option,
+    say,
+    show,
+    truth_format_of,
+    write_table,
+    write_truth,
+)
+from groupgt.curation.agree import Agreement, agree
+from groupgt.curation.check import check_duplicates, check_run, check_truth
+from groupgt.curation.near import near_duplicates
+from groupgt.curation.rechunk import WAYS, Carried, rechunk
+from groupgt.curation.suggest import HEADERS, accepted, rows_of
+from groupgt.engines.rankings import all_rankings
+from groupgt.errors import ConfigError, listed
+from groupgt.evaluation.request import as_ground_truth
+from groupgt.formats.detect import all_there, kind_of, read_run
+from groupgt.formats.source import Source
+from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_run
+from groupgt.labellers.spans import UNITS
+from groupgt.render import tables
+from groupgt.store.files import written_whole
+
+
+@click.command("check")
+@click.option(
+    "--near-duplicates",
+    is_flag=True,
+    help="Look in the corpus for passages that nearly equal a judged alternative and are not judged.",
+)
+@click.option("--threshold", type=float, default=0.9, show_default=True, help="The least similarity of these.")
+@format_option
+@input_options(TRUTH, ANY_RUNS, LABELLER)
+def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
+    """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
+    tables.check_style(style, "json", "csv")
+    inputs.check()
+    findings = {str(inputs.truth_path): check_truth(inputs.truth)}
+    if near_duplicates:
+        if inputs.corpus_path is None:
+            raise ConfigError("--near-duplicates: needs the texts; name them with --corpus")
+        findings[str(inputs.truth_path)].append(check_duplicates(inputs.truth, inputs.texts, threshold))
+    request = inputs.request_for()
+    for run in inputs.runs:
+        findings[str(run)] = check_run(inputs.truth, run, request)
+    if style == "json":
+        show(tables.json_text({path: [vars(finding) for finding in of_file] for path, of_file in findings.items()}))
+        return
+    headers = ["finding", "count", "example"]
+    rows: dict[str, list[list[Any]]] = {
+        path: [[finding.what, finding.count, finding.example] for finding in of_file]
+        for path, of_file in findings.items()
+    }
+    if style == "csv":
+        lines = [[path, *row] for path, of_file in rows.items() for row in of_file]
+        show(tables.csv_text(["file", *headers], lines).rstrip("\n"))
+        return
+    for path, of_file in rows.items():
+        show(f"{path}\n{tables.table(headers, of_file, style)}\n")
+
+
+@click.command("rechunk")
+@click.option("--from", "old", type=FILE, help="The chunks that TRUTH names: their table, or their corpus.")
+@click.option("--to", "new", type=FILE, help="The chunks to carry it to; none for the places themselves.")
+@click.option(
+    "--out", type=FILE, help="Where it goes: .jsonl, .parquet, .csv, .tsv; none to see what would become of it."
+)
+@click.option(
+    "--method",
+    type=click.Choice(WAYS),
+    help="By places (spans) or by texts; spans where both tables have places, else contained.",
+)
+@click.option("--min-overlap", type=float, default=0.5, show_default=True, help="Of an alternative, with spans.")
+@click.option("--threshold", type=float, default=0.9, show_default=True, help="With partial_ratio and token_recall.")
+@click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Of the places of chunks.")
+@click.option("--drop-lost", is_flag=True, help="Leave out queries of which a whole group cannot be carried.")
+@click.option("--report", type=FILE, help="Write what became of each alternative: .csv, .jsonl or .parquet.")
+@format_option
+@input_options(TRUTH)
+def rechunk_command(
+    inputs: Inputs,
+    old: Path | None,
+    new: Path | None,
+    out: Path | None,
+    drop_lost: bool,
+    report: Path | None,
+    style: str,
+    **how: Any,
+) -> None:
+    """Carry the ground truth of one chunking over to another, and say what could not be carried.
+
+    Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written while a group of
+    some query would be lost, for the query would then ask for less than before.
+    """
+    tables.check_style(style, "json", "csv")
+    check_table_ending(report)
+    out_format = "" if out is None else truth_format_of(out)
+    if out is None and new is None:
+        raise ConfigError("expected --to, the chunks to carry it to, or --out, where the places go")
+    inputs.check(also_read=[old, new], written=[out, report])
+    # Where nothing is written nothing can be lost: it is only told.
+    carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or out is None, policy=inputs.policy, **how)
+    write_table(
+        report,
+        lambda: (
+            ["query", "group", "alternative", "chunk", "share", "lost"],
+            [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in carried.rows],
+        ),
+    )
+    if out is not None:
+        write_truth(out, carried.truth, out_format)
+    if style == "json":
+        lost = [asdict(row) for row in carried.lost]
+        show(
+            tables.json_text(
+                {"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped}
+            )
+        )
+        return
+    if not carried.rows:
+        return
+    counts: list[list[Any]] = [[what, count] for what, count in carried.counts().items()]
+    if style == "csv":
+        show(tables.csv_text(["what", "count"], counts).rstrip("\n"))
+        return
+    show(tables.table([f"by {carried.method}", "count"], counts, style))
+    if carried.lost:
+        headers = ["query", "group", "lost alternative", "most of it is in", "share", ""]
+        lines = [_lost_row(row, carried.dropped) for row in carried.lost]
+        show("\n" + tables.table(headers, lines, style))
+
+
+def _lost_row(row: Carried, dropped: dict[str, list[str]]) -> list[Any]:
+    consequence = "the query is left out" if row.group in dropped.get(row.qid, ()) else "others of its group stand"
+    return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
+
+
+@click.command("suggest")
+@click.option("--out", type=FILE, required=True, help="The file to write: candidates, or the ground truth.")
+@click.option("--threshold", type=float, default=0.9, show_default=True, help="The least similarity of a candidate.")
+@click.option("--accept", type=FILE, help="A reviewed file of candidates: those marked are taken up.")
+@input_options(TRUTH, CORPUS)
+def suggest_command(inputs: Inputs, out: Path, threshold: float, accept: Path | None) -> None:
+    """Propose alternatives for review: passages that nearly equal one that is judged and are not judged themselves.
+
+    First with --corpus: writes the candidates with their evidence (.csv or .jsonl). Then, once the column accept says
+    yes where they are meant, with --accept: writes the ground truth with these and no others.
+    """
+    if (inputs.corpus_path is None) == (accept is None):
+        raise ConfigError("expected --corpus, to write candidates, or --accept, to take up those that were marked")
+    if accept is not None:
+        out_format = truth_format_of(out)
+        inputs.check(also_read=[accept], written=[out])
+        extended, taken, left = accepted(inputs.truth, accept)
+        write_truth(out, extended, out_format, f"took up {taken:,} candidates, left {left:,}; ")
+        return
+    if out.suffix.lower() not in (".csv", ".jsonl"):
+        raise ConfigError(f"--out {out}: expected a file of candidates that ends in .csv or .jsonl")
+    inputs.check(written=[out])
+    if out.exists():
+        raise ConfigError(f"--out {out}: there already, and what was marked in it would be lost; name another file")
+    candidates = near_duplicates(inputs.truth, inputs.texts, threshold)
+    write_table(out, lambda: (HEADERS, rows_of(candidates)))
+    queries = len({candidate.qid for candidate in candidates})
+    say(f"wrote {len(candidates):,} candidates of {queries:,} queries to {out}")
+
+
+@click.command("agree")
+@click.option("--annotator", type=FILE, help="Another ground truth of the same questions.")
+@click.option("--other", metavar="NAME", help="Another labeller of the same results.")
+@click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Its options; repeatable.")
+@click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="How many groups to list.")
+@click.option("--groups", type=FILE, help="Write every group's counts: .csv, .jsonl or .parquet.")
+@format_option
+@input_options(TRUTH, MAYBE_RUN, LABELLER)
+def agree_command(
+    inputs: Inputs,
+    annotator: Path | None,
+    other: str | None,
+    other_with: tuple[str, ...],
+    worst: int,
+    groups: Path | None,
+    style: str,
+) -> None:
+    """Say how far two labellers, or two annotators, agree: Cohen's kappa, and the groups they differ on.
+
+    With --other two labellers are asked of every result in RUN whether it hits each group. With --annotator two ground
+    truths are asked which results are relevant; without RUN, which of all that either has judged.
+    """
+    tables.check_style(style, "json", "csv")
+    check_table_ending(groups)
+    inputs.check(also_read=[annotator], written=[groups])
+    agreement = agree(
+        inputs.truth,
+        inputs.run,
+        other_truth=annotator,
+        labeller=inputs.labeller,
+        other_labeller=None if other is None else inputs.labeller_of(other, other_with, "--other-with"),
+        policy=inputs.policy,
+        run_format=inputs.run_format,
+        engine=inputs.engine,
+    )
+    if annotator is not None:
+        agreement = replace(agreement, first=str(inputs.truth_path), second=str(annotator))
+    first = ["qid", *(["annotator"] if annotator is not None else []), "group"]
+    names = [*first, "both", "only_first", "only_second"]
+    rows = [[group[name] for name in names] for group in agreement.groups]
+    write_table(groups, lambda: (names, rows))
+    if style == "json":
+        show(tables.json_text(agreement.to_dict()))
+        return
+    if style == "csv":
+        figures = {name: value for name, value in agreement.to_dict().items() if name not in ("groups", "labellers")}
+        show(tables.csv_text(list(figures), [list(figures.values())]).rstrip("\n"))
+        return
+    show(_agreement_text(agreement, style))
+    if differing := [row for row in rows if row[-2] or row[-1]][:worst]:
+        headers = ["query", *first[1:], "both", "only the first", "only the second"]
+        show("\n" + tables.table(headers, differing, style))
+
+
+def _agreement_text(agreement: Agreement, style: str) -> str:
+    figures: list[list[Any]] = [
+        ["Cohen's kappa", agreement.kappa],
+        ["observed agreement", agreement.observed],
+        ["expected by chance", agreement.expected],
+        ["agreement on hits", agreement.positive],
+        [f"items ({agreement.of})", agreement.items],
+        ["both", agreement.both],
+        ["only the first", agreement.only_first],
+        ["only the second", agreement.only_second],
+        ["neither", agreement.neither],
+    ]
+    lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
+    if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):
+        lines.append(f"labeller {' and '.join(dict.fromkeys(agreement.labellers))}")
+    lines += [f"{agreement.queries:,} queries", ""]
+    return "\n".join([*lines, tables.table(["agreement", "value"], figures, style)])
+
+
+@click.command("convert")
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
+@click.option(
+    "--to",
+    "to",
+    required=True,
+    help=f"{', '.join([*TRUTH_WRITERS, FLAT])} (ground truth); {', '.join(RUN_WRITERS)} (results); "
+    "experiment (an AutoRAG project).",
+)
+@click.option("--from", "source_format", help="The format of IN, where it is not to be detected; trec-subtopics, say.")
+@click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN holds, where it is not to be detected.")
+@click.option("--truth", type=FILE, help="The ground truth whose queries results without qid follow.")
+@input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
+def convert_command(
+    inputs: Inputs,
+    source: Path,
+    target: Path,
+    to: str,
+    source_format: str | None,
+    kind: str | None,
+    truth: Path | None,
+) -> None:
+    """Convert ground truth or results from one format to another, or an AutoRAG project to an experiment file."""
+    if to == "experiment":
+        _import_project(source, target)
+        return
+    check_outputs([source, *([truth] if truth else [])], [target])
+    if inputs.in_parts:
+        if kind == "truth":
+            raise ConfigError("--parts: results are in parts, ground truth is not")
+        all_there(truth or source, [source], in_parts=True)
+        kind = "run"
+    read = source if inputs.in_parts else Source.at(source)
+    if (kind or ("truth" if source_format in ("trec-subtopics", "beir") else kind_of(read))) == "truth":
+        write_truth(target, inputs.truth_at(read, source_format), to)
+        return
+    if to not in RUN_WRITERS:
+        raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
+    if inputs.conditions:
+        raise ConfigError("--where: chooses queries of ground truth, and these are results")
+    qids = as_ground_truth(truth, inputs.policy, inputs.truth_format).qids if truth else None
+    run = read_run(read, source_format, qids=qids)
+    rankings = []
+    scored = True
+    for qid, (ids, scores) in all_rankings(run, inputs.policy):
+        scored = scored and scores is not None
+        rankings.append(
+            (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
+        )
+    written_whole(target, lambda part: write_run(part, rankings, to, scored=scored, tag=run.name or "groupgt"))
+    say(f"wrote {len(rankings):,} queries to {target}")
+
+
+def _import_project(project: Path, target: Path) -> None:
+    from groupgt.experiment.autorag import import_project
+
+    if target.exists():
+        raise ConfigError(f"{target}: there already; name another file")
+    imported = import_project(project, target)
+    say(f"wrote {imported.systems:,} systems to {target}; run it with: groupgt run {target}")
+    same = imported.means - len(imported.different)
+    say(f"{same:,} of the {imported.means:,} means that AutoRAG stored come out again")
+    for line in imported.different:
+        say(f"warning: {line}")
