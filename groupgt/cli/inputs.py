@@ -22,15 +22,15 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import all_there
-from groupgt.formats.tokenizers import FORMS, tokenizer_named
+from groupgt.formats.tokenizers import forms, tokenizer_named
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, split_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import Lengths
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
+from groupgt.plugins import ours
 
 # Options of a kind, with the arguments that belong to them.
 Group = list[Any]
@@ -297,7 +297,7 @@ LABELLER: Group = [
         default="id",
         show_default=True,
         metavar="NAME",
-        help=f"What says which result hits which alternative: {', '.join(LABELLERS)} (groupgt labellers).",
+        help=f"What says which result hits which alternative: {', '.join(ours('labeller'))} (groupgt labellers).",
     ),
     click.option(
         "--with",
@@ -309,7 +309,7 @@ LABELLER: Group = [
     *CORPUS,
     click.option("--allow-code", is_flag=True, help="Let a tokenizer or a labeller of yours run."),
 ]
-BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(FORMS)}.")]
+BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(forms())}.")]
 METRICS: Group = [
     click.option(
         "-m",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import fields
+from inspect import getdoc
 from typing import Any
 
 import click
 
 from groupgt.cli.output import format_option, show
-from groupgt.labellers.registry import LABELLERS, kind_named
+from groupgt.errors import ConfigError
 from groupgt.metrics.description import as_dict, details, overview
 from groupgt.metrics.language import list_metrics, parse_metric
+from groupgt.options import options_of
+from groupgt.plugins import find, ours
 from groupgt.render import tables
 
 
@@ -37,16 +38,16 @@ def metrics_command(name: str | None, style: str) -> None:
 def labellers_command(name: str | None) -> None:
     """List what may decide which result hits which alternative; with NAME, its options and what they mean."""
     if name is None:
-        rows: list[list[Any]] = [[labeller, _first_line(kind_named(labeller).build)] for labeller in LABELLERS]
+        rows: list[list[Any]] = [[labeller, find("labeller", labeller).summary] for labeller in ours("labeller")]
         show(tables.table(["labeller", "says"], rows))
         return
-    kind = kind_named(name)
-    show(_first_line(kind.build))
-    show("\n" + inspect.cleandoc(kind.options.__doc__ or ""))
-    rows = [[each.name, str(each.default) if each.default != "" else "(none)"] for each in fields(kind.options)]
+    try:
+        plugin = find("labeller", name)
+    except ConfigError as error:
+        raise ConfigError(f"labeller: {error}") from None
+    show(plugin.summary)
+    show("\n" + (getdoc(plugin.options) or ""))
+    options = options_of(plugin.options).values()
+    rows = [[option.name, str(option.default) if option.default != "" else "(none)"] for option in options]
     if rows:
         show("\n" + tables.table(["option", "default"], rows))
-
-
-def _first_line(made: Any) -> str:
-    return inspect.cleandoc(made.__doc__ or "").splitlines()[0]

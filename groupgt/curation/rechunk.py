@@ -17,6 +17,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
+from groupgt.options import options_from
 
 # So many of an alternative's rarest words are looked for at least: to say what comes nearest.
 SOME = 3
@@ -114,7 +115,7 @@ def rechunk(
     if new is None and method != "spans":
         raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
     if new is None:
-        labeller = spans.Spans(spans.Options(reference=places[0] or "", unit=unit), Sources())
+        labeller = spans.Spans(options_from(spans.Options, {"reference": places[0] or "", "unit": unit}), Sources())
         read = _places_of(labeller, given)
         names = _names(read, places[0])
         whole = ((place, name, 1.0, True) for place, name in enumerate(read.ids))
@@ -142,8 +143,8 @@ def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: floa
         lacking = "new chunks (--to)" if places[1] is None else "old chunks (--from)"
         what = "have no places (doc, start, end), or are not named"
         raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
-    every = spans.Options(min_overlap, joint=True, chunks=places[1], reference=places[0] or "", unit=unit)
-    labeller = spans.Spans(every, Sources())
+    given = {"min_overlap": min_overlap, "chunks": places[1], "reference": places[0] or "", "unit": unit}
+    labeller = spans.Spans(options_from(spans.Options, {**given, "joint": True}), Sources())
     read = _places_of(labeller, truth)
     matches = labeller.match(read, _Nothing())
     if matches.low is None or matches.high is None:
@@ -189,7 +190,7 @@ class _Nothing:
 
 
 def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> Found:
-    text.Options(method=method, threshold=threshold)  # raises what is wrong with these
+    options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
     corpus = sources.texts(new, "new")

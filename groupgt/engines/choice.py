@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from groupgt.errors import ConfigError, Faults, listed, near_names
-from groupgt.labellers.options import options_of
-from groupgt.model.validity import shown
+from groupgt.errors import ConfigError, display
+from groupgt.options import Rule, chosen
+from groupgt.plugins import Plugin
 
 UNITS = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}
 
@@ -28,8 +28,25 @@ def size_of(given: Any) -> int:
         step = 1024 ** (UNITS[found[2]] // 3) if found[3] else 10 ** UNITS[found[2]]
         size = int(float(found[1]) * step)
     if not size:
-        raise ConfigError(f"expected a size such as 2GB or 512MiB, found {shown(given)}")
+        raise ConfigError(f"expected a size such as 2GB or 512MiB, found {display(given)}")
     return size
+
+
+def _is_size(value: Any) -> bool:
+    try:
+        return size_of(value) > 0
+    except ConfigError:
+        return False
+
+
+def _are_settings(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+
+
+SIZE = "a size such as 2GB or 512MiB"
+Size = Annotated[Any, Rule(SIZE, _is_size, {"type": ["integer", "string"]})]
+Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or _is_size(value), {"type": ["integer", "string"]})]
+Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"type": "object"})]
 
 
 @dataclass(frozen=True)
@@ -41,11 +58,7 @@ class Auto:
 class Streaming:
     """Files are read as columns, however small; `memory` is how much the process may hold, such as 2GB."""
 
-    memory: Any = ""
-
-    def __post_init__(self) -> None:
-        if self.memory != "":
-            _check("memory", self.memory)
+    memory: Ceiling = ""
 
     @property
     def ceiling(self) -> int:
@@ -61,13 +74,8 @@ class Spark:
     """
 
     master: str = ""
-    broadcast: Any = "256MB"
-    config: Any = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        _check("broadcast", self.broadcast)
-        if not isinstance(self.config, Mapping) or not all(isinstance(key, str) for key in self.config):
-            raise ConfigError(f"config: expected settings of Spark by name, found {shown(self.config)}")
+    broadcast: Size = "256MB"
+    config: Settings = field(default_factory=dict)
 
     @property
     def largest(self) -> int:
@@ -75,14 +83,9 @@ class Spark:
         return size_of(self.broadcast)
 
 
-def _check(key: str, size: Any) -> None:
-    try:
-        size_of(size)
-    except ConfigError as error:
-        raise ConfigError(f"{key}: {error}") from None
-
-
-ENGINES: dict[str, type[Any]] = {"auto": Auto, "streaming": Streaming, "spark": Spark}
+AUTO = Plugin(Auto, summary="Labels where results lie: lists in memory, files and frames as a stream, Spark on Spark.")
+STREAMING = Plugin(Streaming, summary="Reads files as columns, however small, under a ceiling of memory.")
+SPARK = Plugin(Spark, summary="Reads files by Apache Spark, and labels there.", modules={"pyspark": "spark"})
 
 
 @dataclass(frozen=True)
@@ -106,18 +109,5 @@ def engine_of(spec: Any, *, texts: bool = False) -> Engine:
     """
     if isinstance(spec, Engine):
         return spec
-    if isinstance(spec, str):
-        spec = {"use": spec}
-    if not isinstance(spec, Mapping) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "with"}:
-        raise ConfigError(f'engine: expected a name, or {{"use": name, "with": {{…}}}}, found {shown(spec)}')
-    name, given = spec["use"], spec.get("with") or {}
-    if name not in ENGINES:
-        raise ConfigError(f"engine: expected {listed(ENGINES)}, found {name!r}{near_names(name, ENGINES)}")
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"engine with: expected options by name, found {shown(given)}")
-    options, wrong = options_of(ENGINES[name], given, texts=texts)
-    faults = Faults()
-    for key, what in wrong:
-        faults.add(f"engine {name}: {key}", what)
-    faults.stop(ConfigError)
-    return Engine(name, options)
+    plugin, options = chosen("engine", spec, texts=texts)
+    return Engine(plugin.name, options)

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames
 from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.options import options_of
-from groupgt.labellers.registry import kind_named
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_policy
 from groupgt.model.ground_truth import GroundTruth
@@ -28,6 +26,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.spans import Chunks
 from groupgt.model.validity import id_text, shown
+from groupgt.options import chosen
 from groupgt.store.verdicts import Verdicts
 
 
@@ -259,21 +258,9 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
     """
     if isinstance(spec, Labeller):
         return spec
-    if isinstance(spec, str):
-        spec = {"use": spec}
-    if not isinstance(spec, Mapping) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "with"}:
-        expected = 'a name, {"use": name, "with": {…}}, or a Labeller'
-        raise ConfigError(f"labeller: expected {expected}, found {shown(spec)}")
-    kind = kind_named(spec["use"])
-    given = spec.get("with") or {}
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"labeller with: expected options by name, found {shown(given)}")
-    options, wrong = options_of(kind.options, given, texts=texts)
-    faults = Faults()
-    for key, what in wrong:
-        faults.add(f"labeller {spec['use']}: {key}", what)
-    faults.stop(ConfigError)
-    return kind.build(options, sources or Sources())
+    plugin, options = chosen("labeller", spec, texts=texts, also="a Labeller")
+    labeller: Labeller = plugin.built(options, sources or Sources())
+    return labeller
 
 
 def _source_of(target: Any) -> str:

@@ -26,10 +26,11 @@ from groupgt.formats.corpus import read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.registry import kind_named, paths_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import Lengths
 from groupgt.model.validity import shown
+from groupgt.options import paths_of
+from groupgt.plugins import find
 from groupgt.retrievers.base import Corpus, Queries
 
 
@@ -263,7 +264,7 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
     if kind == "tokenizers":
         add(tokenizer_file)
     labeller = experiment.config.evaluate.labeller
-    for key in paths_of(kind_named(labeller.use), labeller.with_):
+    for key in paths_of(find("labeller", labeller.use).options, labeller.with_):
         for dataset in experiment.config.datasets:
             add(labeller.with_[key].replace("{dataset}", dataset))
     for dataset, system in experiment.pairs():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 import groupgt
 from groupgt.comparison.tests import Settings
-from groupgt.engines.choice import ENGINES, Engine, engine_of
+from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.experiment.best import Rule, check_best
-from groupgt.experiment.config import Config, Dataset
+from groupgt.experiment.config import Config, Dataset, EngineConfig
 from groupgt.experiment.gates import GateChecks
 from groupgt.experiment.schema import UNKNOWN_KEY, Use, explain, path_of
 from groupgt.experiment.sweeps import matching
@@ -27,12 +27,12 @@ from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_tex
 from groupgt.formats.detect import TRUTHS
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
-from groupgt.labellers.options import options_of
-from groupgt.labellers.registry import LABELLERS, kind_named, paths_of
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics
 from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
+from groupgt.options import options_of, paths_of, read_options
+from groupgt.plugins import Plugin, find
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +98,10 @@ class Experiment:
         """Which options of a system are paths that are given: those of files, and of a folder where it is there."""
         options = self.systems[system].options
         return [
-            field.name
-            for field in fields(options)
-            if (value := getattr(options, field.name))
-            and (field.metadata.get("path") or (field.metadata.get("folder") and self.at(value).is_dir()))
+            option.name
+            for option in options_of(type(options)).values()
+            if (value := getattr(options, option.name))
+            and (option.is_path or (option.is_folder and self.at(value).is_dir()))
         ]
 
 
@@ -230,7 +230,7 @@ class Checks:
         self.families.walk()
         self._baseline()
         self._labeller(config.evaluate.labeller)
-        self._engine()
+        self._plugin("engine", ("engine",), self.config.engine)
         self._policy()
         self._tokenizer()
         # A convention that is not known was said above; names and cutoffs can be looked at all the same.
@@ -291,31 +291,30 @@ class Checks:
     def _labeller(self, labeller: Use) -> None:
         """The labeller, its options, and the files they name, of every data set."""
         path: KeyPath = ("evaluate", "labeller")
-        if not self._is_known((*path, "use"), labeller.use, list(LABELLERS)):
-            return
-        kind = kind_named(labeller.use)
-        self._options((*path, "with"), kind.options, labeller.with_)
-        if labeller.use == "code" and not self.allow_code:
-            self.document.fault((*path, "use"), "code runs code of yours; allow it with --allow-code")
-        for key in paths_of(kind, labeller.with_):
+        plugin = self._plugin("labeller", path, labeller)
+        for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():
             for dataset in self.config.datasets:
                 file = self.document.resolved(labeller.with_[key].replace("{dataset}", dataset))
                 if not exists(file):
                     self.document.fault((*path, "with", key), f"there is no such file: {file}")
 
-    def _engine(self) -> None:
-        """The engine and its options."""
-        engine = self.config.engine
-        if not self._is_known(("engine", "use"), engine.use, list(ENGINES)):
-            return
-        self._options(("engine", "with"), ENGINES[engine.use], engine.with_)
-        if engine.use == "spark" and find_spec("pyspark") is None:
-            self.document.fault(("engine", "use"), "spark needs PySpark: pip install 'groupgt[spark]'")
-
-    def _options(self, path: KeyPath, kind: type[Any], values: dict[str, Any]) -> None:
-        _, faults = options_of(kind, values)
-        for key, what in faults:
-            self.document.fault((*path, key), what, key=what.startswith("unknown"))
+    def _plugin(self, kind: str, path: KeyPath, section: Use | EngineConfig) -> Plugin | None:
+        """What a section uses, or None where there is no such thing; its options are checked."""
+        use = (*path, "use")
+        if not self.document.whole(*use):
+            return None
+        try:
+            plugin: Plugin = find(kind, section.use)
+        except ConfigError as error:
+            self.document.fault(use, str(error))
+            return None
+        for fault in read_options(plugin.options, section.with_)[1]:
+            self.document.fault((*path, "with", *fault.path), fault.what, key=fault.unknown)
+        if missing := plugin.missing():
+            self.document.fault(use, f"{plugin.name} {missing}")
+        if plugin.runs_code and not self.allow_code:
+            self.document.fault(use, f"{plugin.name} runs code of yours; allow it with --allow-code")
+        return plugin
 
     def _policy(self) -> None:
         """What is done with doubtful data."""

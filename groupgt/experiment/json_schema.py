@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from groupgt.comparison.schema import ComparisonDict
-from groupgt.engines.choice import ENGINES
 from groupgt.experiment.config import Config
 from groupgt.experiment.results import Results
-from groupgt.experiment.schema import model_of
-from groupgt.labellers.registry import LABELLERS, kind_named
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.model.policy import CHOICES, PRESETS
-from groupgt.retrievers.registry import RETRIEVERS
+from groupgt.options import options_of, schema_of
+from groupgt.plugins import find, ours
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -58,8 +55,11 @@ def _experiment_schema() -> dict[str, Any]:
     whole = Config.model_json_schema(by_alias=True)
     definitions = whole["$defs"]
     _add_systems(definitions)
-    _add_labellers(definitions)
-    definitions["EngineConfig"]["properties"]["use"]["enum"] = list(ENGINES)
+    for kind, section in (("labeller", "Use"), ("engine", "EngineConfig")):
+        _add_options(kind, definitions, section)
+    definitions["Use"]["properties"]["use"]["anyOf"] = _names("labeller")
+    definitions["EngineConfig"]["properties"]["use"]["enum"] = ours("engine")
+    definitions["Evaluate"]["properties"]["tokenizer"] |= _tokenizers()
     choices = {name: {"enum": list(known)} for name, known in CHOICES.items()}
     presets = {"enum": list(PRESETS)}
     definitions["Evaluate"]["properties"]["policy"] = {
@@ -74,11 +74,10 @@ def _experiment_schema() -> dict[str, Any]:
 def _add_systems(definitions: dict[str, Any]) -> None:
     """What `with` and `matrix` of a system may hold, by its retriever."""
     system = definitions["SystemConfig"]
-    # Plugins may add names: the known ones are examples, and what `with` holds depends on `use`.
-    system["properties"]["use"]["anyOf"] = [{"enum": list(RETRIEVERS)}, {"type": "string"}]
+    system["properties"]["use"]["anyOf"] = _names("retriever")
     system["allOf"] = []
-    for name, kind in RETRIEVERS.items():
-        options = _options_schema(kind.options)
+    for name in ours("retriever"):
+        options = schema_of(find("retriever", name).options)
         # What is swept stands under `matrix`, so that nothing is required here.
         options.pop("required", None)
         definitions[f"with {name}"] = options
@@ -93,18 +92,28 @@ def _add_systems(definitions: dict[str, Any]) -> None:
         system["allOf"].append(_where_used(name, keys))
 
 
-def _add_labellers(definitions: dict[str, Any]) -> None:
-    """What `with` of a labeller may hold, by its name."""
-    labeller = definitions["Use"]
-    labeller["properties"]["use"]["enum"] = list(LABELLERS)
-    labeller["allOf"] = []
-    for name in LABELLERS:
-        definitions[f"labeller with {name}"] = _options_schema(kind_named(name).options)
-        labeller["allOf"].append(_where_used(name, {"with": {"$ref": f"#/$defs/labeller with {name}"}}))
+def _names(kind: str) -> list[dict[str, Any]]:
+    """The names of a kind: plugins may add some, so that ours are examples."""
+    return [{"enum": ours(kind)}, {"type": "string"}]
 
 
-def _options_schema(options: type[Any]) -> dict[str, Any]:
-    return {**model_of(options).model_json_schema(by_alias=True), "description": inspect.getdoc(options) or ""}
+def _add_options(kind: str, definitions: dict[str, Any], section: str) -> None:
+    """What `with` of a section may hold, by what it uses."""
+    definitions[section]["allOf"] = []
+    for name in ours(kind):
+        definitions[f"{kind} with {name}"] = schema_of(find(kind, name).options)
+        keys = {"with": {"$ref": f"#/$defs/{kind} with {name}"}}
+        definitions[section]["allOf"].append(_where_used(name, keys))
+
+
+def _tokenizers() -> dict[str, Any]:
+    """The names of tokenizers: ours are written as they must be, others are those of plugins."""
+    names = ours("tokenizer")
+    written = [name + (":.+" if options_of(find("tokenizer", name).options) else "") for name in names]
+    return {
+        "if": {"type": "string", "pattern": f"^({'|'.join(names)})(:|$)"},
+        "then": {"pattern": f"^({'|'.join(written)})$"},
+    }
 
 
 def _where_used(name: str, keys: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from groupgt.experiment.timing import Timing, machine
 from groupgt.formats import corpus
 from groupgt.formats.modules import source_of
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers, Corpus, Kind, Retriever, Setting, checked
+from groupgt.retrievers.base import Answers, Corpus, Retriever, RetrieverPlugin, Setting, checked
 from groupgt.store.cache import key_of
 
 # What lies in the cache is understood by its own kind of groupgt alone.
@@ -115,7 +115,7 @@ def _key(experiment: Experiment, data: Data, task: Task) -> str:
 
 
 @lru_cache
-def _code(kind: Kind) -> str:
+def _code(kind: RetrieverPlugin) -> str:
     """The digest of what makes results: our retrievers and the reader of corpora, and a plugin's module."""
     own = Path(base.__file__).parent
     files = {*own.glob("*.py"), Path(corpus.__file__), Path(inspect.getfile(kind.options))}

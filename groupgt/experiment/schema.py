@@ -1,14 +1,13 @@
 """What sections of an experiment file are made of: strict models, short forms, types; and their faults in our words.
 
-`gates`, `best`, `systems` and `config` build their sections of it; `experiment` and `systems` have faults explained.
+`gates`, `best`, `sweeps` and `config` build their sections of it; `experiment` has faults explained.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -18,7 +17,6 @@ from pydantic import (
     GetJsonSchemaHandler,
     PlainValidator,
     WithJsonSchema,
-    create_model,
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -79,22 +77,6 @@ class Use(Section):
     with_: dict[str, Any] = Field(default={}, alias="with")
 
 
-_OPTION_MODELS: dict[type[Any], type[Section]] = {}
-
-
-def model_of(options: type[Any]) -> type[Section]:
-    """A strict model with the fields of a dataclass of options."""
-    if options not in _OPTION_MODELS:
-        hints = get_type_hints(options)
-        keys: dict[str, Any] = {}
-        for field in fields(options):
-            default = ... if field.default is MISSING else field.default
-            default = field.default_factory() if field.default_factory is not MISSING else default
-            keys[field.name] = (hints[field.name], default)
-        _OPTION_MODELS[options] = create_model(options.__name__, __base__=Section, **keys)
-    return _OPTION_MODELS[options]
-
-
 # What pydantic calls a fault, and what we expected there.
 EXPECTED = {
     "string_type": "text",
@@ -123,23 +105,12 @@ def path_of(fault: Mapping[str, Any]) -> KeyPath:
     return tuple(part for part in fault["loc"] if part != "[key]")
 
 
-def explain(
-    fault: Mapping[str, Any],
-    document: Document,
-    root: type[Section] = Section,
-    places: Mapping[str, KeyPath] | None = None,
-) -> None:
+def explain(fault: Mapping[str, Any], document: Document, root: type[Section]) -> None:
     """Adds one fault of pydantic to a document, in our words.
 
-    `root` is the model of the whole file, whose keys are named where one is unknown; `places` are the paths of a
-    system's options, which may stand in its matrix.
+    `root` is the model of the whole file, whose keys are named where one is unknown.
     """
     path = path_of(fault)
-    for length in range(len(path), 0, -1) if places else ():
-        known = (places or {}).get(str(path[length - 1]))
-        if known is not None and path[: length - 1] == (*known[:2], "with"):
-            path = (*known, *path[length:])
-            break
     kind, value = fault["type"], fault["input"]
     if kind == UNKNOWN_KEY:
         keys = _keys_at(root, path[:-1])
@@ -152,7 +123,7 @@ def explain(
         near = ""
         if kind == "literal_error" and isinstance(value, str):
             near = near_names(value, expected.replace(" or ", ", ").split(", "))
-        document.fault(path, f"expected {expected}, found {_as_yaml(value)}{near}", key="[key]" in fault["loc"])
+        document.fault(path, f"expected {expected}, found {as_yaml(value)}{near}", key="[key]" in fault["loc"])
 
 
 def _words_of(bound: Any) -> str:
@@ -162,7 +133,7 @@ def _words_of(bound: Any) -> str:
     return f"{bound:g}" if isinstance(bound, float) else str(bound).replace("'", "")
 
 
-def _as_yaml(value: Any) -> str:
+def as_yaml(value: Any) -> str:
     """A value as YAML would have it, roughly."""
     if value is None or value in ({}, []):
         return "nothing"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.schema import explain, model_of
+from groupgt.experiment.schema import as_yaml
 from groupgt.experiment.sweeps import SystemConfig, Variant, label, matching, variants
 from groupgt.experiment.yaml import Document, KeyPath, exists
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import imported
 from groupgt.formats.parts import is_url
-from groupgt.retrievers.base import Kind
-from groupgt.retrievers.registry import RETRIEVERS, absent, kind_named
+from groupgt.options import options_of, read_options
+from groupgt.plugins import find, ours
+from groupgt.retrievers.base import RetrieverPlugin
 
 # More systems than this are a slip, not a sweep.
 MOST_SYSTEMS = 10_000
@@ -36,7 +35,7 @@ class System:
     name: str
     family: str
     config: SystemConfig
-    kind: Kind
+    kind: RetrieverPlugin
     options: Any
     paths: Mapping[str, KeyPath]
     inputs: tuple[str, ...] = ()
@@ -51,7 +50,7 @@ class System:
         return _is_stored(self.kind)
 
 
-def _is_stored(kind: Kind) -> bool:
+def _is_stored(kind: RetrieverPlugin) -> bool:
     return kind.build is None and kind.fuse is None
 
 
@@ -60,11 +59,7 @@ def is_option(path: KeyPath, document: Document) -> bool:
     if len(path) != 3 or path[0] != "systems":
         return False
     use = document.value["systems"][path[1]].get("use")
-    return isinstance(use, str) and use in RETRIEVERS and path[2] in _names_of(RETRIEVERS[use].options)
-
-
-def _names_of(options: type[Any]) -> list[str]:
-    return [field.name for field in fields(options)]
+    return use in ours("retriever") and path[2] in options_of(find("retriever", use).options)
 
 
 def some_of(names: Sequence[str]) -> str:
@@ -123,17 +118,17 @@ class Families:
         """The data sets of an entry."""
         return [dataset for dataset in self.corpora if config.serves(dataset)]
 
-    def _kind(self, family: str, config: SystemConfig) -> Kind | None:
+    def _kind(self, family: str, config: SystemConfig) -> RetrieverPlugin | None:
         """What makes the systems of an entry, None where that is at fault."""
         path: KeyPath = ("systems", family, "use")
         if not self.document.whole(*path):
             return None
         try:
-            kind = kind_named(config.use)
+            kind: RetrieverPlugin = find("retriever", config.use)
         except ConfigError as error:
             self.document.fault(path, str(error))
             return None
-        if missing := absent(kind):
+        if missing := kind.missing():
             self.document.fault(path, f"{config.use} {missing}")
         if kind.runs_code and not self.allow_code:
             self.document.fault(path, f"{config.use} runs code of yours; allow it with --allow-code")
@@ -180,38 +175,22 @@ class Families:
             self.document.fault((*path, "matrix"), what)
         return self.document.faults.total == faults_before
 
-    def _variant(self, family: str, config: SystemConfig, kind: Kind, variant: Variant) -> None:
-        options = self._options(family, kind.options, variant)
+    def _variant(self, family: str, config: SystemConfig, kind: RetrieverPlugin, variant: Variant) -> None:
+        options, faults = read_options(kind.options, variant.options, show=as_yaml)
+        for fault in faults:
+            path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
+            self.document.fault(path[:4] if fault.unknown else (*path, *fault.path[1:]), fault.what, key=fault.unknown)
         if options is not None:
             self.systems[variant.name] = System(variant.name, family, config, kind, options, variant.paths)
             self._files(variant, kind, options, self._served(config))
 
-    def _options(self, family: str, options: type[Any], variant: Variant) -> Any:
-        """The options of a retriever: its dataclass is its schema."""
-        path: KeyPath = ("systems", family)
-        known = _names_of(options)
-        for key in (key for key in variant.options if key not in known):
-            what = f"unknown key; known are {', '.join(known)}{near_names(key, known)}"
-            self.document.fault(variant.paths[key][:4], what, key=True)
-        try:
-            values = model_of(options).model_validate({k: v for k, v in variant.options.items() if k in known})
-            return options(**dict(values))
-        except ValidationError as error:
-            for fault in error.errors():
-                explain({**fault, "loc": (*path, "with", *fault["loc"])}, self.document, places=variant.paths)
-        except ConfigError as error:
-            for text in error.faults:
-                key, _, what = text.partition(": ")
-                self.document.fault(variant.paths.get(key, (*path, "with", key)), what)
-        return None
-
-    def _files(self, variant: Variant, kind: Kind, options: Any, datasets: Sequence[str]) -> None:
+    def _files(self, variant: Variant, kind: RetrieverPlugin, options: Any, datasets: Sequence[str]) -> None:
         """Whether the paths among the options lead somewhere, for every data set."""
-        for field in (field for field in fields(options) if field.metadata.get("path")):
-            text = getattr(options, field.name)
-            path = variant.paths.get(field.name, ())
+        for option in (option for option in options_of(kind.options).values() if option.is_path):
+            text = getattr(options, option.name)
+            path = variant.paths.get(option.name, ())
             if not text:
-                if field.default is MISSING and self.document.whole(*path):
+                if option.needed and self.document.whole(*path):
                     self.document.fault(path, "expected a path, found nothing")
                 continue
             for dataset in datasets:

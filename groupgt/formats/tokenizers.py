@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, listed
+from groupgt.errors import ConfigError, display, listed
 from groupgt.formats.modules import imported
+from groupgt.options import options_from, options_of
+from groupgt.plugins import Plugin, entry_points, find, ours
 
 Count = Callable[[Sequence[str]], Sequence[int]]
-FORMS = ("whitespace", "tiktoken:ENCODING", "tokenizers:FILE_OR_NAME", "python:module:function")
 HINT = "pip install 'groupgt[tokens]'"
 
 
@@ -24,74 +26,122 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
     >>> tokenizer_named("whitespace")(["to be or", ""])
     [3, 0]
     """
-    check_tokenizer(name, allow_code=allow_code)
-    kind, _, rest = name.partition(":")
-    return TOKENIZERS[kind](rest, folder or Path())
+    plugin, options = check_tokenizer(name, allow_code=allow_code)
+    count: Count = plugin.built(options, folder or Path())
+    return count
 
 
-def check_tokenizer(name: str, *, allow_code: bool = False) -> None:
-    """Raises `ConfigError` for a name that is none, and for code that is not allowed."""
-    kind, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if kind not in TOKENIZERS or (":" in name if kind == "whitespace" else not rest):
-        raise ConfigError(f"tokenizer: expected {listed(FORMS)}, found {name!r}")
-    if kind == "python" and not allow_code:
+def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any]:
+    """The tokenizer of a name and its option, what stands behind the colon.
+
+    Raises `ConfigError` for a name that is none, and for code that is not allowed.
+    """
+    use, colon, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
+    known = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
+    if use not in (form.partition(":")[0] for form in known):
+        raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
+    try:
+        plugin: Plugin = find("tokenizer", use)
+    except ConfigError as error:
+        raise ConfigError(f"tokenizer: {error}") from None
+    option = next(iter(options_of(plugin.options)), None)
+    if colon if option is None else not rest:
+        raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
+    if plugin.runs_code and not allow_code:
         raise ConfigError(f"tokenizer: {name} is code of yours, which runs only with --allow-code")
+    return plugin, options_from(plugin.options, {} if option is None else {option: rest}, f"tokenizer {use}: ")
 
 
-def _whitespace(rest: str, folder: Path) -> Count:
+def forms() -> list[str]:
+    """How the names of our own are written: each with its option in capitals."""
+    return [form_of(name, find("tokenizer", name)) for name in ours("tokenizer")]
+
+
+def form_of(name: str, plugin: Plugin) -> str:
+    """How the name of a tokenizer is written."""
+    return name + "".join(f":{option.written or option.name.upper()}" for option in options_of(plugin.options).values())
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """`encoding` is one of tiktoken's, such as cl100k_base."""
+
+    encoding: str
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """`file_or_name` is a file of the library tokenizers, tokenizer.json say, or the name of a model on its hub."""
+
+    file_or_name: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """`function` is `module:function`: it takes a list of texts and returns a count for each."""
+
+    function: str = field(metadata={"written": "module:function"})
+
+
+def _whitespace(options: None, folder: Path) -> Count:
     return lambda texts: [len(text.split()) for text in texts]
 
 
-def _tiktoken(rest: str, folder: Path) -> Count:
+def _tiktoken(options: Encoding, folder: Path) -> Count:
     try:
         import tiktoken
     except ImportError:
         raise ConfigError(f"tokenizer: tiktoken is not installed: {HINT}") from None
-    names = tiktoken.list_encoding_names()
-    if rest not in names:
-        raise ConfigError(f"tokenizer: tiktoken has no encoding {rest!r}; it has {listed(names)}")
+    name, names = options.encoding, tiktoken.list_encoding_names()
+    if name not in names:
+        raise ConfigError(f"tokenizer: tiktoken has no encoding {name!r}; it has {listed(names)}")
     try:
-        encoding = tiktoken.get_encoding(rest)
+        encoding = tiktoken.get_encoding(name)
     except Exception as error:  # its vocabulary comes over the network, by whatever library is there
-        raise ConfigError(f"tokenizer: tiktoken cannot load {rest!r}: {error}") from None
+        raise ConfigError(f"tokenizer: tiktoken cannot load {name!r}: {error}") from None
     return lambda texts: [len(each) for each in encoding.encode_batch(list(texts), disallowed_special=())]
 
 
-def _tokenizers(rest: str, folder: Path) -> Count:
+def _tokenizers(options: Vocabulary, folder: Path) -> Count:
     try:
         from tokenizers import Tokenizer
     except ImportError:
         raise ConfigError(f"tokenizer: tokenizers is not installed: {HINT}") from None
-    path = folder / rest
-    if rest.endswith(".json") and not path.is_file():
+    name = options.file_or_name
+    path = folder / name
+    if name.endswith(".json") and not path.is_file():
         raise ConfigError(f"tokenizer: {path}: there is no such file")
     try:
-        loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(rest)
+        loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises plain exceptions, for files and for the network
-        raise ConfigError(f"tokenizer: tokenizers cannot load {rest!r}: {error}") from None
+        raise ConfigError(f"tokenizer: tokenizers cannot load {name!r}: {error}") from None
     # A file may ask to fill or cut every text to one length.
     loaded.no_padding()
     loaded.no_truncation()
     return lambda texts: [len(each.ids) for each in loaded.encode_batch(list(texts), add_special_tokens=False)]
 
 
-def _python(rest: str, folder: Path) -> Count:
+def _python(options: Function, folder: Path) -> Count:
+    name = options.function
     before = sys.path[:]
     try:
-        count: Count = imported(rest, folder.resolve())
+        count: Count = imported(name, folder.resolve())
     except ConfigError as error:
         what = str(error).removeprefix("target: ")
-        raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}: {what}") from None
+        raise ConfigError(f"tokenizer: expected python:module:function, found {name!r}: {what}") from None
     finally:
         sys.path[:] = before
     if not callable(count):
-        raise ConfigError(f"tokenizer: expected python:module:function, found {rest!r}, which is no function")
+        raise ConfigError(f"tokenizer: expected python:module:function, found {name!r}, which is no function")
     return count
 
 
-TOKENIZERS: dict[str, Callable[[str, Path], Count]] = {
-    "whitespace": _whitespace,
-    "tiktoken": _tiktoken,
-    "tokenizers": _tokenizers,
-    "python": _python,
-}
+WHITESPACE = Plugin(None, _whitespace, summary="What stands between white space.")
+TIKTOKEN = Plugin(Encoding, _tiktoken, summary="An encoding of tiktoken.", modules={"tiktoken": "tokens"})
+TOKENIZERS = Plugin(
+    Vocabulary,
+    _tokenizers,
+    summary="A vocabulary of the library tokenizers, from a file or by its name.",
+    modules={"tokenizers": "tokens"},
+)
+PYTHON = Plugin(Function, _python, summary="A function of yours.", runs_code=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.spans import Chunks, kind_of
 from groupgt.model.validity import shown
+from groupgt.options import FILE, Rule
 
 
 class Results(Protocol):
@@ -26,6 +28,18 @@ class Results(Protocol):
     def texts(self) -> list[str | None]:
         """The text that each of these results carries; None where it carries none."""
         ...
+
+
+# A file of texts, places, vectors or names, or what such a file holds; none where it is empty.
+Table = Annotated[
+    Any,
+    Rule(
+        "a path or a mapping",
+        lambda value: isinstance(value, (str, os.PathLike, Mapping, Chunks)),
+        {"type": ["string", "object"]},
+    ),
+    FILE,
+]
 
 
 class Tables(Protocol):

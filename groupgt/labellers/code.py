@@ -5,20 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import iscoroutine
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
 
-from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.labellers.base import Matches, Results, Tables, matches_of
+from groupgt.errors import DataError, Faults
+from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of
 from groupgt.labellers.likeness import Reader, pairs_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.spans import TEXT, kind_of
 from groupgt.model.validity import finite_number, shown
+from groupgt.options import Clash, Rule
+from groupgt.plugins import Plugin
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class Pair:
     result_text: str | None
 
 
+def _is_target(value: Any) -> bool:
+    return callable(value) or (isinstance(value, str) and all(value.partition(":")))
+
+
 @dataclass(frozen=True)
 class Options:
     """Who judges, and where the texts stand; runs code and is refused without --allow-code.
@@ -48,22 +55,17 @@ class Options:
     of alternatives that are ids.
     """
 
-    target: Any = ""
-    batch_size: int = 32
-    threshold: float = 0.5
+    target: Annotated[Any, Rule("module:function", _is_target, {"type": "string", "pattern": ".:."})] = ""
+    batch_size: Annotated[int, Ge(1), Le(1_000_000)] = 32
+    threshold: Annotated[float, Gt(0), Le(1)] = 0.5
     version: str = ""
-    corpus: Any = field(default="", metadata={"path": True})
-    reference: Any = field(default="", metadata={"path": True})
+    corpus: Table = ""
+    reference: Table = ""
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        if not callable(self.target) and (not isinstance(self.target, str) or not all(self.target.partition(":"))):
-            faults.add("target", f"expected module:function, found {self.target!r}")
-        if not 1 <= self.batch_size <= 10**6:
-            faults.add("batch_size", f"expected a whole number from 1 to 1000000, found {self.batch_size!r}")
-        if not 0 < self.threshold <= 1:
-            faults.add("threshold", f"expected a number above 0, at most 1, found {self.threshold!r}")
-        faults.stop(ConfigError)
+    def clashes(self) -> Iterator[Clash]:
+        """Somebody must judge."""
+        if not _is_target(self.target):
+            yield Clash("target", f"expected module:function, found {self.target!r}")
 
 
 class Code(Reader):
@@ -163,3 +165,6 @@ def _digest(pair: Pair) -> str:
     asked = pair.query if pair.query is not None else ["qid", pair.qid]
     content = json.dumps([asked, wanted, said], ensure_ascii=False)
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+PLUGIN = Plugin(Options, Code, runs_code=True)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Gt, Le
 from numpy.typing import NDArray
 
-from groupgt.errors import ConfigError, DataError, Faults
-from groupgt.labellers.base import Matches, Results, Tables, matches_of
+from groupgt.errors import DataError, Faults
+from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of
 from groupgt.labellers.likeness import Reader, alternative_texts, pairs_of, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
+from groupgt.options import Called, Clash, Folder
+from groupgt.plugins import Plugin
 
 Vectors = NDArray[np.float64]
 BLOCK = 100_000
@@ -29,24 +32,20 @@ class Options:
     `reference`), after `document_prefix` and `alternative_prefix`.
     """
 
-    threshold: float = 0.8
-    documents: Any = field(default="", metadata={"path": True})
-    alternatives: Any = field(default="", metadata={"path": True})
-    model: str = field(default="", metadata={"folder": True})
-    corpus: Any = field(default="", metadata={"path": True})
-    reference: Any = field(default="", metadata={"path": True})
+    threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1)] = 0.8
+    documents: Table = ""
+    alternatives: Table = ""
+    model: Folder = ""
+    corpus: Table = ""
+    reference: Table = ""
     document_prefix: str = ""
     alternative_prefix: str = ""
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        if not 0 < self.threshold <= 1:
-            faults.add("threshold", f"expected a cosine above 0, at most 1, found {self.threshold!r}")
-        for name in ("documents", "alternatives"):
-            given = getattr(self, name)
-            if (given is None or (isinstance(given, str) and not given)) and not self.model:
-                faults.add(name, "expected vectors (or a model that makes them), found nothing")
-        faults.stop(ConfigError)
+    def clashes(self) -> Iterator[Clash]:
+        """Vectors come from tables, or else from a model."""
+        for option, vectors in (("documents", self.documents), ("alternatives", self.alternatives)):
+            if isinstance(vectors, str) and not vectors and not self.model:
+                yield Clash(option, "expected vectors (or a model that makes them), found nothing", ("model",))
 
 
 class Embedding(Reader):
@@ -144,3 +143,6 @@ def _unit(vectors: Vectors) -> Vectors:
     lengths = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
     scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return scaled
+
+
+PLUGIN = Plugin(Options, Embedding)

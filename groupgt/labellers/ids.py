@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from groupgt.labellers.base import Labeller, Matches, Results, Tables, all_of_kind, first_hits, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
+from groupgt.plugins import Plugin
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,6 @@ class Ids(Named):
     def read(self, truth: GroundTruth) -> GroundTruth:
         """The ground truth as it is: there is nothing to keep."""
         return self.truth(truth)
+
+
+PLUGIN = Plugin(Options, Ids)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from groupgt.errors import ConfigError, Faults
-from groupgt.labellers.base import Tables, all_of_kind
+from groupgt.errors import Faults
+from groupgt.labellers.base import Table, Tables, all_of_kind
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
+from groupgt.options import Clash
+from groupgt.plugins import Plugin
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Options:
     id and whose first group is the parent, such as `(.*)#[0-9]+`.
     """
 
-    mapping: Any = field(default="", metadata={"path": True})
+    mapping: Table = ""
     column: str = "parent"
     pattern: str = ""
 
@@ -32,21 +34,20 @@ class Options:
         """Whether there is a mapping, be it an empty one."""
         return not isinstance(self.mapping, str) or bool(self.mapping)
 
-    def __post_init__(self) -> None:
-        faults = Faults()
+    def clashes(self) -> Iterator[Clash]:
+        """A mapping or a pattern, not both, and a pattern that finds a parent."""
         if self.maps and self.pattern:
-            faults.add("pattern", "stands beside a mapping; keep one of the two")
+            yield Clash("pattern", "stands beside a mapping; keep one of the two", ("mapping",))
         if not self.maps and self.column != "parent":
-            faults.add("column", "names a column of a mapping, and there is none")
+            yield Clash("column", "names a column of a mapping, and there is none", ("mapping",))
         try:
             groups = re.compile(self.pattern).groups
         except re.error as error:
-            faults.add("pattern", f"expected a regular expression, found {self.pattern!r}: {error}")
-        else:
-            if self.pattern and not groups:
-                what = "expected a regular expression whose first group is the parent, such as (.*)#[0-9]+"
-                faults.add("pattern", f"{what}, found {self.pattern!r}")
-        faults.stop(ConfigError)
+            yield Clash("pattern", f"expected a regular expression, found {self.pattern!r}: {error}")
+            return
+        if self.pattern and not groups:
+            what = "expected a regular expression whose first group is the parent, such as (.*)#[0-9]+"
+            yield Clash("pattern", f"{what}, found {self.pattern!r}")
 
 
 class Parents(Named):
@@ -127,3 +128,6 @@ class _Parents(dict[str, str]):
         parent = match[1] if match is not None and match[1] else name
         self[name] = parent
         return parent
+
+
+PLUGIN = Plugin(Options, Parents)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Literal, get_args
 
 import numpy as np
+from annotated_types import Gt, Le
 
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, listed, near_names
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, matches_of, spread
+from groupgt.errors import DataError, Faults, GroupgtWarning
+from groupgt.labellers.base import Labeller, Matches, Results, Table, Tables, matches_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.spans import SPELLED, Form, Span, kind_of
 from groupgt.model.validity import shown
+from groupgt.options import Clash
+from groupgt.plugins import Plugin
 from groupgt.runtime import pl
 
 # So many pairs are looked at at a time.
@@ -118,8 +121,8 @@ def _pieces(first: Ints, last: Ints) -> Iterator[tuple[Ints, Ints]]:
     yield from _ranges(first, last, np.arange(int(last.max()) if len(last) else 0), "left")
 
 
-MEASURES = ("alternative", "result", "union")
-UNITS = ("chars", "pages", "lines")
+Unit = Literal["chars", "pages", "lines"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
 # Shares are exact to so many parts: lengths up to 10^12 times this are whole numbers still.
 PARTS = 10**6
 
@@ -135,24 +138,20 @@ class Options:
     its `end`, in pages and lines it holds it.
     """
 
-    min_overlap: float = 0.5
-    of: str = "alternative"
+    min_overlap: Annotated[float, Gt(0), Le(1)] = 0.5
+    of: Literal["alternative", "result", "union"] = "alternative"
     joint: bool = False
-    chunks: Any = field(default="", metadata={"path": True})
-    reference: Any = field(default="", metadata={"path": True})
-    unit: str = "chars"
+    chunks: Table = ""
+    reference: Table = ""
+    unit: Unit = "chars"
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        if not 1 / PARTS <= self.min_overlap <= 1:
-            faults.add("min_overlap", f"expected a number above 0, at most 1, found {self.min_overlap!r}")
-        for name, known in (("of", MEASURES), ("unit", UNITS)):
-            given = getattr(self, name)
-            if given not in known:
-                faults.add(name, f"expected {listed(known)}, found {given!r}{near_names(str(given), known)}")
+    def clashes(self) -> Iterator[Clash]:
+        """A share that can be computed exactly, and results that cover together only what they can."""
+        if self.min_overlap < 1 / PARTS:
+            yield Clash("min_overlap", f"expected a share of at least 1/{PARTS:,}, found {self.min_overlap!r}")
         if self.joint and self.of != "alternative":
-            faults.add("joint", f"results cover an alternative together; of={self.of} measures each by itself")
-        faults.stop(ConfigError)
+            what = f"results cover an alternative together; of={self.of} measures each by itself"
+            yield Clash("joint", what, ("of",))
 
 
 class Spans(Labeller):
@@ -337,3 +336,6 @@ class Spans(Labeller):
         return (
             f"spans (at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit})"
         )
+
+
+PLUGIN = Plugin(Options, Spans)

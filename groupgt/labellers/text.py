@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Literal
 
-from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.labellers.base import Matches, Results, Tables, matches_of
+from annotated_types import Gt, Le
+
+from groupgt.errors import DataError, Faults
+from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of
 from groupgt.labellers.likeness import (
     METHODS,
     SLACK,
@@ -20,6 +23,8 @@ from groupgt.labellers.likeness import (
 )
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
+from groupgt.options import Clash
+from groupgt.plugins import Plugin
 
 
 @dataclass(frozen=True)
@@ -34,23 +39,17 @@ class Options:
     `punctuation`).
     """
 
-    method: str = "contained"
-    threshold: float = 0.9
-    corpus: Any = field(default="", metadata={"path": True})
-    reference: Any = field(default="", metadata={"path": True})
+    method: Literal["contained", "partial_ratio", "token_recall"] = "contained"
+    threshold: Annotated[float, Gt(0), Le(1)] = 0.9
+    corpus: Table = ""
+    reference: Table = ""
     case_sensitive: bool = False
     punctuation: bool = False
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        if self.method not in METHODS:
-            near = near_names(str(self.method), METHODS)
-            faults.add("method", f"expected {listed(METHODS)}, found {self.method!r}{near}")
-        elif self.method == "partial_ratio" and find_spec("rapidfuzz") is None:
-            faults.add("method", "partial_ratio needs RapidFuzz: pip install 'groupgt[text]'")
-        if not 0 < self.threshold <= 1:
-            faults.add("threshold", f"expected a number above 0, at most 1, found {self.threshold!r}")
-        faults.stop(ConfigError)
+    def clashes(self) -> Iterator[Clash]:
+        """A method needs its library."""
+        if self.method == "partial_ratio" and find_spec("rapidfuzz") is None:
+            yield Clash("method", "partial_ratio needs RapidFuzz: pip install 'groupgt[text]'")
 
 
 class _Kept(dict[str, str]):
@@ -115,3 +114,6 @@ class Text(Reader):
     def __str__(self) -> str:
         least = "" if self.options.method == "contained" else f" ≥ {self.options.threshold:g}"
         return f"text ({self.options.method}{least}; {self.normal})"
+
+
+PLUGIN = Plugin(Options, Text)

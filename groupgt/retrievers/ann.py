@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from groupgt.errors import Faults
 from groupgt.retrievers import base, vectors
-from groupgt.retrievers.base import best
+from groupgt.retrievers.base import RetrieverPlugin, best
 from groupgt.retrievers.vectors import products
+
+Candidates = Annotated[int, Ge(1), Le(100_000)]
 
 
 @dataclass(frozen=True)
@@ -21,15 +24,9 @@ class Options(vectors.Options):
     are slower and nearer to exact search.
     """
 
-    connectivity: int = 16
-    expansion_add: int = 128
-    expansion_search: int = 64
-
-    def _check(self, faults: Faults) -> None:
-        super()._check(faults)
-        for name in ("connectivity", "expansion_add", "expansion_search"):
-            if not 1 <= getattr(self, name) <= 100_000:
-                faults.add(name, f"expected a number from 1 to 100,000, found {getattr(self, name):,}")
+    connectivity: Candidates = 16
+    expansion_add: Candidates = 128
+    expansion_search: Candidates = 64
 
 
 class Ann:
@@ -66,3 +63,12 @@ class Ann:
             scores = products(vector[None, :], self.vectors.documents[places])[0]
             rankings.append(best(self.ids, scores, k, places))
         return rankings
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    Ann,
+    summary="Approximate search of vectors in an HNSW graph, by usearch.",
+    libraries=("usearch", "sentence-transformers", "torch"),
+    modules={"usearch": "ann"},
+)

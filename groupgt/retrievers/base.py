@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from groupgt.errors import Faults, GroupgtWarning, RetrieverError
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_fault, id_text, shown
+from groupgt.plugins import Plugin
 
 Ranking = Sequence[Any]
 T = TypeVar("T")
@@ -72,9 +73,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Options:
-    """What `with:` may hold. A subclass is a dataclass whose fields are the keys; it raises `ConfigError` for values.
+    """What `with:` may hold. A subclass is a dataclass: fields are the keys, annotations say what values may be.
 
-    A field with the metadata `{"path": True}` is a path: relative to the experiment file, `{dataset}` filled in.
+    A `File` of `groupgt.options` is a path: relative to the experiment file, `{dataset}` filled in. What annotations do
+    not say, a method `clashes` yields.
     """
 
     def searches_texts(self) -> bool:
@@ -99,27 +101,6 @@ class Retriever(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
-    """How the systems of one `use:` are made: what `options` they take, and what makes them.
-
-    `build` makes a retriever; `fuse` makes answers out of other systems' answers; with neither, results are read from
-    files. `libraries` are the distributions whose versions decide about results, `modules` maps what must be
-    importable to the extra that brings it. `runs_code` of the user's (asked for with --allow-code); `live` answers come
-    from outside and may change; `corpus` says whether one is searched; `note` is shown beside the name.
-    """
-
-    options: type[Options]
-    build: Callable[[Setting, Any], Retriever] | None = None
-    fuse: Callable[[Any, Sequence[Answers], Sequence[float | None], int], Answers] | None = None
-    libraries: tuple[str, ...] = ()
-    modules: Mapping[str, str] = field(default_factory=dict)
-    corpus: bool = True
-    runs_code: bool = False
-    live: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True, eq=False)
 class Answers:
     """The results of one system for every question, best first, and the scores beside them where all have one."""
 
@@ -129,6 +110,28 @@ class Answers:
     def run(self, name: str) -> Run:
         """The rankings as a run: their order is given, and is not the scores' to change."""
         return Run.of(self.ids, name)
+
+
+@dataclass(frozen=True, eq=False)
+class RetrieverPlugin(Plugin):
+    """How the systems of one `use:` are made: what `options` they take, and what makes them.
+
+    `build` makes a retriever of a `Setting` and options; `fuse` makes answers out of other systems' answers; with
+    neither, results are read from files. `libraries` are the distributions whose versions decide about results; `live`
+    answers come from outside and may change; `corpus` says whether one is searched; `note` is shown beside the name.
+    """
+
+    options: type[Options] = Options
+    build: Callable[[Setting, Any], Retriever] | None = None
+    fuse: Callable[[Any, Sequence[Answers], Sequence[float | None], int], Answers] | None = None
+    libraries: tuple[str, ...] = ()
+    corpus: bool = True
+    live: bool = False
+    note: str = ""
+
+
+# The name by which plugins of others know it.
+Kind = RetrieverPlugin
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from groupgt.errors import ConfigError, Faults, RetrieverError, listed, near_names
+from groupgt.errors import RetrieverError, listed, near_names
+from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import best
+from groupgt.retrievers.base import RetrieverPlugin, best
 
-VARIANTS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 # The languages that bm25s has stop words for.
-STOPWORDS = ("none", "english", "german", "dutch", "french", "spanish", "portuguese", "italian", "russian", "swedish",
-             "norwegian", "chinese", "turkish")  # fmt: skip
+Stopwords = Literal["none", "english", "german", "dutch", "french", "spanish", "portuguese", "italian", "russian",
+                    "swedish", "norwegian", "chinese", "turkish"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,31 +29,24 @@ class Options(base.Options):
     `none` or a language.
     """
 
-    k1: float = 1.2
-    b: float = 0.75
-    variant: str = "lucene"
+    k1: Annotated[float, Ge(0), Le(1000)] = 1.2
+    b: Annotated[float, Ge(0), Le(1)] = 0.75
+    variant: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "lucene"
     stemmer: str = "none"
-    stopwords: str = "none"
+    stopwords: Stopwords = "none"
 
     def least_score(self) -> float | None:
         return 0.0
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        if not 0 <= self.k1 <= 1000:
-            faults.add("k1", f"expected a number from 0 to 1000, found {self.k1:g}")
-        if not 0 <= self.b <= 1:
-            faults.add("b", f"expected a number from 0 to 1, found {self.b:g}")
-        for name, value, known in (("variant", self.variant, VARIANTS), ("stopwords", self.stopwords, STOPWORDS)):
-            if value not in known:
-                faults.add(name, f"expected {listed(known)}, found {value!r}{near_names(value, known)}")
-        if self.stemmer != "none":
-            if find_spec("Stemmer") is None:
-                faults.add("stemmer", "stemming needs PyStemmer: pip install 'groupgt[retrieval]'")
-            elif self.stemmer not in (languages := _languages()):
-                near = near_names(self.stemmer, languages)
-                faults.add("stemmer", f"expected none, {listed(languages)}, found {self.stemmer!r}{near}")
-        faults.stop(ConfigError)
+    def clashes(self) -> Iterator[Clash]:
+        """A stemmer is one of those that PyStemmer has."""
+        if self.stemmer == "none":
+            return
+        if find_spec("Stemmer") is None:
+            yield Clash("stemmer", "stemming needs PyStemmer: pip install 'groupgt[retrieval]'")
+        elif self.stemmer not in (languages := _languages()):
+            near = near_names(self.stemmer, languages)
+            yield Clash("stemmer", f"expected none, {listed(languages)}, found {self.stemmer!r}{near}")
 
 
 def _languages() -> list[str]:
@@ -116,3 +110,6 @@ def _stemmer(language: str) -> Callable[[str], str] | None:
 
     stemmer: Callable[[str], str] = Stemmer.Stemmer(language)
     return stemmer
+
+
+PLUGIN = RetrieverPlugin(Options, BM25, summary="BM25, by bm25s.", libraries=("bm25s", "PyStemmer"))

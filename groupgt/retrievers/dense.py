@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from groupgt.retrievers import base
-from groupgt.retrievers.base import best
+from groupgt.retrievers.base import RetrieverPlugin, best
 from groupgt.retrievers.vectors import Embedded, Options, products
 
 
@@ -24,3 +24,11 @@ class Dense:
         vectors = self.vectors.of(queries)
         scores = products(vectors, self.vectors.documents)
         return [best(self.ids, row, k) if vector.any() else [] for row, vector in zip(scores, vectors)]
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    Dense,
+    summary="Exact search of your vectors, or of those of a sentence-transformers model.",
+    libraries=("sentence-transformers", "torch"),
+)

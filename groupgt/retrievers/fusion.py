@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 from numpy.typing import NDArray
 
-from groupgt.errors import ConfigError, Faults, RetrieverError, listed, near_names
+from groupgt.errors import RetrieverError
+from groupgt.options import Clash
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers
+from groupgt.retrievers.base import Answers, RetrieverPlugin
 
-NORMALIZATIONS = ("min_max", "z_score", "theoretical")
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -23,23 +24,16 @@ Integers = NDArray[np.int64]
 class _Fusion(base.Options):
     """What all fusions have: results taken of each input (`depth`, else that of the file), and a weight for each."""
 
-    depth: int | None = None
-    weights: list[float] = field(default_factory=list)
+    depth: Annotated[int, Ge(1)] | None = None
+    weights: list[Annotated[float, Ge(0)]] = field(default_factory=list)
 
     def searches_texts(self) -> bool:
         return False
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        if self.depth is not None and self.depth < 1:
-            faults.add("depth", f"expected a number of at least 1, found {self.depth}")
-        if any(not 0 <= weight < np.inf for weight in self.weights) or (self.weights and not any(self.weights)):
-            faults.add("weights", f"expected numbers of at least 0, one of them above, found {self.weights}")
-        self._check(faults)
-        faults.stop(ConfigError)
-
-    def _check(self, faults: Faults) -> None:
-        """Faults of the fusion's own options."""
+    def clashes(self) -> Iterator[Clash]:
+        """Weights, where there are some, are not all 0."""
+        if self.weights and not any(self.weights):
+            yield Clash("weights", f"expected numbers of at least 0, one of them above, found {self.weights}")
 
 
 @dataclass(frozen=True)
@@ -49,14 +43,10 @@ class ReciprocalRank(_Fusion):
     Cormack, Clarke and Büttcher, SIGIR 2009, who use k = 60 and no weights.
     """
 
-    k: int = 60
+    k: Annotated[int, Ge(0), Le(10**9)] = 60
 
     def least_score(self) -> float | None:
         return 0.0
-
-    def _check(self, faults: Faults) -> None:
-        if not 0 <= self.k <= 10**9:
-            faults.add("k", f"expected a number of at least 0, found {self.k}")
 
 
 @dataclass(frozen=True)
@@ -71,15 +61,15 @@ class Convex(_Fusion):
     Bruch, Gai and Ingber, TOIS 2023.
     """
 
-    normalization: str = "min_max"
+    normalization: Literal["min_max", "z_score", "theoretical"] = "min_max"
     least: list[float] = field(default_factory=list)
 
-    def _check(self, faults: Faults) -> None:
-        if self.normalization not in NORMALIZATIONS:
-            near = near_names(self.normalization, NORMALIZATIONS)
-            faults.add("normalization", f"expected {listed(NORMALIZATIONS)}, found {self.normalization!r}{near}")
-        elif self.least and self.normalization != "theoretical":
-            faults.add("least", f"least scores serve the normalization theoretical, not {self.normalization}")
+    def clashes(self) -> Iterator[Clash]:
+        """Weights as everywhere, and least scores where they serve."""
+        yield from super().clashes()
+        if self.least and self.normalization != "theoretical":
+            what = f"least scores serve the normalization theoretical, not {self.normalization}"
+            yield Clash("least", what, ("normalization",))
 
 
 @dataclass(frozen=True)
@@ -244,3 +234,11 @@ NORMALIZE: dict[str, Callable[[Floats, Integers, Floats], Any]] = {
     "z_score": _z_score,
     "theoretical": _theoretical,
 }
+
+
+RRF = RetrieverPlugin(
+    ReciprocalRank, fuse=reciprocal_rank, summary="Fusion of other systems by reciprocal ranks.", corpus=False
+)
+CONVEX = RetrieverPlugin(
+    Convex, fuse=convex, summary="Fusion of other systems by a weighted sum of normalized scores.", corpus=False
+)

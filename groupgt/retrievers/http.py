@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
-from groupgt.errors import ConfigError, Faults, RetrieverError
+from annotated_types import Ge, Gt, Le
+
+from groupgt.errors import RetrieverError
 from groupgt.model.validity import shown
+from groupgt.options import Called, Clash
 from groupgt.retrievers import base
+from groupgt.retrievers.base import RetrieverPlugin
 
 # Answers of a server that is busy or starting: worth another try.
 BUSY = (429, 502, 503, 504)
@@ -33,35 +37,25 @@ class Options(base.Options):
 
     url: str
     headers: dict[str, str] = field(default_factory=dict)
-    batch: int = 32
-    timeout: float = 30.0
-    retries: int = 3
-    backoff: float = 0.5
+    batch: Annotated[int, Ge(1), Le(100_000)] = 32
+    timeout: Annotated[float, Called("seconds"), Gt(0), Le(86_400)] = 30.0
+    retries: Annotated[int, Ge(0), Le(100)] = 3
+    backoff: Annotated[float, Called("seconds"), Ge(0), Le(3600)] = 0.5
     id_field: str = "id"
     score_field: str = "score"
 
     def batch_size(self) -> int:
         return self.batch
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        # What is at fault may hold a password or a key, and is not shown.
+    def clashes(self) -> Iterator[Clash]:
+        """A URL and headers that can be sent; what is at fault may hold a password or a key, and is not shown."""
         if not _is_url(self.url):
-            faults.add("url", "expected http://host/… or https://host/…, what is special in it percent-encoded")
+            yield Clash("url", "expected http://host/… or https://host/…, what is special in it percent-encoded")
         for name, value in self.headers.items():
             if not re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII):
-                faults.add("headers", f"expected the name of a header, found {name!r}")
+                yield Clash("headers", f"expected the name of a header, found {name!r}")
             elif not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", value):
-                faults.add("headers", f"expected one line of Latin characters as the value of {name}")
-        if not 1 <= self.batch <= 100_000:
-            faults.add("batch", f"expected a number from 1 to 100,000, found {self.batch}")
-        if not 0 < self.timeout <= 86_400:
-            faults.add("timeout", f"expected seconds above 0 and at most 86,400, found {self.timeout:g}")
-        if not 0 <= self.retries <= 100:
-            faults.add("retries", f"expected a number from 0 to 100, found {self.retries}")
-        if not 0 <= self.backoff <= 3600:
-            faults.add("backoff", f"expected seconds from 0 to 3,600, found {self.backoff:g}")
-        faults.stop(ConfigError)
+                yield Clash("headers", f"expected one line of Latin characters as the value of {name}")
 
 
 def _is_url(text: str) -> bool:
@@ -185,3 +179,13 @@ def _reason(error: object) -> str:
     """What urllib3 says, without the object it says it of."""
     text = re.sub(r" \((?:connect|read) timeout=.*\)$", "", str(error))
     return text.split(">: ", 1)[-1] if ">: " in text else text.split("): ", 1)[-1]
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    Http,
+    summary="A server that is posted questions as JSON.",
+    corpus=False,
+    modules={"urllib3": "http"},
+    live=True,
+)

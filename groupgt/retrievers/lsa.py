@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
-from groupgt.errors import ConfigError, Faults, RetrieverError
+from groupgt.errors import RetrieverError
 from groupgt.retrievers import base
-from groupgt.retrievers.base import best
-from groupgt.retrievers.tfidf import check_words, fitted, vectorizer
+from groupgt.retrievers.base import RetrieverPlugin, best
+from groupgt.retrievers.tfidf import LIBRARIES, MODULES, Ngrams, Stopwords, fitted, vectorizer
 from groupgt.retrievers.vectors import products, unit
 
 
@@ -21,20 +23,13 @@ class Options(base.Options):
     `dimensions` is what the SVD keeps, the file's `seed` starts it; words are as for `tfidf`.
     """
 
-    dimensions: int = 256
-    ngrams: int = 1
+    dimensions: Annotated[int, Ge(1)] = 256
+    ngrams: Ngrams = 1
     sublinear: bool = True
-    stopwords: str = "none"
+    stopwords: Stopwords = "none"
 
     def least_score(self) -> float | None:
         return -1.0
-
-    def __post_init__(self) -> None:
-        faults = Faults()
-        check_words(self.ngrams, self.stopwords, faults)
-        if self.dimensions < 1:
-            faults.add("dimensions", f"expected a number of at least 1, found {self.dimensions}")
-        faults.stop(ConfigError)
 
 
 class LSA:
@@ -64,3 +59,13 @@ class LSA:
         scores = products(unit(self.reduced.transform(words)), self.documents)
         known = np.diff(words.indptr) > 0
         return [best(self.ids, row, k) if some else [] for row, some in zip(scores, known.tolist())]
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    LSA,
+    summary="Latent semantic analysis, by scikit-learn.",
+    libraries=LIBRARIES,
+    modules=MODULES,
+    note="weak baseline",
+)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from groupgt.errors import Faults, RetrieverError, listed, near_names
+from annotated_types import Gt, Le
+
+from groupgt.errors import RetrieverError
+from groupgt.options import Called, Clash
 from groupgt.retrievers import base
+from groupgt.retrievers.base import RetrieverPlugin
 from groupgt.retrievers.vectors import Asked, Questions
 
 # The operator of each distance, and what makes a score of it: the greater, the better.
@@ -41,23 +45,19 @@ class Options(Questions):
     table: str = ""
     id_column: str = "id"
     vector_column: str = "embedding"
-    distance: str = "cosine"
+    distance: Literal["cosine", "l2", "inner_product"] = "cosine"
     exact: bool = True
-    timeout: float = 30.0
+    timeout: Annotated[float, Called("seconds"), Gt(0), Le(86_400)] = 30.0
 
     def least_score(self) -> float | None:
         return -1.0 if self.distance == "cosine" else None
 
-    def _check(self, faults: Faults) -> None:
-        super()._check(faults)
-        for name in ("dsn", "table", "id_column", "vector_column"):
-            if not getattr(self, name):
-                faults.add(name, "expected text, found nothing")
-        if self.distance not in DISTANCES:
-            near = near_names(self.distance, DISTANCES)
-            faults.add("distance", f"expected {listed(DISTANCES)}, found {self.distance!r}{near}")
-        if not 0 < self.timeout <= 86_400:
-            faults.add("timeout", f"expected seconds above 0 and at most 86,400, found {self.timeout:g}")
+    def clashes(self) -> Iterator[Clash]:
+        """Vectors as everywhere, and a table to search."""
+        yield from super().clashes()
+        for option in ("dsn", "table", "id_column", "vector_column"):
+            if not getattr(self, option):
+                yield Clash(option, "expected text, found nothing")
 
 
 class PgVector:
@@ -128,3 +128,14 @@ def _check_dsn(dsn: str) -> None:
 
 def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    PgVector,
+    summary="A table in PostgreSQL, by pgvector.",
+    libraries=("sentence-transformers", "torch"),
+    corpus=False,
+    modules={"psycopg": "pgvector"},
+    live=True,
+)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from groupgt.errors import ConfigError, Faults, RetrieverError
+from groupgt.errors import RetrieverError
+from groupgt.options import Clash
 from groupgt.retrievers import base
+from groupgt.retrievers.base import RetrieverPlugin
 
 
 def adapted(target: Any, id_field: str) -> base.Retriever | None:
@@ -102,11 +104,10 @@ class Options(base.Options):
     id_field: str = ""
     version: str = ""
 
-    def __post_init__(self) -> None:
-        faults = Faults()
+    def clashes(self) -> Iterator[Clash]:
+        """A target is a module and a name in it."""
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.target):
-            faults.add("target", f"expected module:name, found {self.target!r}")
-        faults.stop(ConfigError)
+            yield Clash("target", f"expected module:name, found {self.target!r}")
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
@@ -158,3 +159,13 @@ class _Function:
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
         """What the function returns."""
         return self.function(queries, k)
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    made,
+    summary="A function or class of yours, or a retriever of LangChain, LlamaIndex or Haystack.",
+    corpus=False,
+    runs_code=True,
+    live=True,
+)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from groupgt.options import File
 from groupgt.retrievers import base
+from groupgt.retrievers.base import RetrieverPlugin
 
 
 @dataclass(frozen=True)
@@ -15,8 +17,11 @@ class Options(base.Options):
     given.
     """
 
-    path: str = field(metadata={"path": True})
+    path: File
     format: str | None = None
 
     def searches_texts(self) -> bool:
         return False
+
+
+PLUGIN = RetrieverPlugin(Options, summary="Results of any other system, from files.", corpus=False)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 
-from groupgt.errors import ConfigError, Faults, RetrieverError
+from groupgt.errors import RetrieverError
 from groupgt.retrievers import base
-from groupgt.retrievers.base import best
+from groupgt.retrievers.base import RetrieverPlugin, best
+
+Ngrams = Annotated[int, Ge(1), Le(5)]
+Stopwords = Literal["none", "english"]
+LIBRARIES = ("scikit-learn", "scipy")
+MODULES = {"sklearn": "retrieval"}
 
 
 @dataclass(frozen=True)
@@ -21,25 +27,12 @@ class Options(base.Options):
     `english`.
     """
 
-    ngrams: int = 1
+    ngrams: Ngrams = 1
     sublinear: bool = True
-    stopwords: str = "none"
+    stopwords: Stopwords = "none"
 
     def least_score(self) -> float | None:
         return 0.0
-
-    def __post_init__(self) -> None:
-        faults = Faults()
-        check_words(self.ngrams, self.stopwords, faults)
-        faults.stop(ConfigError)
-
-
-def check_words(ngrams: int, stopwords: str, faults: Faults) -> None:
-    """Faults of the options that say what a word is."""
-    if not 1 <= ngrams <= 5:
-        faults.add("ngrams", f"expected a whole number from 1 to 5, found {ngrams}")
-    if stopwords not in ("none", "english"):
-        faults.add("stopwords", f"expected none or english, found {stopwords!r}")
 
 
 def vectorizer(ngrams: int, sublinear: bool, stopwords: str) -> Any:
@@ -79,3 +72,13 @@ def fitted(words: Any, texts: Sequence[str]) -> Any:
         return words.fit_transform(list(texts))
     except ValueError as error:
         raise RetrieverError(f"the corpus cannot be indexed: {error}") from None
+
+
+PLUGIN = RetrieverPlugin(
+    Options,
+    TfIdf,
+    summary="TF-IDF with cosine similarity, by scikit-learn.",
+    libraries=LIBRARIES,
+    modules=MODULES,
+    note="weak baseline",
+)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.errors import ConfigError, DataError, Faults, RetrieverError, listed
+from groupgt.errors import DataError, RetrieverError
 from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
+from groupgt.options import Clash, File, Folder
 from groupgt.retrievers import base
 
 # Rows of documents multiplied at once.
@@ -57,7 +58,6 @@ def products(queries: NDArray[Any], documents: NDArray[Any]) -> NDArray[np.float
 
 
 T = TypeVar("T")
-SIMILARITIES = ("cosine", "dot")
 
 
 @dataclass(frozen=True)
@@ -69,29 +69,24 @@ class Questions(base.Options):
     vectors of the texts, each after `query_prefix`.
     """
 
-    queries: str = field(default="", metadata={"path": True})
-    model: str = field(default="", metadata={"folder": True})
+    queries: File = ""
+    model: Folder = ""
     query_prefix: str = ""
 
     def searches_texts(self) -> bool:
         return not self.queries
 
-    def __post_init__(self) -> None:
-        faults = Faults()
-        self._check(faults)
-        faults.stop(ConfigError)
-
-    def _check(self, faults: Faults) -> None:
-        self._check_file("queries", faults)
+    def clashes(self) -> Iterator[Clash]:
+        """Vectors come from a file of a known format, or else from a model."""
+        yield from self._file("queries", self.queries)
         if self.model and find_spec("sentence_transformers") is None:
-            faults.add("model", "a model needs sentence-transformers: pip install 'groupgt[dense]'")
+            yield Clash("model", "a model needs sentence-transformers: pip install 'groupgt[dense]'")
 
-    def _check_file(self, name: str, faults: Faults) -> None:
-        given = getattr(self, name)
-        if given and Path(given).suffix not in (".npy", ".parquet"):
-            faults.add(name, f"expected a file that ends in .npy or .parquet, found {given!r}")
-        elif not given and not self.model:
-            faults.add(name, "expected a file of vectors (or a model that makes them), found nothing")
+    def _file(self, option: str, path: str) -> Iterator[Clash]:
+        if path and Path(path).suffix not in (".npy", ".parquet"):
+            yield Clash(option, f"expected a file that ends in .npy or .parquet, found {path!r}")
+        elif not path and not self.model:
+            yield Clash(option, "expected a file of vectors (or a model that makes them), found nothing", ("model",))
 
 
 @dataclass(frozen=True)
@@ -104,18 +99,17 @@ class Options(Questions):
     `query_prefix`. `similarity` is cosine or dot.
     """
 
-    documents: str = field(default="", metadata={"path": True})
+    documents: File = ""
     document_prefix: str = ""
-    similarity: str = "cosine"
+    similarity: Literal["cosine", "dot"] = "cosine"
 
     def least_score(self) -> float | None:
         return -1.0 if self.similarity == "cosine" else None
 
-    def _check(self, faults: Faults) -> None:
-        super()._check(faults)
-        self._check_file("documents", faults)
-        if self.similarity not in SIMILARITIES:
-            faults.add("similarity", f"expected {listed(SIMILARITIES)}, found {self.similarity!r}")
+    def clashes(self) -> Iterator[Clash]:
+        """The same of documents."""
+        yield from super().clashes()
+        yield from self._file("documents", self.documents)
 
 
 class Asked:

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import groupgt
+from groupgt import plugins
 from groupgt.cli.main import main
 from groupgt.experiment.plan import plan
 from groupgt.experiment.starter import write_starter
 from groupgt.experiment.yaml import read_yaml
-from groupgt.retrievers import registry, vectors
+from groupgt.retrievers import vectors
 
 ROOT = Path(__file__).parents[2]
 GOOD = """\
@@ -211,7 +212,13 @@ ONE: list[tuple[str, list[Change], str, str, str]] = [
         "systems.mixed.matrix.weights.1.2",
         "expected a number, found 'x'",
     ),
-    ("a negative weight", [("[1, 2, 3, 4]", "[1, -2, 3, 4]")], "37:31", "systems.mixed.matrix.weights.1", "at least 0"),
+    (
+        "a negative weight",
+        [("[1, 2, 3, 4]", "[1, -2, 3, 4]")],
+        "37:35",
+        "systems.mixed.matrix.weights.1.1",
+        "at least 0",
+    ),
     (
         "a path in a matrix",
         [(STORED, "use: results\n    matrix:\n      path:\n        - run.trec\n        - nun.trec")],
@@ -494,7 +501,7 @@ def test_code_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch, t
 def test_extras_that_are_not_installed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, stored: str, place: str, words: str
 ) -> None:
-    for module in (registry, vectors):
+    for module in (plugins, vectors):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
     found = told(folder, changed((STORED, stored)))
     assert found[0].startswith(f"{place}: ")
@@ -650,7 +657,7 @@ def test_marks_and_line_ends_of_other_editors(folder: Path, raw: bytes) -> None:
             ["systems.fused.matrix.k.0=x"],
             ["--set systems.fused.matrix.k.0: systems.fused.matrix.k.0: expected a whole"],
         ),
-        (["systems.fused.with.deph=5"], ["--set systems.fused.with.deph: systems.fused.with.deph: unknown key"]),
+        (["systems.fused.with.deph=5"], ["--set systems.fused.with.deph: systems.fused.with.deph: unknown option"]),
         (["seed=x", "nam=x"], ["--set nam: nam: unknown key", "--set seed: seed: expected a whole number"]),
         (["name=[a"], ["--set name:1:3: not YAML"]),
         (["name=&a b"], ["--set name:1:1: anchors"]),

@@ -13,7 +13,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.labellers.registry import LABELLERS
+from groupgt.plugins import ours
 
 CHUNKS = {"c1": ("d", 0, 10), "c2": ("d", 10, 20)}
 SPANS = {"q": [[{"doc": "d", "start": 0, "end": 10}]]}
@@ -104,7 +104,7 @@ def test_metrics_over_contents_know_what_the_labeller_knows() -> None:
         groupgt.evaluate(SPANS, {"q": ["c1"]}, ["token_f1"], labeller={"use": "spans", "with": {"chunks": CHUNKS}})
 
 
-@pytest.mark.parametrize("name", LABELLERS)
+@pytest.mark.parametrize("name", ours("labeller"))
 def test_the_options_of_each_are_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["labellers"])
     assert f"\n{name} " in capsys.readouterr().out

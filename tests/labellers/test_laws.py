@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.labellers import embedding, likeness, spans
-from groupgt.labellers.registry import LABELLERS
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.plugins import ours
 from tests import laws
 from tests.labellers import slow
 
@@ -162,7 +162,7 @@ if find_spec("rapidfuzz") is not None:
 
 def test_every_labeller_is_held_to_the_laws() -> None:
     """A new one needs a kit here."""
-    assert {name.partition(":")[0] for name in KITS} == set(LABELLERS)
+    assert {name.partition(":")[0] for name in KITS} == set(ours("labeller"))
     for name, make in KITS.items():
         labeller = make("").labeller
         assert name.partition(":")[0] == (labeller if isinstance(labeller, str) else labeller["use"])

@@ -12,7 +12,7 @@ from groupgt.cli.main import main
 from groupgt.evaluation.request import Sources, labeller_of
 from groupgt.experiment.experiment import load
 from groupgt.labellers.base import Labeller
-from groupgt.labellers.registry import LABELLERS, kind_named
+from groupgt.plugins import find, ours
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,7 +45,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("embedding", {"model": "m", "threshold": -1}, "embedding: threshold: expected a cosine above 0"),
     ("code", {}, "code: target: expected module:function, found ''"),
     ("code", {"target": "module"}, "code: target: expected module:function, found 'module'"),
-    ("code", {"target": "a:b", "batch_size": 0}, "code: batch_size: expected a whole number from 1 to 1000000"),
+    ("code", {"target": "a:b", "batch_size": 0}, "code: batch_size: expected a whole number from 1 to 1,000,000"),
 ]
 
 
@@ -79,9 +79,9 @@ def test_a_labeller_of_ones_own_is_taken_as_it_is() -> None:
     assert labeller_of(own) is own
 
 
-@pytest.mark.parametrize("name", LABELLERS)
+@pytest.mark.parametrize("name", ours("labeller"))
 def test_every_labeller_says_what_its_options_are(name: str) -> None:
-    assert len(kind_named(name).options.__doc__ or "") > 20
+    assert len(find("labeller", name).options.__doc__ or "") > 20
 
 
 def experiment(tmp_path: Path, labeller: str) -> Path:

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import groupgt
+from groupgt.options import options_from
 from groupgt.retrievers.base import Answers
-from groupgt.retrievers.fusion import NORMALIZATIONS, Convex, ReciprocalRank, convex, reciprocal_rank
+from groupgt.retrievers.fusion import NORMALIZE, Convex, ReciprocalRank, convex, reciprocal_rank
 from tests.retrievers import reference
 
 EXACT = 1e-12
@@ -86,7 +87,7 @@ def test_rrf_is_its_definition(case: Case, constant: int) -> None:
 
 
 @settings(max_examples=200)
-@given(cases(), st.sampled_from(NORMALIZATIONS))
+@given(cases(), st.sampled_from(list(NORMALIZE)))
 def test_convex_is_its_definition(case: Case, normalization: str) -> None:
     case = replace(case, depth=case.depth or case.k)
     expected = reference.convex(case.inputs, normalization, case.weights, case.least, case.depth or case.k)
@@ -122,7 +123,7 @@ def test_the_order_of_inputs_changes_no_score(case: Case, random: object) -> Non
         least=[case.least[number] for number in order],
     )
     assert by_document(rrf_of(case, 60)) == by_document(rrf_of(other, 60))
-    for normalization in NORMALIZATIONS:
+    for normalization in NORMALIZE:
         assert by_document(convex_of(other, normalization)) == pytest.approx(
             by_document(convex_of(case, normalization)), abs=EXACT
         )
@@ -269,7 +270,7 @@ def test_a_repeated_id_counts_where_it_stands_first() -> None:
 def test_nothing_found_is_nothing_fused() -> None:
     nothing = answers({"q": []})
     assert shown(reciprocal_rank(ReciprocalRank(), [nothing, nothing], [None, None], 10)) == []
-    for normalization in NORMALIZATIONS:
+    for normalization in NORMALIZE:
         assert shown(convex(Convex(normalization=normalization), [nothing, nothing], [0.0, 0.0], 10)) == []
 
 
@@ -301,23 +302,23 @@ def test_one_weight_for_each_input() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"depth": 0}, "depth: expected a number of at least 1, found 0"),
-        ({"weights": [1, -1]}, "weights: expected numbers of at least 0"),
+        ({"depth": 0}, "depth: expected a whole number of at least 1, found 0"),
+        ({"weights": [1, -1]}, "weights.1: expected a number of at least 0, found -1"),
         ({"weights": [0, 0]}, "one of them above"),
-        ({"weights": [1, math.inf]}, "weights: expected"),
-        ({"weights": [math.nan]}, "weights: expected"),
+        ({"weights": [1, math.inf]}, "weights.1: expected a number, found inf"),
+        ({"weights": [math.nan]}, "weights.0: expected a number, found nan"),
         ({"normalization": "minmax"}, "did you mean 'min_max'"),
         ({"least": [0.0]}, "least scores serve the normalization theoretical, not min_max"),
     ],
 )
 def test_options_are_checked(options: dict[str, object], words: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=words):
-        Convex(**options)  # type: ignore[arg-type]
+        options_from(Convex, options)
     if "normalization" not in options and "least" not in options:
         with pytest.raises(groupgt.ConfigError, match=words):
-            ReciprocalRank(**options)  # type: ignore[arg-type]
+            options_from(ReciprocalRank, options)
 
 
 def test_the_constant_of_rrf_is_checked() -> None:
-    with pytest.raises(groupgt.ConfigError, match="k: expected a number of at least 0, found -1"):
-        ReciprocalRank(k=-1)
+    with pytest.raises(groupgt.ConfigError, match="k: expected a whole number from 0 to 1,000,000,000, found -1"):
+        options_from(ReciprocalRank, {"k": -1})

@@ -17,6 +17,7 @@ import pytest
 
 import groupgt
 from groupgt.experiment.runner import run_experiment
+from groupgt.options import options_from
 from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.retrievers.http import Http, Options
 from tests.retrievers.small import small
@@ -344,31 +345,31 @@ def test_connection_faults_hold_no_secret() -> None:
 )
 def test_urls_at_fault_are_not_shown(url: str) -> None:
     with pytest.raises(groupgt.ConfigError, match="url: expected http://host/… or https://host/…") as error:
-        Options(url)
+        options_from(Options, {"url": url})
     assert "s3c" not in str(error.value)
 
 
 @pytest.mark.parametrize("value", ["s3cret\n", "s3cret\r\nX: y", "s3cret “x”"])
 def test_headers_at_fault_are_not_shown(value: str) -> None:
     with pytest.raises(groupgt.ConfigError, match="headers: expected one line of Latin characters") as error:
-        Options("http://h/", headers={"Authorization": value})
+        options_from(Options, {"url": "http://h/", "headers": {"Authorization": value}})
     assert "s3cret" not in str(error.value)
     with pytest.raises(groupgt.ConfigError, match="headers: expected the name of a header, found 'a b'"):
-        Options("http://h/", headers={"a b": "x"})
+        options_from(Options, {"url": "http://h/", "headers": {"a b": "x"}})
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"batch": 0}, "batch: expected a number from 1 to 100,000, found 0"),
+        ({"batch": 0}, "batch: expected a whole number from 1 to 100,000, found 0"),
         ({"timeout": 0.0}, "timeout: expected seconds above 0"),
-        ({"retries": -1}, "retries: expected a number from 0 to 100, found -1"),
+        ({"retries": -1}, "retries: expected a whole number from 0 to 100, found -1"),
         ({"backoff": -1.0}, "backoff: expected seconds from 0 to 3,600, found -1"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=words):
-        Options("http://h/", **options)
+        options_from(Options, {"url": "http://h/", **options})
 
 
 def test_an_address_of_version_six_is_shown_whole() -> None:

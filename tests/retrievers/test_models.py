@@ -15,6 +15,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
+from groupgt.options import options_from
 from groupgt.retrievers import dense, vectors
 from groupgt.retrievers.base import Corpus, Setting
 from tests.retrievers.small import small
@@ -107,7 +108,7 @@ def test_a_model_of_other_dimensions(tmp_path: Path) -> None:
 def test_a_model_needs_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "find_spec", lambda name: None)
     with pytest.raises(groupgt.ConfigError, match=r"model: a model needs .* pip install 'groupgt\[dense\]'"):
-        vectors.Options(model="any")
+        options_from(vectors.Options, {"model": "any"})
 
 
 def test_a_whole_experiment_with_a_model(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import groupgt
 from groupgt.experiment.runner import run_experiment
+from groupgt.options import options_from
 from groupgt.retrievers import dense, vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
 from groupgt.retrievers.pgvector import Options, PgVector
@@ -234,4 +235,4 @@ def test_without_the_extension(dsn: str, tmp_path: Path) -> None:
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=words):
-        Options(**{"dsn": "x", "table": "t", "queries": "q.npy", **options})
+        options_from(Options, {"dsn": "x", "table": "t", "queries": "q.npy", **options})

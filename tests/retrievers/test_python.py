@@ -15,6 +15,7 @@ import pytest
 import groupgt
 from groupgt.experiment.runner import run_experiment
 from groupgt.formats.modules import imported
+from groupgt.options import options_from
 from groupgt.retrievers.base import Answers, Corpus, Setting, checked
 from groupgt.retrievers.python import Options, adapted, made
 from tests.retrievers.small import TEXTS, small
@@ -124,10 +125,10 @@ def test_a_target_that_takes_a_corpus_needs_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["mine", "mine:", ":x", "a b:c", "mine:x()", "mine.py:x", "1a:b"])
 def test_targets_of_another_shape(target: str) -> None:
     if target == "mine.py:x":  # a name like any other, of a module that is not there
-        assert Options(target)
+        assert options_from(Options, {"target": target})
         return
     with pytest.raises(groupgt.ConfigError, match="target: expected module:name, found"):
-        Options(target)
+        options_from(Options, {"target": target})
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import groupgt
+from groupgt.options import options_from
 from groupgt.retrievers import ann, dense, vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
 from groupgt.retrievers.vectors import on_grid, products, unit
@@ -290,7 +291,7 @@ def test_what_is_no_parquet(tmp_path: Path) -> None:
 )
 def test_options_are_checked(options: dict[str, str], words: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=words):
-        vectors.Options(**options)
+        options_from(vectors.Options, options)
 
 
 def test_vectors_of_a_file_answer_its_questions_alone(tmp_path: Path) -> None:
@@ -355,5 +356,5 @@ def test_more_than_there_is_and_questions_of_zeros(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["connectivity", "expansion_add", "expansion_search"])
 def test_options_of_the_graph_are_checked(name: str) -> None:
-    with pytest.raises(groupgt.ConfigError, match=f"{name}: expected a number from 1 to 100,000, found 0"):
-        ann.Options(documents="d.npy", queries="q.npy", **{name: 0})
+    with pytest.raises(groupgt.ConfigError, match=f"{name}: expected a whole number from 1 to 100,000, found 0"):
+        options_from(ann.Options, {"documents": "d.npy", "queries": "q.npy", name: 0})

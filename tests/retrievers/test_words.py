@@ -10,6 +10,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.corpus import read_corpus
+from groupgt.options import choices, options_from, options_of
 from groupgt.retrievers import bm25, lsa, tfidf
 from groupgt.retrievers.base import Corpus, Ranking, Setting
 
@@ -138,12 +139,12 @@ def test_a_corpus_without_words() -> None:
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:
     for kind in (tfidf.Options, lsa.Options):
         with pytest.raises(groupgt.ConfigError, match=words):
-            kind(**options)
-    with pytest.raises(groupgt.ConfigError, match="dimensions: expected a number of at least 1, found 0"):
-        lsa.Options(dimensions=0)
+            options_from(kind, options)
+    with pytest.raises(groupgt.ConfigError, match="dimensions: expected a whole number of at least 1, found 0"):
+        options_from(lsa.Options, {"dimensions": 0})
 
 
-@pytest.mark.parametrize("variant", bm25.VARIANTS)
+@pytest.mark.parametrize("variant", choices(options_of(bm25.Options)["variant"].hint))
 @pytest.mark.parametrize("stemmer", ["none", "english"])
 def test_bm25_finds_passages_with_a_word_and_no_others(corpus: Corpus, variant: str, stemmer: str) -> None:
     if stemmer != "none":
@@ -159,7 +160,7 @@ def test_bm25_finds_passages_with_a_word_and_no_others(corpus: Corpus, variant: 
         assert list(ranking) == sorted(ranking, key=lambda pair: (-pair[1], corpus.ids.index(pair[0])))
 
 
-@pytest.mark.parametrize("variant", bm25.VARIANTS)
+@pytest.mark.parametrize("variant", choices(options_of(bm25.Options)["variant"].hint))
 def test_bm25_gives_equal_passages_equal_scores(variant: str) -> None:
     made = bm25.BM25(Setting(TWINS), bm25.Options(variant=variant))
     for k in range(1, 6):
@@ -177,7 +178,7 @@ def test_bm25_of_a_corpus_without_words() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"k1": -1.0}, "k1: expected a number from 0 to 1000, found -1"),
+        ({"k1": -1.0}, "k1: expected a number from 0 to 1,000, found -1"),
         ({"b": 1.5}, "b: expected a number from 0 to 1, found 1.5"),
         ({"variant": "bm25"}, "did you mean 'bm25"),
         ({"stopwords": "germann"}, "did you mean 'german'"),
@@ -185,4 +186,4 @@ def test_bm25_of_a_corpus_without_words() -> None:
 )
 def test_options_of_bm25_are_checked(options: dict[str, Any], words: str) -> None:
     with pytest.raises(groupgt.ConfigError, match=words):
-        bm25.Options(**options)
+        options_from(bm25.Options, options)

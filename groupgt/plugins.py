@@ -1,0 +1,208 @@
+"""What is chosen by name: metrics, labellers, retrievers, tokenizers and engines, ours and those of installed packages.
+
+A name is looked for among our own, then among what this process registered, then among the entry points of the kind's
+group. Whatever is ours is imported when it is chosen; entry points, which take a while to read, are looked up only for
+names that are not ours and by `groupgt list`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from inspect import cleandoc
+from typing import Any
+
+from groupgt.errors import ConfigError, display, listed, near_names
+
+
+@dataclass(frozen=True, eq=False)
+class Plugin:
+    """How one thing is made: the dataclass of its `options`, None where there are none, and what `build`s it of them.
+
+    `modules` maps what must be importable to the extra that brings it. What `runs_code` of the user's is refused
+    without --allow-code. Without a `summary` the first line of the docstring of `build` is one. `kind` and `name` are
+    those under which it was found.
+    """
+
+    options: type[Any] | None = None
+    build: Callable[..., Any] | None = None
+    summary: str = field(default="", kw_only=True)
+    modules: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    runs_code: bool = field(default=False, kw_only=True)
+    kind: str = field(default="", kw_only=True)
+    name: str = field(default="", kw_only=True)
+
+    def named(self, kind: str, name: str) -> Plugin:
+        """The plugin under the name it was found by."""
+        summary = self.summary or cleandoc(getattr(self.build, "__doc__", None) or "").partition("\n")[0]
+        return replace(self, kind=kind, name=name, summary=summary)
+
+    def built(self, *arguments: Any) -> Any:
+        """What it makes of its options and whatever else its kind is made of."""
+        if self.build is None:
+            raise ConfigError(f"{self.kind} {self.name}: there is nothing to build")
+        return self.build(*arguments)
+
+    @property
+    def extras(self) -> list[str]:
+        """The extras that it needs."""
+        return sorted(set(self.modules.values()))
+
+    def missing(self) -> str:
+        """What must be installed before it can be used; empty where all is there."""
+        absent = [module for module in self.modules if not _importable(module)]
+        if not absent:
+            return ""
+        extras = ",".join(sorted({self.modules[module] for module in absent}))
+        return f"needs {listed(absent)}: pip install 'groupgt[{extras}]'"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of things chosen by name; `holds` is the class that an entry point of the `group` leads to."""
+
+    plural: str
+    group: str = ""
+    holds: str = "groupgt.plugins:Plugin"
+
+
+KINDS = {
+    "metric": Kind("metrics", "groupgt.metrics", "groupgt.metrics.base:Definition"),
+    "labeller": Kind("labellers", "groupgt.labellers"),
+    "retriever": Kind("retrievers", "groupgt.retrievers", "groupgt.retrievers.base:RetrieverPlugin"),
+    "tokenizer": Kind("tokenizers", "groupgt.tokenizers"),
+    "engine": Kind("engines"),
+}
+
+# Our own, by kind and name, and where each is found. Metrics come in families, and stand in a table of their own.
+OURS: dict[str, dict[str, str]] = {
+    "labeller": {
+        "id": "groupgt.labellers.ids:PLUGIN",
+        "parents": "groupgt.labellers.parents:PLUGIN",
+        "spans": "groupgt.labellers.spans:PLUGIN",
+        "text": "groupgt.labellers.text:PLUGIN",
+        "embedding": "groupgt.labellers.embedding:PLUGIN",
+        "code": "groupgt.labellers.code:PLUGIN",
+    },
+    "retriever": {
+        "bm25": "groupgt.retrievers.bm25:PLUGIN",
+        "tfidf": "groupgt.retrievers.tfidf:PLUGIN",
+        "lsa": "groupgt.retrievers.lsa:PLUGIN",
+        "dense": "groupgt.retrievers.dense:PLUGIN",
+        "ann": "groupgt.retrievers.ann:PLUGIN",
+        "rrf": "groupgt.retrievers.fusion:RRF",
+        "convex": "groupgt.retrievers.fusion:CONVEX",
+        "results": "groupgt.retrievers.results:PLUGIN",
+        "python": "groupgt.retrievers.python:PLUGIN",
+        "http": "groupgt.retrievers.http:PLUGIN",
+        "pgvector": "groupgt.retrievers.pgvector:PLUGIN",
+    },
+    "tokenizer": {
+        "whitespace": "groupgt.formats.tokenizers:WHITESPACE",
+        "tiktoken": "groupgt.formats.tokenizers:TIKTOKEN",
+        "tokenizers": "groupgt.formats.tokenizers:TOKENIZERS",
+        "python": "groupgt.formats.tokenizers:PYTHON",
+    },
+    "engine": {
+        "auto": "groupgt.engines.choice:AUTO",
+        "streaming": "groupgt.engines.choice:STREAMING",
+        "spark": "groupgt.engines.choice:SPARK",
+    },
+}
+METRICS = "groupgt.metrics.catalogue:CATALOGUE"
+
+# What was registered in this process, or found by an entry point, by kind and name.
+REGISTERED: dict[tuple[str, str], Any] = {}
+
+
+def find(kind: str, name: Any) -> Any:
+    """The plugin of a name, or the definition of a metric.
+
+    Raises `ConfigError` where there is none, with the names there are, and where an entry point is at fault.
+    """
+    if not isinstance(name, str):
+        raise ConfigError(f"expected {listed(ours(kind))}, found {display(name)}")
+    if name in ours(kind):
+        return _ours(kind, name)
+    if (kind, name) not in REGISTERED:
+        REGISTERED[kind, name] = _installed(kind, name)
+    return REGISTERED[kind, name]
+
+
+def ours(kind: str) -> list[str]:
+    """The names of our own."""
+    return list(_attribute(METRICS) if kind == "metric" else OURS[kind])
+
+
+def names(kind: str) -> list[str]:
+    """All names there are: our own, then those that this process registered or that packages bring."""
+    own = ours(kind)
+    others = {name for registered, name in REGISTERED if registered == kind}
+    return [*own, *sorted((others | set(entry_points(kind))) - set(own))]
+
+
+def entry_points(kind: str) -> dict[str, Any]:
+    """The entry points of a kind by name; those that bear a name of ours are passed over."""
+    if not KINDS[kind].group:
+        return {}
+    from importlib.metadata import entry_points as installed
+
+    own = ours(kind)
+    return {point.name: point for point in installed(group=KINDS[kind].group) if point.name not in own}
+
+
+def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
+    """Makes a plugin known in this process; raises `ConfigError` for a name that is taken."""
+    if name in ours(kind):
+        raise ConfigError(f"{kind} {name!r}: this name is groupgt's own and cannot be replaced; choose another")
+    if (kind, name) in REGISTERED and not replacing:
+        raise ConfigError(f"{kind} {name!r}: another has this name; pass replace=True, or choose another name")
+    REGISTERED[kind, name] = made
+
+
+@cache
+def _ours(kind: str, name: str) -> Any:
+    if kind == "metric":
+        return _attribute(METRICS)[name]
+    return _attribute(OURS[kind][name]).named(kind, name)
+
+
+def _installed(kind: str, name: str) -> Any:
+    """What an installed package brings under a name."""
+    point = entry_points(kind).get(name)
+    if point is None:
+        known = names(kind)
+        raise ConfigError(f"expected {listed(known)}, found {display(name)}{near_names(name, known)}")
+    try:
+        found = point.load()
+    except Exception as error:  # whatever the package raises when it is imported
+        raise ConfigError(f"the plugin {point.value} cannot be loaded: {one_line(error)}") from None
+    if (kind, name) in REGISTERED:
+        # Its module registered it.
+        return REGISTERED[kind, name]
+    expected = KINDS[kind].holds
+    if not isinstance(found, _attribute(expected)) or kind == "metric":
+        way = f"groupgt.metric({name!r}, …)(function)" if kind == "metric" else f"a {expected.replace(':', '.')}"
+        raise ConfigError(f"the plugin {point.value}: expected {way}, found {display(found)}")
+    return found.named(kind, name)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line: its class, and the first line of what it says."""
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
+
+
+def _attribute(home: str) -> Any:
+    """What `module:attribute` names; the module is imported where it is not yet."""
+    module, _, attribute = home.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is a part of is not there
+        return False
