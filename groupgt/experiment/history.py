@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +16,12 @@ from groupgt.comparison.result import Comparison
 from groupgt.comparison.tests import Settings
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
-from groupgt.experiment.result_folders import ResultFolder, age_of
+from groupgt.experiment.result_folders import ResultFolder
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.render.numbers import counted
 from groupgt.render.tables import Grid
+from groupgt.store.stamped import age_of, has_stamp
 
 # What a result folder says of how it compared.
 FIELDS = ("test", "correction", "alpha", "intervals", "resamples", "pairs", "seed")
@@ -179,7 +179,7 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     that no run has.
     """
     for each in folders:
-        if re.match(r"[0-9]{8}T[0-9]{6}", each.stamp) is None:
+        if not has_stamp(each.path):
             raise ConfigError(
                 f"{each.path}: expected a folder named by its time, as it was written; its place is unknown"
             )

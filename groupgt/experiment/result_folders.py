@@ -25,6 +25,7 @@ from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.validity import number_of
 from groupgt.render.tables import as_written
+from groupgt.store.stamped import LAST, LATEST, age_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +78,15 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     faults = Faults()
     folders: list[Path] = []
     for path in paths:
-        if path.name == "latest" and path.is_file():
+        if path.name == LATEST and path.is_file():
             path = path.parent / _newest(path, faults)
-        if (path / "manifest.json").is_file():
+        if (path / LAST).is_file():
             folders.append(path)
             continue
-        manifests = [*path.glob("*/manifest.json"), *path.glob("*/*/manifest.json")]
+        manifests = [*path.glob(f"*/{LAST}"), *path.glob(f"*/*/{LAST}")]
         below = sorted((file.parent for file in manifests if not file.parent.name.startswith(".")), key=age_of)
         if not below:
-            what = "no such folder" if not path.exists() else "no manifest.json in it, nor in a folder below it"
+            what = "no such folder" if not path.exists() else f"no {LAST} in it, nor in a folder below it"
             faults.add(str(path), f"expected a result folder of `groupgt run`, found {what}")
         folders += below
     faults.stop()
@@ -93,11 +94,6 @@ def folders_of(paths: Sequence[Path]) -> list[Path]:
     for path in folders:
         distinct.setdefault(path.resolve(), path)
     return list(distinct.values())
-
-
-def age_of(path: Path) -> tuple[str, int]:
-    """What sorts result folders by their time: the second in their name, then when the last file was written."""
-    return path.name.split("-")[0], (path / "manifest.json").stat().st_mtime_ns
 
 
 def _newest(path: Path, faults: Faults) -> str:
@@ -132,12 +128,12 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
 
 def read_folder(path: Path) -> ResultFolder:
     """Reads a result folder; raises `DataError` where a part of it is missing or damaged."""
-    manifest = _manifest(path / "manifest.json")
+    manifest = _manifest(path / LAST)
     config = manifest["config"]
     try:
         metrics = {name: parse_metric(name) for name in manifest["metrics"]}
     except GroupgtError as error:
-        raise DataError(f"{path / 'manifest.json'}: {error}") from None
+        raise DataError(f"{path / LAST}: {error}") from None
     queries = {
         dataset: {system: counts["queries"] for system, counts in by_system.items()}
         for dataset, by_system in manifest["counts"].items()

@@ -32,7 +32,7 @@ from groupgt.render import tables
 from groupgt.render.exports import write_rows
 from groupgt.render.tables import Grid
 from groupgt.retrievers.base import strictly_falling
-from groupgt.store.files import write_folder
+from groupgt.store.stamped import write_stamped
 
 # --- What the files hold.
 
@@ -281,7 +281,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     manifest = json.dumps(manifest_of(outcome), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     writers["manifest.json"] = _text(manifest)
     digest = hashlib.sha256(manifest.encode()).hexdigest()[:8]
-    return write_folder(folder / slug(outcome.experiment.config.name), digest, writers)
+    return write_stamped(folder / slug(outcome.experiment.config.name), digest, writers)
 
 
 def _text(text: str) -> Writer:

@@ -71,7 +71,7 @@ class Cache:
         data = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text.encode())
         try:
             self._settle()
-            written_whole(path, lambda temporary: _put(temporary, data))
+            written_whole(path, lambda temporary: _put(temporary, data), follow=False)
         except DataError:
             # Windows renames over nothing that another process has open; then the same entry is there already.
             if os.name != "nt" or self.read(key) is None:
@@ -87,7 +87,7 @@ class Cache:
             [each for each in self.folder.iterdir() if not each.name.startswith(PART)] if self.folder.is_dir() else []
         )
         if not held:
-            written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()))
+            written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()), follow=False)
             reached("settled the cache")
 
     def entries(self) -> Iterator[Entry]:

@@ -1,4 +1,8 @@
-"""Files and folders that are there whole or not at all; result folders, the newest named in `latest`."""
+"""Files and folders that are there whole or not at all, whatever ends the process, the disk or the power.
+
+What is written goes to a part beside its place, is synced, and renamed. Everything that writes uses it: commands, the
+cache, `stamped` result folders.
+"""
 
 from __future__ import annotations
 
@@ -7,45 +11,28 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from groupgt.errors import DataError
-
-
-def _nobody(name: str) -> None:
-    """Nobody watches."""
-
-
-_watcher: Callable[[str], None] = _nobody
-
-
-def watch(watcher: Callable[[str], None] | None) -> None:
-    """Has `watcher` called with the name of each point that is reached; None ends that."""
-    global _watcher  # noqa: PLW0603  # the one switch there is
-    _watcher = watcher or _nobody
-
-
-def reached(name: str) -> None:
-    """Says that a point is reached."""
-    _watcher(name)
-
 
 PART = ".part-"
 # What a process on another host, or an unknown one, left behind is removed after a day.
 OLD = 86_400
 
 
-def written_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Calls `write` with a temporary path beside `path` and renames it when it is done; nothing half is left behind."""
-    path = path.resolve()  # a link is followed, not replaced
+def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = True) -> None:
+    """Calls `write` with a temporary path beside `path` and renames it when it is done; nothing half is left behind.
+
+    A symbolic link is followed, not replaced; without `follow`, as for what is ours alone, it is replaced.
+    """
+    path = path.resolve() if follow else path.parent.resolve() / path.name
     temporary: Path | None = None
     try:
-        if path.exists() and not path.is_file():
+        if path.exists() and not path.is_file() and (follow or not path.is_symlink()):
             raise DataError(f"{path}: expected a file to write to, found {'a folder' if path.is_dir() else 'a device'}")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         sweep(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=_mark())
         os.close(handle)
@@ -55,10 +42,11 @@ def written_whole(path: Path, write: Callable[[Path], None]) -> None:
         reached(f"wrote a part of {path.suffix or path.name}")
         sync(temporary)
         # mkstemp makes files that only their owner reads; a result is an ordinary file.
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(0o666 & ~umask())
         reached(f"about to rename {path.suffix or path.name}")
         temporary.replace(path)
         reached(f"renamed {path.suffix or path.name}")
+        sync_folder(path.parent)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
     except Exception as error:
@@ -70,6 +58,15 @@ def written_whole(path: Path, write: Callable[[Path], None]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str, *, follow: bool = True) -> None:
+    """Writes UTF-8 text, whole or not at all."""
+    written_whole(path, lambda temporary: _put(temporary, text), follow=follow)
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="")
+
+
 def written_folder(path: Path, write: Callable[[Path], None]) -> None:
     """Calls `write` with a temporary folder beside `path` and renames it when it is done; replaces nothing."""
     path = path.resolve()
@@ -77,7 +74,9 @@ def written_folder(path: Path, write: Callable[[Path], None]) -> None:
         raise DataError(f"{path}: there already; name another folder")
     with temporary_folder(path.parent) as temporary:
         write(temporary)
+        sync_tree(temporary)
         temporary.rename(path)
+        sync_folder(path.parent)
 
 
 @contextmanager
@@ -85,9 +84,9 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
     """A new folder in `parent`, to be renamed when it is whole; what is still there in the end is removed."""
     temporary: Path | None = None
     try:
-        parent.mkdir(parents=True, exist_ok=True)
+        make_folder(parent)
         temporary = Path(tempfile.mkdtemp(dir=parent, prefix=_mark()))
-        temporary.chmod(0o777 & ~_umask())
+        temporary.chmod(0o777 & ~umask())
         yield temporary
     except OSError as error:
         raise DataError(f"{parent}: cannot be written: {error.strerror or error}") from None
@@ -96,9 +95,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes UTF-8 text, whole or not at all."""
-    written_whole(path, lambda temporary: _put(temporary, text))
+# --- On the disk: what is not synced may be lost with the power, in any order.
 
 
 def sync(path: Path) -> None:
@@ -107,13 +104,47 @@ def sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
+def sync_folder(path: Path) -> None:
+    """Has the names in a folder on the disk, where the system can be told so."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems know no such thing
+    finally:
+        os.close(handle)
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder, and those above it, where they are not there."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
+
+
+def sync_tree(folder: Path) -> None:
+    """Has a folder and all that is in it on the disk."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            sync(path)
+    sync_folder(folder)
+
+
+# --- What was left behind.
+
+
 def sweep(folder: Path) -> None:
     """Removes what processes that are no more have left half done in a folder."""
     if not folder.is_dir():
         return
     for path in folder.glob(f"{PART}*"):
-        if _abandoned(path):
-            if path.is_dir():
+        if _is_abandoned(path):
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
@@ -128,10 +159,10 @@ def _host() -> str:
     return "".join(letter for letter in socket.gethostname() if letter.isalnum())[:40] or "host"
 
 
-def _abandoned(path: Path) -> bool:
+def _is_abandoned(path: Path) -> bool:
     """Whether its process is no more; where that cannot be known, whether it is old: parts live for seconds."""
-    host, _, rest = path.name.removeprefix(PART).partition("-")
-    owner = rest.partition("-")[0]
+    host, _, after = path.name.removeprefix(PART).partition("-")
+    owner = after.partition("-")[0]
     try:
         if host == _host() and owner.isdigit() and os.name == "posix":
             os.kill(int(owner), 0)  # asks whether it is there, and does nothing to it
@@ -142,47 +173,29 @@ def _abandoned(path: Path) -> bool:
         return False
 
 
-def _put(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="")
-
-
-def _umask() -> int:
+def umask() -> int:
+    """Which permissions new files lack."""
     current = os.umask(0)
     os.umask(current)
     return current
 
 
-LAST = "manifest.json"
+# --- Points at which a test may end the process.
 
 
-def write_folder(parent: Path, digest: str, files: Mapping[str, Callable[[Path], None]]) -> Path:
-    """Writes `files` (name → what writes it) into a new folder `<time>-<digest>`; the manifest goes in last.
-
-    They are written into a temporary folder beside it, which is renamed when it is whole; two at once do not mix.
-    """
-    with temporary_folder(parent) as temporary:
-        sweep(parent)
-        reached("made the part of a result folder")
-        for name in sorted(files, key=lambda name: (name == LAST, name)):
-            target = temporary / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            files[name](target)
-            sync(target)
-            reached(f"wrote {target.suffix or name} of a result folder")
-        folder = _renamed(temporary, parent, digest)
-        reached("renamed a result folder")
-        write_text(parent / "latest", folder.name + "\n")
-        return folder
+def _unwatched(name: str) -> None:
+    """Does nothing."""
 
 
-def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
-    for number in range(1000):
-        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        folder = parent / f"{time}-{digest}{f'-{number}' if number else ''}"
-        if not folder.exists():
-            try:
-                return temporary.rename(folder)
-            except OSError:
-                if not folder.exists():
-                    raise
-    raise DataError(f"{parent}: there is no free name left for a result folder")
+_watcher: Callable[[str], None] = _unwatched
+
+
+def watch(watcher: Callable[[str], None] | None) -> None:
+    """Has `watcher` called with the name of each point that is reached; None ends that."""
+    global _watcher  # noqa: PLW0603  # the one switch there is
+    _watcher = watcher or _unwatched
+
+
+def reached(name: str) -> None:
+    """Says that a point is reached."""
+    _watcher(name)

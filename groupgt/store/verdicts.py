@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from groupgt.errors import DataError
-from groupgt.store.files import reached
+from groupgt.store.files import make_folder, reached, sync_folder
 
 
 class Verdicts:
@@ -36,31 +36,34 @@ class Verdicts:
 
     def prepare(self) -> None:
         """Raises `DataError` where nothing could be kept: before anything is paid for."""
-        if self.path is None:
-            return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab"):
-                pass
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        self._append(b"")
 
     def keep(self, scores: Mapping[str, float]) -> None:
         """Adds scores; raises `DataError` where they cannot be written."""
         self.scores.update(scores)
-        if self.path is None or not scores:
+        if scores:
+            text = "".join(json.dumps([key, score, _check(key, score)]) + "\n" for key, score in scores.items())
+            self._append(text.encode())
+            reached("kept verdicts")
+
+    def _append(self, lines: bytes) -> None:
+        """Adds lines to the file, which is made where it is not there; a symbolic link leads to what is not ours."""
+        if self.path is None:
             return
-        text = "".join(json.dumps([key, score, _check(key, score)]) + "\n" for key, score in scores.items())
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as file:
-                # A line that was cut off ends here; a process beside this one adds its own lines whole.
-                file.write(b"\n" + text.encode() if file.tell() else text.encode())
-                file.flush()
-                os.fsync(file.fileno())
+            make_folder(self.path.parent)
+            with open(self.path, "ab", opener=_open) as file:
+                is_new = not file.tell()
+                if lines:
+                    # A line that was cut off ends here; a process beside this one adds its own lines whole.
+                    file.write(lines if is_new else b"\n" + lines)
+                    file.flush()
+                    os.fsync(file.fileno())
+            if is_new:
+                sync_folder(self.path.parent)
         except OSError as error:
-            raise DataError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-        reached("kept verdicts")
+            what = "it is a symbolic link" if self.path.is_symlink() else error.strerror or error
+            raise DataError(f"{self.path}: cannot be written: {what}") from None
 
     def _read(self) -> None:
         self.read = True
@@ -77,6 +80,10 @@ class Verdicts:
                     self.scores.setdefault(key, float(score))
             except (ValueError, TypeError, OverflowError, RecursionError):
                 continue
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _check(key: str, score: float) -> int:

@@ -1,0 +1,87 @@
+"""Folders named by the time they were written: `<time>-<digest>`, the newest named in the file `latest` beside them.
+
+`experiment.results` writes them, `experiment.result_folders` lists them, oldest first.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from groupgt.errors import DataError, GroupgtWarning
+from groupgt.store import files
+from groupgt.store.files import reached
+
+LAST = "manifest.json"
+LATEST = "latest"
+TIME = "%Y%m%dT%H%M%S"
+_STAMP = re.compile("[0-9]{8}T[0-9]{6}")
+# The clocks of machines that share a folder differ by less, which nobody need be told.
+CLOCKS_DIFFER = timedelta(minutes=1)
+# So many folders of one second and digest are enough.
+MOST = 1000
+
+
+def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], None]]) -> Path:
+    """Has `writers` (by file name) write into a new folder `<time>-<digest>`; the manifest goes in last.
+
+    They write into a temporary folder beside it, which is renamed when it is whole; two at once do not mix.
+    """
+    with files.temporary_folder(parent) as temporary:
+        files.sweep(parent)
+        reached("made the part of a result folder")
+        for name in sorted(writers, key=lambda name: (name == LAST, name)):
+            target = temporary / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            writers[name](target)
+            files.sync(target)
+            reached(f"wrote {target.suffix or name} of a result folder")
+        for inner in (temporary, *(path for path in temporary.rglob("*") if path.is_dir())):
+            files.sync_folder(inner)
+        folder = _renamed(temporary, parent, digest)
+        files.sync_folder(parent)
+        reached("renamed a result folder")
+        files.write_text(parent / LATEST, folder.name + "\n", follow=False)
+        return folder
+
+
+def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
+    for number in range(MOST):
+        folder = parent / f"{_stamp(parent)}-{digest}{f'-{number}' if number else ''}"
+        if not folder.exists():
+            try:
+                return temporary.rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+    raise DataError(f"{parent}: there is no free name left for a result folder")
+
+
+def _stamp(parent: Path) -> str:
+    """The time now; where the clock was set back, a second after the newest folder, so that their order stays."""
+    now = datetime.now(UTC).replace(tzinfo=None)
+    newest = max((match[0] for path in parent.iterdir() if (match := _STAMP.match(path.name))), default="")
+    if newest <= now.strftime(TIME):
+        return now.strftime(TIME)
+    try:
+        after = datetime.strptime(newest, TIME) + timedelta(seconds=1)
+    except (ValueError, OverflowError):
+        return now.strftime(TIME)  # it looks like a time and is none
+    if after - now > CLOCKS_DIFFER:
+        text = f"{parent}: the newest folder there is of {newest}, and the clock says {now.strftime(TIME)}; the new one"
+        text = f"{text} is named {after.strftime(TIME)}, so that their order stays"
+        warnings.warn(text, GroupgtWarning, stacklevel=2)
+    return after.strftime(TIME)
+
+
+def age_of(path: Path) -> tuple[str, int]:
+    """What sorts stamped folders by their time: the second in their name, then when the last file was written."""
+    return path.name.split("-")[0], (path / LAST).stat().st_mtime_ns
+
+
+def has_stamp(path: Path) -> bool:
+    """Whether a folder is named by its time."""
+    return _STAMP.match(path.name) is not None
