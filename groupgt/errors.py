@@ -11,6 +11,7 @@ An error carries its faults one by one; its text shows the first of them and how
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -21,6 +22,9 @@ LONGEST = 2000
 
 class GroupgtWarning(UserWarning):
     """Something doubtful that does not stop an evaluation."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class GroupgtError(Exception):
@@ -37,7 +41,7 @@ class GroupgtError(Exception):
         lines = [_shortened(fault) for fault in self.faults[: self.shown]]
         if self.total > len(lines):
             lines.append(f"… and {self.total - len(lines):,} more like these")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 class DataError(GroupgtError):
@@ -124,6 +128,30 @@ def listed(names: Iterable[str]) -> str:
     """
     *rest, last = names
     return f"{', '.join(rest)} or {last}" if rest else last
+
+
+# Control characters but tab and line feed, line separators, halves of surrogate pairs, and what turns the direction of
+# writing.
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str, *, as_json: bool = False) -> str:
+    """The text with an escape for each character that a terminal obeys, or by which it shows others out of order.
+
+    Everything that people read goes through this: messages, tables, explanations. In text that is JSON the escapes are
+    those of JSON, which whoever reads it undoes.
+
+    >>> print(printable("a\\x1b[2Jb\\u202ec, naïve ✓"))
+    a\\x1b[2Jb\\u202ec, naïve ✓
+    """
+
+    def escape(found: re.Match[str]) -> str:
+        code = ord(found[0])
+        return f"\\u{code:04x}" if as_json or code > 0xFF else f"\\x{code:02x}"
+
+    return _COMMANDS.sub(escape, text)
 
 
 def display(value: Any, size: int = 80) -> str:

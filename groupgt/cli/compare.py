@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options
-from groupgt.cli.output import FILE, check_table_ending, format_option, show, write_table
+from groupgt.cli.output import FILE, check_table_ending, format_option, show_csv, show_json, show_rows, write_table
+from groupgt.cli.terminal import show
 from groupgt.comparison.power import alpha_of, grid, power_of
 from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.tests import CORRECTIONS, TESTS, Settings
 from groupgt.errors import ConfigError
-from groupgt.render import tables
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
 
@@ -47,22 +47,24 @@ def compare_command(
     Each run is held against the baseline query by query: means and deltas with bootstrap intervals, a paired test,
     wins and losses; with --by in every slice. Then who solves what, and what a perfect choice among runs would reach.
     """
-    tables.check_style(style, "json", "csv")
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: there is no room for pairs in the CSV table; use --format json")
     check_table_ending(per_query)
     check_table_ending(failures)
     comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures)
-    if style == "json":
-        text = tables.json_text(comparison.to_dict())
-    elif style == "csv":
-        text = tables.csv_text(*comparison.csv_rows()).rstrip("\n")
-    else:
-        text = comparison.text(style)
+    # Nothing is written where something is at fault, and nothing is printed where writing fails.
+    found: Any = (
+        comparison.to_dict() if style == "json" else comparison.csv_rows() if style == "csv" else comparison.text(style)
+    )
     write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
     if comparison.failures is not None:
         write_table(failures, comparison.failures.rows)
-    show(text)
+    if style == "json":
+        show_json(found)
+    elif style == "csv":
+        show_csv(*found)
+    else:
+        show(found)
 
 
 def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *written: Path | None) -> Comparison:
@@ -101,7 +103,6 @@ def power_command(
 
     From the differences of RUNS to the baseline, query by query; by the power of the paired t test. Needs SciPy.
     """
-    tables.check_style(style, "json", "csv")
     # No interval is shown: one resample is enough.
     settings = Settings(correction=correction, alpha=alpha, resamples=1)
     comparison = _comparison(inputs, baseline, settings)
@@ -116,7 +117,7 @@ def power_command(
             for column, value, compared, powers in parts
             for power in powers
         ]
-        show(tables.json_text({"power": wanted, "rows": rows}))
+        show_json({"power": wanted, "rows": rows})
         return
     labels = {text: metric.short(comparison.convention) for text, metric in comparison.metrics.items()}
     headers: list[str] = []
@@ -124,7 +125,7 @@ def power_command(
     for column, value, _, powers in parts:
         headers, lines = grid(powers, labels, wanted)
         cells += [[*([column, value] if inputs.by else []), *line] for line in lines]
-    show(tables.shown([*(["by", "value"] if inputs.by else []), *headers], cells, style))
+    show_rows([*(["by", "value"] if inputs.by else []), *headers], cells, style)
     if style != "csv":
         alpha = alpha_of(comparison.rows, settings)
         show(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,12 @@ from groupgt.cli.inputs import (
     Inputs,
     input_options,
 )
-from groupgt.cli.output import FILE, check_table_ending, format_option, show, write_table
+from groupgt.cli.output import FILE, check_table_ending, format_option, show_csv, show_json, show_rows, write_table
+from groupgt.cli.terminal import show
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import metrics_in
-from groupgt.evaluation.tables import per_query_rows, summary
+from groupgt.evaluation.tables import means_and_slices, per_query_rows, side_by_side, summary
 from groupgt.model.lengths import UNITS
 from groupgt.model.validity import number_of
 from groupgt.render import tables
@@ -41,12 +43,16 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, style: str) -> None
     Without -m: precision, recall, f1, mrr, map and ndcg. Without -k, a metric without a cutoff of its own looks at
     the whole ranking.
     """
-    tables.check_style(style, "json", "csv")
     check_table_ending(per_query)
     inputs.check(written=[per_query])
     evaluations = inputs.evaluations(inputs.request)
     write_table(per_query, lambda: per_query_rows(evaluations))
-    show(summary(evaluations, inputs.conventions, style))
+    if style == "json":
+        show_json({"runs": [evaluation.to_dict() for evaluation in evaluations]})
+    elif style == "csv":
+        show_csv(*(means_and_slices(evaluations) if inputs.by else side_by_side(evaluations, inputs.conventions)))
+    else:
+        show(summary(evaluations, inputs.conventions, style))
 
 
 @click.command("explain")
@@ -67,7 +73,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
     evaluation = evaluate_run(inputs.request_for(metrics, inputs.conventions[0]), inputs.truth, inputs.run)
     if style == "json":
-        show(tables.json_text(evaluation.explain_dict(qid)))
+        show_json(evaluation.explain_dict(qid))
     else:
         show(evaluation.explain(qid, corpus=inputs.lengths.texts or None))
 
@@ -88,41 +94,42 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     Of several RUNS: the groups that fewest of them meet, with the rank at which each run has them.
     """
+    from groupgt.comparison.failures import failures_of
     from groupgt.evaluation.misses import misses
 
-    tables.check_style(style, "json", "csv")
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
     if len(evaluations) > 1:
-        show(_misses_of_several(evaluations, k, worst, style, inputs))
+        failures = failures_of({evaluation.name: evaluation for evaluation in evaluations}, k)
+        _show_failures(failures, worst, style, inputs.texts)
         return
     found = misses(evaluations[0], k, worst)
     if style == "json":
-        show(tables.json_text(asdict(found)))
+        show_json(asdict(found))
     elif style == "csv":
-        show(tables.csv_text(*found.grid()).rstrip("\n"))
+        show_csv(*found.grid())
     else:
         show(found.text(style, inputs.texts or None))
 
 
-def _misses_of_several(evaluations: Any, k: int, worst: int, style: str, inputs: Inputs) -> str:
+def _show_failures(failures: Any, worst: int, style: str, texts: Mapping[str, str]) -> None:
     """The groups that fewest runs meet, after how many queries each run completes."""
     from groupgt.comparison.display import failures_dict
-    from groupgt.comparison.failures import failures_of
 
-    failures = failures_of({evaluation.name: evaluation for evaluation in evaluations}, k)
     if style == "json":
-        return tables.json_text(failures_dict(failures, worst))
+        show_json(failures_dict(failures, worst))
+        return
     headers = ["query", "group", *failures.systems, "alternatives"]
     rows: list[list[Any]] = []
     hardest = failures.hardest(worst)
     for group in hardest:
         alternatives = " or ".join(group["alternatives"])
-        text = " ".join(inputs.texts.get(group["alternatives"][0], "").split())
+        text = " ".join(texts.get(group["alternatives"][0], "").split())
         ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
         rows.append([group["qid"], group["group"], *ranks, f"{alternatives}: {text[:59]}" if text else alternatives])
     if style == "csv":
-        return tables.csv_text(headers, rows).rstrip("\n")
+        show_csv(headers, rows)
+        return
     counted = failures.counted
     complete = failures.solved[counted].sum(axis=0).tolist()
     counts = ", ".join(f"{name} {count:,}" for name, count in zip(failures.systems, complete))
@@ -137,7 +144,7 @@ def _misses_of_several(evaluations: Any, k: int, worst: int, style: str, inputs:
     queries = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in hardest)
     if questions := [f"{qid}: {text}" for qid, text in queries if text]:
         parts.append("\n".join(questions))
-    return "\n\n".join(parts)
+    show("\n\n".join(parts))
 
 
 @click.command("depth")
@@ -156,7 +163,6 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals:
     """Say how deep one must look: the smallest k, or budget, at which a share of questions has all it needs."""
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
-    tables.check_style(style, "json", "csv")
     wanted = _shares(shares)
     check_depth(wanted, unit, intervals)
     inputs.check()
@@ -166,7 +172,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals:
         for depth in depths_of(evaluation, wanted, unit=unit, level=intervals, lengths=inputs.lengths)
     ]
     if style == "json":
-        show(tables.json_text([vars(depth) for depth in depths]))
+        show_json([vars(depth) for depth in depths])
         return
     level = f"{100 * intervals:g} % interval"
     if style == "csv":
@@ -174,7 +180,7 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals:
     else:
         headers = ["run", "share complete", unit, level, "queries", "undefined", "missing", "ever complete"]
     rows = [[*([depth.by, depth.value] if inputs.by else []), *_depth_row(depth, style)] for depth in depths]
-    show(tables.shown([*(["by", "value"] if inputs.by else []), *headers], rows, style))
+    show_rows([*(["by", "value"] if inputs.by else []), *headers], rows, style)
     if style != "csv":
         show(f"\n{level}s of order statistics\npolicy {inputs.policy}")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import FILE, format_option, say, show
+from groupgt.cli.output import FILE, format_option, show_csv, show_json, show_rows
+from groupgt.cli.terminal import say, show
 from groupgt.comparison.tests import CORRECTIONS, TESTS
 from groupgt.errors import ConfigError, near_names
-from groupgt.render import tables
 from groupgt.render.numbers import signed, small
 from groupgt.render.tables import Block, Grid, document
 
@@ -49,18 +49,17 @@ def run_command(
     style: str,
 ) -> None:
     """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
-    from groupgt.cli.progress import Bar
+    from groupgt.cli.terminal import Bar
     from groupgt.experiment.plan import plan
     from groupgt.experiment.runner import run_experiment
-    from groupgt.render.exports import junit_text
+    from groupgt.render.junit import junit_text
     from groupgt.store.files import write_text
 
-    tables.check_style(style, "json", "csv")
     if junit is not None and junit.is_dir():
         raise ConfigError(f"--junit {junit}: expected a file, found a folder")
     if check:
         headers, rows = plan(config, changes=changes, only=only, refresh=refresh, allow_code=allow_code)
-        show(tables.shown(headers, rows, style))
+        show_rows(headers, rows, style)
         return
     bar = Bar()
     try:
@@ -79,7 +78,7 @@ def run_command(
         bar.ended()
         say("stopped; what is retrieved is kept, and the same command goes on from there")
         raise SystemExit(130) from None
-    show(_outcome_text(outcome, style))
+    _show_outcome(outcome, style)
     if junit is not None:
         cases = [
             (f"{gate.dataset}.{gate.system}", f"gate {gate.gate}: {gate.metric}", None if gate.passed else gate.reason)
@@ -97,15 +96,16 @@ def run_command(
         raise SystemExit(1)
 
 
-def _outcome_text(outcome: Any, style: str) -> str:
+def _show_outcome(outcome: Any, style: str) -> None:
     from groupgt.experiment.display import report, times
     from groupgt.experiment.results import means_grid, results_of, timings_of
 
     if style == "json":
-        return tables.json_text({**results_of(outcome), "times": timings_of(outcome)})
-    if style == "csv":
-        return tables.csv_text(*means_grid(outcome)).rstrip("\n")
-    return "\n\n".join(text for text in (report(outcome, style), times(outcome, style)) if text)
+        show_json({**results_of(outcome), "times": timings_of(outcome)})
+    elif style == "csv":
+        show_csv(*means_grid(outcome))
+    else:
+        show("\n\n".join(text for text in (report(outcome, style), times(outcome, style)) if text))
 
 
 @click.command("report")
@@ -129,7 +129,6 @@ def report_command(
     from groupgt.experiment.history import compared, history, merged, settings_of
     from groupgt.experiment.result_folders import folders_of, read_folders
 
-    tables.check_style(style, "json", "csv")
     results = read_folders(folders_of(folders))
     named = {name: value for name, value in settings.items() if value is not None}
     chosen = replace(settings_of(results), **named)
@@ -142,14 +141,14 @@ def report_command(
         footer = (
             f"change and p ({chosen.described}; not corrected) are against the run before; policy {results[-1].policy}"
         )
-        show(_history_text(history(results, chosen, metric), style, footer))
+        _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else compared(results))
     if style == "json":
-        show(tables.json_text({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()}))
+        show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
         return
     if style == "csv":
-        show(_csv_by_dataset({dataset: comparison.csv_rows() for dataset, comparison in comparisons.items()}))
+        show_csv(*_by_dataset({dataset: comparison.csv_rows() for dataset, comparison in comparisons.items()}))
         return
     blocks: list[Block] = []
     for dataset, comparison in comparisons.items():
@@ -159,26 +158,25 @@ def report_command(
     show(document(blocks, style))
 
 
-def _history_text(grids: dict[str, Grid], style: str, footer: str) -> str:
+def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
     """The history of each data set."""
     if style == "json":
-        return tables.json_text(
-            {dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()}
-        )
+        show_json({dataset: [dict(zip(headers, row)) for row in rows] for dataset, (headers, rows) in grids.items()})
+        return
     if style == "csv":
-        return _csv_by_dataset(grids)
+        show_csv(*_by_dataset(grids))
+        return
     blocks: list[Block] = []
     for dataset, (headers, rows) in grids.items():
         lines = [[*row[:-3], signed(row[-3]), small(row[-2]), row[-1]] for row in rows]
         blocks += [f"dataset {dataset}", (headers, lines)] if len(grids) > 1 else [(headers, lines)]
-    return document([*blocks, footer], style)
+    show(document([*blocks, footer], style))
 
 
-def _csv_by_dataset(grids: dict[str, Grid]) -> str:
+def _by_dataset(grids: dict[str, Grid]) -> Grid:
     """One table of all data sets, which stand in its first column."""
     headers = next(iter(grids.values()))[0]
-    rows = [[dataset, *row] for dataset, (_, lines) in grids.items() for row in lines]
-    return tables.csv_text(["dataset", *headers], rows).rstrip("\n")
+    return ["dataset", *headers], [[dataset, *row] for dataset, (_, rows) in grids.items() for row in rows]
 
 
 @click.command("init")
@@ -203,7 +201,6 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     from groupgt.experiment.sweeps import matching
     from groupgt.store.cache import Cache
 
-    tables.check_style(style, "json", "csv")
     cache, name = (Cache(place), None) if place.is_dir() or place == CACHE else cache_beside(place)
     kept = list(cache.entries()) if cache is not None else []
     # One that is damaged cannot say whose it is.
@@ -225,7 +222,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     if not rows:
         say(f"nothing is kept {'here' if cache is None else f'in {cache.folder}'}")
     if rows or style in ("json", "csv"):
-        show(tables.shown(headers, sorted(rows, key=str), style))
+        show_rows(headers, sorted(rows, key=str), style)
 
 
 @click.command("schema")
@@ -240,4 +237,4 @@ def schema_command(of: str) -> None:
     if of == "experiment":
         show(schema_text().removesuffix("\n"))
     else:
-        show(tables.json_text(results_schema() if of == "results" else comparison_schema()))
+        show_json(results_schema() if of == "results" else comparison_schema())

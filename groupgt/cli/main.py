@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from importlib import import_module
@@ -10,7 +11,8 @@ from typing import Any
 import click
 
 import groupgt
-from groupgt.errors import GroupgtError
+from groupgt.cli.terminal import say
+from groupgt.errors import GroupgtError, printable
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.
 COMMANDS = {
@@ -75,34 +77,36 @@ def main(arguments: list[str] | None = None) -> None:
         cli.main(arguments, standalone_mode=False)
     except GroupgtError as error:
         several = f"{error.total:,} faults\n" if error.total > 1 else ""
-        click.echo(f"groupgt: {several}{error}", err=True)
+        say(f"{several}{error}")
         sys.exit(2)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)
+        click.echo(printable(text.getvalue()), nl=False, err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("groupgt: stopped", err=True)
+        say("stopped")
         sys.exit(130)
     except BrokenPipeError:
         # The reader of the pipe, `head` say, has had enough.
         sys.stderr.close()
         sys.exit(0)
     except MemoryError:
-        click.echo("groupgt: there is not enough memory for this", err=True)
+        say("there is not enough memory for this")
         sys.exit(2)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""
-        click.echo(f"groupgt: {GroupgtError(f'{name}{error.strerror or error}')}", err=True)
+        say(str(GroupgtError(f"{name}{error.strerror or error}")))
         sys.exit(2)
     except BaseException as error:
         # What polars raises, a panic of its own included, is about data: no traceback for that.
         if type(error).__module__.split(".")[0] not in ("polars", "pyo3_runtime"):
             raise
-        click.echo(f"groupgt: the data cannot be read: {str(error).splitlines()[0]}", err=True)
+        say(f"the data cannot be read: {str(error).splitlines()[0]}")
         sys.exit(2)
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    click.echo(f"groupgt: warning: {message}", err=True)
+    say(f"warning: {message}")

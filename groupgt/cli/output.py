@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from groupgt.errors import ConfigError, Faults, listed
+from groupgt.cli.terminal import say, show
+from groupgt.errors import ConfigError, Faults, listed, printable
 from groupgt.formats.parts import is_url
 from groupgt.formats.write import write_ground_truth
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.exports import check_ending, write_rows
+from groupgt.render import tables
+from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.store.files import written_folder, written_whole
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -33,19 +36,43 @@ class _File(click.Path):
 
 
 FILE = _File(path_type=Path)
+
+
+def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> str:
+    tables.check_style(style, "json", "csv")
+    return style
+
+
 format_option: Decorator = click.option(
-    "--format", "style", default="simple", show_default=True, help="Any tabulate format, csv, or json."
+    "--format",
+    "style",
+    default=tables.DEFAULT,
+    show_default=True,
+    callback=_style,
+    help="Any tabulate format, csv, or json.",
 )
 
 
-def show(text: str) -> None:
-    """Prints a result."""
-    click.echo(text)
+def show_json(value: Any) -> None:
+    """Prints JSON."""
+    click.echo(printable(json_text(value), as_json=True))
 
 
-def say(text: str) -> None:
-    """Tells what was done, or what is doubtful, beside the results."""
-    click.echo(f"groupgt: {text}", err=True)
+def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Prints CSV as it is, for CSV has no escapes; on a terminal, what people may read."""
+    text = csv_text(headers, rows).rstrip("\n")
+    # With `color` click leaves escape sequences where they are.
+    click.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+
+
+def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str) -> None:
+    """Prints rows as JSON, as CSV or as a table."""
+    if style == "json":
+        show_json([dict(zip(headers, row)) for row in rows])
+    elif style == "csv":
+        show_csv(headers, rows)
+    else:
+        show(tables.table(headers, rows, style))
 
 
 def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:

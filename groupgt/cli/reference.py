@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import format_option, show
+from groupgt.cli.output import format_option, show_json, show_rows
+from groupgt.cli.terminal import show
 from groupgt.errors import ConfigError
 from groupgt.metrics.description import as_dict, details, overview
 from groupgt.metrics.language import list_metrics, parse_metric
@@ -21,16 +22,13 @@ from groupgt.render import tables
 @format_option
 def metrics_command(name: str | None, style: str) -> None:
     """The catalogue; with NAME, everything about one metric."""
-    tables.check_style(style, "json", "csv")
     chosen = parse_metric(name).definition if name else None
     if style == "json":
-        show(tables.json_text(as_dict(chosen) if chosen else [as_dict(metric) for metric in list_metrics()]))
+        show_json(as_dict(chosen) if chosen else [as_dict(metric) for metric in list_metrics()])
     elif chosen and style != "csv":
         show(details(chosen))
-    elif style == "csv":
-        show(tables.csv_text(*overview()).rstrip("\n"))
     else:
-        show(tables.table(*overview(), style))
+        show_rows(*overview(), style)
 
 
 @click.command("labellers")

@@ -26,12 +26,13 @@ from groupgt.cli.output import (
     check_outputs,
     check_table_ending,
     format_option,
-    say,
-    show,
+    show_csv,
+    show_json,
     truth_format_of,
     write_table,
     write_truth,
 )
+from groupgt.cli.terminal import say, show
 from groupgt.curation.agree import Agreement, agree
 from groupgt.curation.check import check_duplicates, check_run, check_truth
 from groupgt.curation.near import near_duplicates
@@ -59,7 +60,6 @@ from groupgt.store.files import written_whole
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
     """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
-    tables.check_style(style, "json", "csv")
     inputs.check()
     findings = {str(inputs.truth_path): check_truth(inputs.truth)}
     if near_duplicates:
@@ -70,7 +70,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     for run in inputs.runs:
         findings[str(run)] = check_run(inputs.truth, run, request)
     if style == "json":
-        show(tables.json_text({path: [vars(finding) for finding in of_file] for path, of_file in findings.items()}))
+        show_json({path: [vars(finding) for finding in of_file] for path, of_file in findings.items()})
         return
     headers = ["finding", "count", "example"]
     rows: dict[str, list[list[Any]]] = {
@@ -79,7 +79,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     }
     if style == "csv":
         lines = [[path, *row] for path, of_file in rows.items() for row in of_file]
-        show(tables.csv_text(["file", *headers], lines).rstrip("\n"))
+        show_csv(["file", *headers], lines)
         return
     for path, of_file in rows.items():
         show(f"{path}\n{tables.table(headers, of_file, style)}\n")
@@ -118,7 +118,6 @@ def rechunk_command(
     Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written while a group of
     some query would be lost, for the query would then ask for less than before.
     """
-    tables.check_style(style, "json", "csv")
     check_table_ending(report)
     out_format = "" if out is None else truth_format_of(out)
     if out is None and new is None:
@@ -137,17 +136,13 @@ def rechunk_command(
         write_truth(out, carried.truth, out_format)
     if style == "json":
         lost = [asdict(row) for row in carried.lost]
-        show(
-            tables.json_text(
-                {"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped}
-            )
-        )
+        show_json({"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped})
         return
     if not carried.rows:
         return
     counts: list[list[Any]] = [[what, count] for what, count in carried.counts().items()]
     if style == "csv":
-        show(tables.csv_text(["what", "count"], counts).rstrip("\n"))
+        show_csv(["what", "count"], counts)
         return
     show(tables.table([f"by {carried.method}", "count"], counts, style))
     if carried.lost:
@@ -213,7 +208,6 @@ def agree_command(
     With --other two labellers are asked of every result in RUN whether it hits each group. With --annotator two ground
     truths are asked which results are relevant; without RUN, which of all that either has judged.
     """
-    tables.check_style(style, "json", "csv")
     check_table_ending(groups)
     inputs.check(also_read=[annotator], written=[groups])
     agreement = agree(
@@ -233,11 +227,11 @@ def agree_command(
     rows = [[group[name] for name in names] for group in agreement.groups]
     write_table(groups, lambda: (names, rows))
     if style == "json":
-        show(tables.json_text(agreement.to_dict()))
+        show_json(agreement.to_dict())
         return
     if style == "csv":
         figures = {name: value for name, value in agreement.to_dict().items() if name not in ("groups", "labellers")}
-        show(tables.csv_text(list(figures), [list(figures.values())]).rstrip("\n"))
+        show_csv(list(figures), [list(figures.values())])
         return
     show(_agreement_text(agreement, style))
     if differing := [row for row in rows if row[-2] or row[-1]][:worst]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,11 +15,12 @@ from groupgt.comparison.power import Power, power_of
 from groupgt.comparison.schema import ComparisonDict, ContrastDict, PairDict, RowDict
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
 from groupgt.comparison.tests import Settings
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import population
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.render import tables
+from groupgt.render.exports import nulls
 from groupgt.render.tables import Block, document
 from groupgt.runtime import pl
 
@@ -190,7 +190,7 @@ class Comparison:
             "warnings": self.warnings,
             "population": self.footer,
         }
-        plain: ComparisonDict = tables.nulls(comparison)
+        plain: ComparisonDict = nulls(comparison)
         return plain
 
     def __str__(self) -> str:
@@ -198,16 +198,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         names = ", ".join(each.name for each in self.systems)
-        return f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})"
+        return printable(f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})")
 
     def _repr_html_(self) -> str:
-        parts = []
-        for block in display.blocks(self):
-            if isinstance(block, str):
-                parts.append(f"<p>{html.escape(block).replace(chr(10), '<br>')}</p>")
-            else:
-                parts.append(tables.table(*block, "html"))
-        return "".join(parts)
+        return "".join(tables.drawn(block, "html") for block in display.blocks(self))
 
 
 def comparison_of(

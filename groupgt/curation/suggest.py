@@ -19,7 +19,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.spans import TEXT
 from groupgt.model.validity import shown
-from groupgt.render.tables import as_written
+from groupgt.render.exports import as_written
 
 # What a row proposes; only `accept` is the reviewer's.
 KEPT = ("qid", "group", "alternative", "candidate", "candidate_text")

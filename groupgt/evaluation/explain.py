@@ -1,4 +1,4 @@
-"""One query worked out: who hit what, and each formula with its figures."""
+"""One query of an `Evaluation` laid out: its groups, who hit what at which rank, and each formula with its figures."""
 
 from __future__ import annotations
 
@@ -7,151 +7,121 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import Labelled
 from groupgt.engines.rankings import ranking_for
-from groupgt.errors import DataError, near_names
+from groupgt.errors import DataError, near_names, printable
+from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.policy import Policy
-from groupgt.model.run import Run
-from groupgt.render import tables
 from groupgt.render.numbers import fixed
+from groupgt.render.tables import snippet, table
 
+# So many results are shown though they hit nothing.
 SHOWN = 20
+SNIPPET = 70
 
 
-def position_of(truth: GroundTruth, qid: str) -> int:
-    """The position of a query; raises `DataError` that lists near ones."""
+def explanation(
+    evaluation: Evaluation, qid: str, metrics: Sequence[Metric], corpus: Mapping[str, str] | None = None
+) -> str:
+    """The query, its groups, the hit matrix by rank, and every formula with its figures filled in."""
+    query = _number_of(evaluation.truth, qid)
+    text = evaluation.truth.texts[query] if evaluation.truth.texts else None
+    parts = [
+        f"query {qid}" + (f": {text}" if text else ""),
+        _groups_text(evaluation.truth, query, corpus),
+        _hit_matrix(evaluation, query, corpus),
+    ]
+    if evaluation.labeller.name != "id":
+        parts.append(f"labeller {evaluation.labeller}; a repeat hits what an earlier result has hit, and earns nothing")
+    if not evaluation.truth.judgments.defined[query]:
+        parts.append("no group with a relevant alternative: the query is undefined and counts in no mean")
+    for row in _figures(evaluation, query, metrics):
+        figures = row["worked"] if row["worked"] is not None else "undefined"
+        parts.append(f"{row['metric']} = {fixed(row['value'])}\n  {row['formula']}\n  = {figures}")
+    return printable("\n\n".join(parts))
+
+
+def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """The same as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
+    truth, hits = evaluation.truth, evaluation.labelled.hits
+    query = _number_of(truth, qid)
+    first_group = int(np.searchsorted(truth.group_query, query))
+    groups_hit: dict[int, list[int]] = {}
+    for row in np.flatnonzero((hits.query == query) & ~hits.repeat).tolist():
+        alternative = int(hits.alternative[row])
+        if truth.grade[alternative] > 0:
+            group = int(truth.group_of[alternative]) - first_group + 1
+            groups_hit.setdefault(int(hits.rank[row]), []).append(group)
+    ids, _ = ranking_for(evaluation.run, qid, evaluation.policy)
+    return {
+        "qid": qid,
+        "query": truth.texts[query] if truth.texts else None,
+        "groups": truth[qid],
+        "results": [{"rank": rank, "id": name, "hits": groups_hit.get(rank, [])} for rank, name in enumerate(ids, 1)],
+        "metrics": _figures(evaluation, query, metrics),
+    }
+
+
+def _number_of(truth: GroundTruth, qid: str) -> int:
     if qid not in truth.index:
         raise DataError(f"query {qid!r} is not in the ground truth{near_names(qid, truth.qids)}")
     return truth.index[qid]
 
 
-def worked_out(labelled: Labelled, position: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
+def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> list[dict[str, Any]]:
     """For each metric its formula, the formula filled in, and the value."""
-    rows = []
-    for metric in metrics:
-        value = float(metric.values(labelled.hits)[position])
-        defined = bool(labelled.hits.judgments.defined[position])
-        rows.append(
-            {
-                "metric": str(metric),
-                "formula": metric.formula.text,
-                "worked": metric.explanation(labelled.hits, position) if defined else None,
-                "value": value if defined else float("nan"),
-            }
-        )
-    return rows
-
-
-def explanation(
-    truth: GroundTruth,
-    run: Run,
-    labelled: Labelled,
-    policy: Policy,
-    qid: str,
-    metrics: Sequence[Metric],
-    corpus: Mapping[str, str] | None = None,
-    labeller: str = "id",
-) -> str:
-    """The query, its groups, the hit matrix by rank, and every formula with its figures filled in."""
-    position = position_of(truth, qid)
-    parts = [
-        _heading(truth, position),
-        _groups(truth, position, corpus),
-        _matrix(truth, run, labelled, policy, position, corpus),
+    hits = evaluation.labelled.hits
+    defined = bool(hits.judgments.defined[query])
+    return [
+        {
+            "metric": str(metric),
+            "formula": metric.formula.text,
+            "worked": metric.explanation(hits, query) if defined else None,
+            "value": float(metric.values(hits)[query]) if defined else float("nan"),
+        }
+        for metric in metrics
     ]
-    if labeller != "id":
-        parts.append(f"labeller {labeller}; a repeat hits what an earlier result has hit, and earns nothing")
-    if not labelled.hits.judgments.defined[position]:
-        parts.append("no group with a relevant alternative: the query is undefined and counts in no mean")
-    for row in worked_out(labelled, position, metrics):
-        figures = row["worked"] if row["worked"] is not None else "undefined"
-        parts.append(f"{row['metric']} = {fixed(row['value'])}\n  {row['formula']}\n  = {figures}")
-    return "\n\n".join(parts)
 
 
-def as_dict(
-    truth: GroundTruth, run: Run, labelled: Labelled, policy: Policy, qid: str, metrics: Sequence[Metric]
-) -> dict[str, Any]:
-    """The same as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
-    position = position_of(truth, qid)
-    hits = labelled.hits
-    met: dict[int, list[int]] = {}
-    first = int(np.searchsorted(truth.group_query, position))
-    for row in np.flatnonzero((hits.query == position) & ~hits.repeat).tolist():
-        alternative = int(hits.alternative[row])
-        if truth.grade[alternative] > 0:
-            met.setdefault(int(hits.rank[row]), []).append(int(truth.group_of[alternative]) - first + 1)
-    ids, _ = ranking_for(run, qid, policy)
-    return {
-        "qid": qid,
-        "query": truth.texts[position] if truth.texts else None,
-        "groups": truth[qid],
-        "results": [{"rank": rank, "id": name, "hits": met.get(rank, [])} for rank, name in enumerate(ids, 1)],
-        "metrics": worked_out(labelled, position, metrics),
-    }
-
-
-def _heading(truth: GroundTruth, position: int) -> str:
-    text = truth.texts[position] if truth.texts else None
-    return f"query {truth.qids[position]}" + (f": {text}" if text else "")
-
-
-def _groups(truth: GroundTruth, position: int, corpus: Mapping[str, str] | None) -> str:
+def _groups_text(truth: GroundTruth, query: int, corpus: Mapping[str, str] | None) -> str:
     lines = []
-    for number, group in enumerate(np.flatnonzero(truth.group_query == position).tolist()):
-        own = np.flatnonzero(truth.group_of == group).tolist()
-        cells = []
-        for a in own:
-            grade = f" (grade {truth.grade[a]:g})" if truth.grade[a] != 1 else ""
-            cells.append(f"{truth.ids[a]}{grade}")
+    for number, group in enumerate(np.flatnonzero(truth.group_query == query).tolist(), 1):
+        alternatives = np.flatnonzero(truth.group_of == group).tolist()
+        names = [
+            truth.ids[each] + (f" (grade {truth.grade[each]:g})" if truth.grade[each] != 1 else "")
+            for each in alternatives
+        ]
         weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
         label = truth.group_label(group)
-        title = label if label == f"group {number + 1}" else f"group {number + 1} ({label})"
-        lines.append(f"{title}{weight}: {' or '.join(cells)}")
-        lines += [
-            f"    {truth.ids[a]}: {_snippet(corpus[truth.ids[a]])}" for a in own if corpus and truth.ids[a] in corpus
-        ]
+        title = label if label == f"group {number}" else f"group {number} ({label})"
+        lines.append(f"{title}{weight}: {' or '.join(names)}")
+        for name in (truth.ids[each] for each in alternatives):
+            if corpus and name in corpus:
+                lines.append(f"    {name}: {snippet(corpus[name], SNIPPET)}")
     return "\n".join(lines) if lines else "no groups"
 
 
-def _matrix(
-    truth: GroundTruth,
-    run: Run,
-    labelled: Labelled,
-    policy: Policy,
-    position: int,
-    corpus: Mapping[str, str] | None,
-) -> str:
-    hits = labelled.hits
-    length = int(hits.length[position])
+def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
+    """A row a result, a column a group: the first results, and all that hit something."""
+    truth, hits = evaluation.truth, evaluation.labelled.hits
+    length = int(hits.length[query])
     if not length:
         return "no results"
-    ids, _ = ranking_for(run, truth.qids[position], policy)
-    own = np.flatnonzero(hits.query == position)
-    groups = np.flatnonzero(truth.group_query == position).tolist()
+    ids, _ = ranking_for(evaluation.run, truth.qids[query], evaluation.policy)
+    groups = np.flatnonzero(truth.group_query == query).tolist()
     marks: dict[int, dict[int, str]] = {}
-    for row in own.tolist():
+    for row in np.flatnonzero(hits.query == query).tolist():
         alternative = int(hits.alternative[row])
-        mark = "1" if truth.grade[alternative] > 0 else "0"
-        shown = "(repeat)" if hits.repeat[row] else mark
-        marks.setdefault(int(hits.rank[row]), {})[int(truth.group_of[alternative])] = shown
+        mark = "(repeat)" if hits.repeat[row] else "1" if truth.grade[alternative] > 0 else "0"
+        marks.setdefault(int(hits.rank[row]), {})[int(truth.group_of[alternative])] = mark
     ranks = sorted({*range(1, min(length, SHOWN) + 1), *marks})
-    headers = ["rank", "result", *(f"g{number}" for number in range(1, len(groups) + 1))]
-    rows: list[list[Any]] = []
+    rows = []
     for rank in ranks:
-        cells = [marks.get(rank, {}).get(group, "·") for group in groups]
         name = ids[rank - 1] if rank <= len(ids) else "?"
         if corpus is not None and name in corpus:
-            name = f"{name}: {_snippet(corpus[name])}"
-        rows.append([str(rank), name, *cells])
-    text = tables.table(headers, rows)
+            name = f"{name}: {snippet(corpus[name], SNIPPET)}"
+        rows.append([str(rank), name, *(marks.get(rank, {}).get(group, "·") for group in groups)])
+    headers = ["rank", "result", *(f"g{number}" for number in range(1, len(groups) + 1))]
     hidden = length - len(ranks)
-    note = f"\n{hidden:,} more of {length:,} results hit nothing" if hidden else f"\n{length:,} results"
-    return text + note
-
-
-def _snippet(text: str, size: int = 70) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 1] + "…"
+    note = f"{hidden:,} more of {length:,} results hit nothing" if hidden else f"{length:,} results"
+    return f"{table(headers, rows)}\n{note}"

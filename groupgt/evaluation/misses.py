@@ -1,4 +1,4 @@
-"""What was missed: the unmet groups of the worst queries, the rank of their first hit, coverage by group."""
+"""What an `Evaluation` missed: the unmet groups of the worst queries, where each is first hit, coverage by group."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
+from groupgt.model.hits import Bools, Ints
 from groupgt.model.sums import total
 from groupgt.render import tables
+
+SNIPPET = 60
 
 
 @dataclass(frozen=True)
@@ -29,38 +33,28 @@ class Misses:
     evaluated: int
 
     def grid(self, corpus: Mapping[str, str] | None = None) -> tuple[list[str], list[list[Any]]]:
-        """Headers and a row for each group of the queries listed."""
+        """Headers and a row for each group of the queries listed; the first alternative with its text, if known."""
         rows: list[list[Any]] = []
         for query in self.queries:
             for group in query["groups"]:
-                wanted = " or ".join(group["alternatives"])
+                alternatives = " or ".join(group["alternatives"])
                 if corpus is not None and group["alternatives"][0] in corpus:
-                    wanted += f": {_snippet(corpus[group['alternatives'][0]])}"
-                rows.append([query["qid"], group["group"], _place(group, query["results"], self.k), wanted])
+                    alternatives += f": {tables.snippet(corpus[group['alternatives'][0]], SNIPPET)}"
+                rows.append([query["qid"], group["group"], _place(group, query["results"], self.k), alternatives])
         return ["query", "group", "met", "alternatives"], rows
 
     def text(self, style: str = tables.DEFAULT, corpus: Mapping[str, str] | None = None) -> str:
-        """Both tables."""
-        lines = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
+        """How many queries miss a group, the worst of them, and coverage by the number of the group."""
+        parts = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
         headers, rows = self.grid(corpus)
         if rows:
-            lines.append(tables.table(headers, rows, style))
-            lines.append("\n".join(f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]))
-        numbers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
-        cells = [[str(each["number"]), each["groups"], each["met"], each["anywhere"]] for each in self.by_group]
-        lines.append(tables.table(numbers, cells, style))
-        return "\n\n".join(line for line in lines if line)
-
-
-def _place(group: dict[str, Any], results: int, k: int) -> str:
-    if group["rank"] is None:
-        return f"not among its {results:,} results" if results else "no results"
-    return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k})")
-
-
-def _snippet(text: str, size: int = 60) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 1] + "…"
+            parts.append(tables.table(headers, rows, style))
+            questions = [f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]]
+            parts.append(printable("\n".join(questions)))
+        headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
+        cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in self.by_group]
+        parts.append(tables.table(headers, cells, style))
+        return "\n\n".join(part for part in parts if part)
 
 
 def misses(evaluation: Evaluation, k: int = 10, worst: int = 20) -> Misses:
@@ -73,60 +67,63 @@ def misses(evaluation: Evaluation, k: int = 10, worst: int = 20) -> Misses:
     """
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
-    rows = views.met_groups(hits)
+    met_rows = views.met_groups(hits)
+    # The rank of the first hit of each group, shape (G,); 0 if there is none.
     rank = np.zeros(len(judgments.group_query), dtype=np.int64)
-    rank[rows.group] = rows.rank
+    rank[met_rows.group] = met_rows.rank
     met = (rank > 0) & (rank <= k)
     covered = total(judgments.group_query, judgments.weight * met, len(truth))
-    share = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
-    found = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
+    coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
+    earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
     complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
     counted = judgments.defined
     if evaluation.policy.missing == "skip":
         counted = counted & evaluation.labelled.present
-    candidates = np.flatnonzero(counted & ~complete)
-    order = candidates[np.lexsort((candidates, found[candidates], share[candidates]))][:worst]
-    given = _given_groups(evaluation)
+    incomplete = np.flatnonzero(counted & ~complete)
+    order = np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))
+    # Groups without a relevant alternative are none to metrics: the number of each other one among those given.
+    given = np.unique(truth.group_of[truth.grade > 0])
     queries = []
-    for position in order.tolist():
-        own = np.flatnonzero(judgments.group_query == position).tolist()
+    for query in incomplete[order][:worst].tolist():
+        groups = []
+        for group in np.flatnonzero(judgments.group_query == query).tolist():
+            alternatives = np.flatnonzero((truth.group_of == given[group]) & (truth.grade > 0)).tolist()
+            groups.append(
+                {
+                    "group": truth.group_label(int(given[group])),
+                    "rank": int(rank[group]) or None,
+                    "met": bool(met[group]),
+                    "alternatives": [truth.ids[alternative] for alternative in alternatives],
+                }
+            )
         queries.append(
             {
-                "qid": truth.qids[position],
-                "query": truth.texts[position] if truth.texts else None,
-                "coverage": float(share[position]),
-                "results": int(hits.length[position]),
-                "groups": [
-                    {
-                        "group": truth.group_label(int(given[group])),
-                        "rank": int(rank[group]) or None,
-                        "met": bool(met[group]),
-                        "alternatives": [
-                            truth.ids[a]
-                            for a in np.flatnonzero((truth.group_of == given[group]) & (truth.grade > 0)).tolist()
-                        ],
-                    }
-                    for group in own
-                ],
+                "qid": truth.qids[query],
+                "query": truth.texts[query] if truth.texts else None,
+                "coverage": float(coverage[query]),
+                "results": int(hits.length[query]),
+                "groups": groups,
             }
         )
-    return Misses(k, queries, _by_number(evaluation, rank, met, counted), len(candidates), int(counted.sum()))
+    by_group = _coverage_by_number(judgments.group_query, rank, met, counted)
+    return Misses(k, queries, by_group, len(incomplete), int(counted.sum()))
 
 
-def _given_groups(evaluation: Evaluation) -> Any:
-    """For each group that metrics see, its number among the groups as given."""
-    truth = evaluation.truth
-    return np.unique(truth.group_of[truth.grade > 0])
+def _place(group: dict[str, Any], results: int, k: int) -> str:
+    if group["rank"] is None:
+        return f"not among its {results:,} results" if results else "no results"
+    return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k})")
 
 
-def _by_number(evaluation: Evaluation, rank: Any, met: Any, counted: Any) -> list[dict[str, Any]]:
-    judgments = evaluation.truth.judgments
-    first = np.searchsorted(judgments.group_query, judgments.group_query)
-    number = np.arange(len(judgments.group_query)) - first + 1
-    out = []
-    for each in np.unique(number[counted[judgments.group_query]]).tolist():
-        own = (number == each) & counted[judgments.group_query]
-        total = int(own.sum())
-        shares = {"met": float(met[own].sum() / total), "anywhere": float((rank[own] > 0).sum() / total)}
-        out.append({"number": int(each), "groups": total, **shares})
-    return out
+def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:
+    """Of the first groups of all queries that count, of the second …, the shares met within k and anywhere."""
+    first = np.searchsorted(group_query, group_query)
+    number = np.arange(len(group_query)) - first + 1
+    of_counted = counted[group_query]
+    rows = []
+    for each in np.unique(number[of_counted]).tolist():
+        chosen = (number == each) & of_counted
+        size = int(chosen.sum())
+        shares = {"met": float(met[chosen].sum() / size), "anywhere": float((rank[chosen] > 0).sum() / size)}
+        rows.append({"number": int(each), "groups": size, **shares})
+    return rows

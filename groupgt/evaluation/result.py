@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.base import Labelled
-from groupgt.errors import MetricError, near_names
-from groupgt.evaluation.explain import as_dict, explanation
+from groupgt.errors import MetricError, near_names, printable
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -23,6 +22,8 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render import tables
+from groupgt.render.exports import nulls
+from groupgt.render.numbers import counted
 from groupgt.runtime import pl
 
 
@@ -63,8 +64,8 @@ class Evaluation:
         if isinstance(metric, str) and metric in self.values:
             return metric
         wanted = parse_metric(metric, self.convention)
-        for text, each in self.metrics.items():
-            if each == wanted:
+        for text, asked in self.metrics.items():
+            if asked == wanted:
                 return text
         raise MetricError(f"metric {str(metric)!r} was not evaluated{near_names(str(metric), self.metrics)}")
 
@@ -82,7 +83,7 @@ class Evaluation:
         undefined = int((~defined).sum())
         skipped = missing if self.policy.missing == "skip" else 0
         cutoffs = {metric.cutoff for metric in self.metrics.values()}
-        depths = [None if each is None else Cut.at(self.labelled.hits, each).k for each in cutoffs]
+        depths = [None if cutoff is None else Cut.at(self.labelled.hits, cutoff).k for cutoff in cutoffs]
         return {
             "queries": len(self.truth),
             "evaluated": len(self.truth) - undefined - skipped,
@@ -149,22 +150,22 @@ class Evaluation:
         return [self._slice_grid(column) for column in self.slicer.by]
 
     def _slice_grid(self, column: str) -> tuple[list[str], list[list[Any]]]:
-        own = [each for each in self.slices if each["by"] == column]
+        parts = [part for part in self.slices if part["by"] == column]
         labels = [self.label_of(text) for text in self.metrics]
         if len(labels) <= tables.WIDEST:
             headers = [column, "queries", *labels]
-            return headers, [[each["value"], each["queries"], *each["means"].values()] for each in own]
-        rows: list[list[Any]] = [["queries", *(each["queries"] for each in own)]]
-        rows += [[label, *(each["means"][text] for each in own)] for label, text in zip(labels, self.metrics)]
-        return [f"by {column}", *(each["value"] for each in own)], rows
+            return headers, [[part["value"], part["queries"], *part["means"].values()] for part in parts]
+        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
+        rows += [[label, *(part["means"][text] for part in parts)] for label, text in zip(labels, self.metrics)]
+        return [f"by {column}", *(part["value"] for part in parts)], rows
 
     def footer(self) -> list[str]:
         """The convention, the policy and the counts: no number without its population."""
         counts = dict(self.counts)
         total = counts.pop("queries")
-        told = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
+        population = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
         return [
-            f"convention {self.convention}; {total:,} {'query' if total == 1 else 'queries'}: {', '.join(told)}",
+            f"convention {self.convention}; {counted(total, 'query', 'queries')}: {population}",
             f"policy {self.policy}",
             *([f"labeller {self.labeller}"] if self.labeller.name != "id" else []),
         ]
@@ -173,14 +174,17 @@ class Evaluation:
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
         """The hit matrix of one query, and every formula with its figures filled in."""
+        from groupgt.evaluation.explain import explanation
+
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-        asked = [parse_metric(metric, self.convention) for metric in listed] or list(self.metrics.values())
-        return explanation(self.truth, self.run, self.labelled, self.policy, qid, asked, corpus, str(self.labeller))
+        asked = [parse_metric(metric, self.convention) for metric in listed]
+        return explanation(self, qid, asked or list(self.metrics.values()), corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """The same as plain Python."""
-        asked = list(self.metrics.values())
-        plain: dict[str, Any] = tables.nulls(as_dict(self.truth, self.run, self.labelled, self.policy, qid, asked))
+        from groupgt.evaluation.explain import explanation_dict
+
+        plain: dict[str, Any] = nulls(explanation_dict(self, qid, list(self.metrics.values())))
         return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
@@ -201,20 +205,20 @@ class Evaluation:
         if per_query:
             columns = {text: values.tolist() for text, values in self.values.items()}
             out["per_query"] = {"qid": self.truth.qids, **columns}
-        plain: dict[str, Any] = tables.nulls(out)
+        plain: dict[str, Any] = nulls(out)
         return plain
 
     def __str__(self) -> str:
         parts = [self.table(), *(tables.table(*grid) for grid in self.slice_grids()), "\n".join(self.footer())]
-        return "\n\n".join(parts)
+        return printable("\n\n".join(parts))
 
     def __repr__(self) -> str:
         means = ", ".join(f"{text}={mean:.4f}" for text, mean in self.means.items())
-        return f"Evaluation({self.name}: {means})"
+        return printable(f"Evaluation({self.name}: {means})")
 
     def _repr_html_(self) -> str:
         grids = [self.grid(), *self.slice_grids()]
-        footer = "<br>".join(html.escape(line) for line in self.footer())
+        footer = "<br>".join(html.escape(printable(line)) for line in self.footer())
         return "".join(tables.table(*grid, "html") for grid in grids) + f"<p><small>{footer}</small></p>"
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.render import tables
+from groupgt.render.exports import nulls
 
 # More runs than this do not stand in columns.
 MANY = 4
@@ -98,17 +100,10 @@ def slices_side_by_side(evaluations: Sequence[Evaluation]) -> list[tuple[list[st
 
 
 def summary(evaluations: Sequence[Evaluation], conventions: Sequence[str], style: str) -> str:
-    """The tables and their populations, as text in a tabulate format, `csv` or `json`."""
-    if style == "json":
-        return tables.json_text({"runs": [each.to_dict() for each in evaluations]})
-    if style == "csv" and evaluations[0].slicer.by:
-        return tables.csv_text(*means_and_slices(evaluations)).rstrip("\n")
-    if style == "csv":
-        return tables.csv_text(*side_by_side(evaluations, conventions)).rstrip("\n")
-    parts = [tables.table(*each, style) for each in grids(evaluations, conventions)]
-    parts += [*(tables.table(*each, style) for each in slices_side_by_side(evaluations))]
-    parts.append("\n".join(population(evaluations, conventions)))
-    return "\n\n".join(parts)
+    """The tables and their populations, as text in a tabulate format."""
+    parts = [tables.table(*grid, style) for grid in grids(evaluations, conventions)]
+    parts += [tables.table(*grid, style) for grid in slices_side_by_side(evaluations)]
+    return "\n\n".join([*parts, printable("\n".join(population(evaluations, conventions)))])
 
 
 def means_and_slices(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[list[Any]]]:
@@ -147,6 +142,6 @@ def per_query_rows(evaluations: Sequence[Evaluation]) -> tuple[list[str], list[l
     headers = ["run", "qid", *evaluations[0].metrics]
     rows: list[list[Any]] = []
     for each in evaluations:
-        columns = (tables.nulls(values.tolist()) for values in each.values.values())
+        columns = (nulls(values.tolist()) for values in each.values.values())
         rows += [[each.name, qid, *cells] for qid, *cells in zip(each.truth.qids, *columns)]
     return headers, rows

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from groupgt.comparison.result import Comparison
+from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
@@ -41,7 +42,8 @@ class Outcome:
     def __repr__(self) -> str:
         systems = sum(map(len, self.evaluations.values()))
         gates = f", {sum(gate.passed for gate in self.gates)} of {len(self.gates)} gates passed" if self.gates else ""
-        return f"Outcome({self.experiment.config.name}: {systems} evaluations, best {self.best}{gates}, {self.folder})"
+        best = f"best {self.best}{gates}, {self.folder}"
+        return printable(f"Outcome({self.experiment.config.name}: {systems} evaluations, {best})")
 
     @property
     def passed(self) -> bool:

@@ -24,7 +24,7 @@ from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.validity import number_of
-from groupgt.render.tables import as_written
+from groupgt.render.exports import as_written
 from groupgt.store.stamped import LAST, LATEST, age_of
 
 

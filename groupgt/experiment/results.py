@@ -29,7 +29,7 @@ from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import write_flat
 from groupgt.render import tables
-from groupgt.render.exports import write_rows
+from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -267,17 +267,17 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
         writers[name] = _text(report(outcome, style) + "\n")
     if "json" in formats:
-        writers["results.json"] = _text(tables.json_text(results_of(outcome)) + "\n")
+        writers["results.json"] = _text(json_text(results_of(outcome)) + "\n")
     if "csv" in formats:
-        writers["means.csv"] = _text(tables.csv_text(*means_grid(outcome)))
-        writers["per_query.csv"] = _text(tables.csv_text(*per_query_grid(outcome)))
+        writers["means.csv"] = _text(csv_text(*means_grid(outcome)))
+        writers["per_query.csv"] = _text(csv_text(*per_query_grid(outcome)))
         if outcome.comparison:
-            writers["comparison.csv"] = _text(tables.csv_text(*comparison_grid(outcome)))
+            writers["comparison.csv"] = _text(csv_text(*comparison_grid(outcome)))
     if "parquet" in formats:
         writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
     if "runs" in formats:
         writers |= _runs(outcome)
-    writers["timings.json"] = _text(tables.json_text(timings_of(outcome)) + "\n")
+    writers["timings.json"] = _text(json_text(timings_of(outcome)) + "\n")
     manifest = json.dumps(manifest_of(outcome), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     writers["manifest.json"] = _text(manifest)
     digest = hashlib.sha256(manifest.encode()).hexdigest()[:8]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from groupgt.errors import DataError
+from groupgt.errors import DataError, printable
 from groupgt.runtime import pl
 
 
@@ -161,4 +161,4 @@ class Run:
         return iter(self.rankings)
 
     def __repr__(self) -> str:
-        return f"Run({self.name or self.source or 'results'}: {self.contents})"
+        return printable(f"Run({self.name or self.source or 'results'}: {self.contents})")

@@ -1,26 +1,83 @@
-"""Tables as files, by their ending, and JUnit XML for continuous integration."""
+"""Figures for other programs: JSON, CSV, JSON Lines and parquet, with full doubles and without NaN."""
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from groupgt.errors import ConfigError, listed
-from groupgt.render.tables import csv_text, nulls
 from groupgt.runtime import pl
 
+Cell = str | int | float | None
 ENDINGS = (".csv", ".jsonl", ".parquet")
+# What a spreadsheet takes for the beginning of a formula.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def rows_text(headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> str:
-    """Rows as CSV or JSON Lines, with full doubles."""
-    if ending == ".csv":
-        return csv_text(headers, rows)
-    return "".join(json.dumps(nulls(dict(zip(headers, row))), ensure_ascii=False) + "\n" for row in rows)
+def json_text(value: Any) -> str:
+    """JSON with full doubles and null for NaN and infinities."""
+    return json.dumps(nulls(value), ensure_ascii=False, indent=2, allow_nan=False)
+
+
+def nulls(value: Any) -> Any:
+    """The same structure with None for NaN and infinities: JSON has neither.
+
+    >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
+    {'a': [None, None, 1.0]}
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: nulls(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [nulls(each) for each in value]
+    return value
+
+
+class _Lines(list[str]):
+    """A file for `csv.writer`, which writes a line at a time."""
+
+    write = list.append
+
+
+def csv_text(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    """CSV with full doubles; an undefined value is an empty cell, and text that a spreadsheet would run is quoted.
+
+    >>> csv_text(["qid", "map"], [["=1+1", 0.25], ["q2", None]]).splitlines()
+    ['qid,map', "'=1+1,0.25", 'q2,']
+    """
+    lines = _Lines()
+    # The writer puts quotes around what holds a part of its line end, a lone carriage return say.
+    writer = csv.writer(lines, lineterminator="\r\n")
+    writer.writerow([_harmless(header) for header in headers])
+    for row in rows:
+        writer.writerow([_harmless(cell) if isinstance(cell, str) else nulls(cell) for cell in row])
+    return "".join(line[:-2] + "\n" for line in lines)
+
+
+def as_written(text: str) -> str:
+    """The text that `csv_text` made harmless, as it was.
+
+    >>> as_written("'=1+1"), as_written("it's"), as_written("''-2")
+    ('=1+1', "it's", "'-2")
+    """
+    return text[1:] if text[:1] == "'" and _harmless(text[1:]) == text else text
+
+
+def _harmless(text: str) -> str:
+    if text[:1] == "'" and text.lstrip("'")[:1] in FORMULAS:
+        return "'" + text  # else it could not be told from one that was made harmless
+    return "'" + text if text[:1] in FORMULAS and not _is_plain(text) else text
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a spreadsheet would take it for a number, or it is a cutoff of ours such as @10."""
+    return re.fullmatch(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?|@[0-9]+", text) is not None
 
 
 def check_ending(path: Path) -> None:
@@ -31,55 +88,20 @@ def check_ending(path: Path) -> None:
 
 def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]], ending: str) -> None:
     """Writes rows as .csv, .jsonl or .parquet, whose columns are text, whole numbers or doubles by what they hold."""
-    if ending != ".parquet":
-        path.write_text(rows_text(headers, rows, ending), encoding="utf-8", newline="")
+    ending = ending.lower()
+    if ending == ".parquet":
+        columns = list(zip(*rows)) or [()] * len(headers)
+        series = [pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)]
+        pl.DataFrame(series).write_parquet(path)
         return
-    columns = list(zip(*rows)) or [()] * len(headers)
-    series = [pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)]
-    pl.DataFrame(series).write_parquet(path)
+    if ending == ".csv":
+        text = csv_text(headers, rows)
+    else:
+        text = "".join(json.dumps(nulls(dict(zip(headers, row))), ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 def _kind(cells: Sequence[Any]) -> Any:
     """What a column of parquet holds."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
-
-
-def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]]) -> str:
-    """One suite; a case has a class, a name, and why it failed or None.
-
-    >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
-    <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites>
-      <testsuite name="gates" tests="2" failures="1" errors="0" skipped="0">
-        <testcase classname="handbook" name="recall@5">
-          <failure message="is 0.2">is 0.2</failure>
-        </testcase>
-        <testcase classname="handbook" name="mrr"/>
-      </testsuite>
-    </testsuites>
-    """
-    failures = sum(why is not None for _, _, why in cases)
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        "<testsuites>",
-        f'  <testsuite name={_quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="0" skipped="0">',
-    ]
-    for family, name, why in cases:
-        start = f"    <testcase classname={_quoted(family)} name={_quoted(name)}"
-        if why is None:
-            lines.append(f"{start}/>")
-        else:
-            lines.append(f"{start}>")
-            lines.append(f"      <failure message={_quoted(why)}>{escape(_plain(why))}</failure>")
-            lines.append("    </testcase>")
-    return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(_plain(text))
-
-
-def _plain(text: str) -> str:
-    """Without the characters that XML cannot hold."""
-    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)

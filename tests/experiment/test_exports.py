@@ -103,7 +103,7 @@ def test_latex_is_balanced_and_marked(table: groupgt.Comparison) -> None:
 
 
 def test_csv_has_every_figure_and_no_formula(table: groupgt.Comparison, tmp_path: Path) -> None:
-    from groupgt.render.tables import as_written, csv_text
+    from groupgt.render.exports import as_written, csv_text
 
     headers, rows = table.csv_rows()
     text = csv_text(headers, rows)

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, silence in a pipe."""
+"""The one place from which text reaches the terminal: results, what is said beside them, and how far a run is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import sys
 from typing import Any
 
 import click
+
+from groupgt.errors import printable
+
+
+def show(text: str) -> None:
+    """Prints a result for people to read, on standard output."""
+    click.echo(printable(text))
+
+
+def say(text: str) -> None:
+    """Says what was done, or what is doubtful, on standard error."""
+    click.echo(f"groupgt: {printable(text)}", err=True)
 
 
 class Bar:
@@ -20,17 +32,16 @@ class Bar:
             return
         from tqdm import tqdm
 
-        click.echo(
-            f"groupgt: {systems:,} systems; {tasks:,} retrievals, {kept:,} of them kept from earlier runs; "
-            f"{queries:,} questions to ask",
-            err=True,
+        say(
+            f"{systems:,} systems; {tasks:,} retrievals, {kept:,} of them kept from earlier runs; "
+            f"{queries:,} questions to ask"
         )
         self.bar = tqdm(total=queries, unit="q", dynamic_ncols=True, leave=False)
 
     def started(self, task: str) -> None:
         """Names what is retrieved now."""
         if self.bar is not None:
-            self.bar.set_description(task)
+            self.bar.set_description(printable(task))
 
     def answered(self, queries: int) -> None:
         """Moves the bar on."""

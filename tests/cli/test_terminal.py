@@ -1,0 +1,184 @@
+"""What reaches the terminal: a bar, silence in a pipe, and nothing that commands it."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.cli.terminal import Bar
+from groupgt.errors import printable
+from groupgt.evaluation.misses import misses
+from groupgt.experiment.starter import write_starter
+
+
+class Terminal(io.StringIO):
+    """Standard error that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def drive(bar: Bar) -> None:
+    bar.planned(systems=2, tasks=3, kept=1, queries=20)
+    bar.started("mine: bm25")
+    bar.answered(15)
+    bar.answered(5)
+    bar.ended()
+
+
+def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    drive(Bar())
+    assert "2 systems; 3 retrievals, 1 of them kept from earlier runs; 20 questions to ask" in terminal.getvalue()
+    assert "mine: bm25" in terminal.getvalue()
+
+
+def test_silence_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    drive(Bar())
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nothing_to_ask_needs_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    bar = Bar()
+    bar.planned(systems=2, tasks=3, kept=3, queries=0)
+    bar.ended()
+    assert terminal.getvalue() == ""
+
+
+def test_a_run_in_a_pipe_tells_where_results_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_starter(tmp_path)
+    main(["run", str(tmp_path / "experiment.yaml"), "--format", "json"])
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["name"] == "starter"
+    assert shown.err.startswith("groupgt: results are in ")
+    assert len(shown.err.splitlines()) == 1
+
+
+# What a terminal obeys, or what turns the order of what it shows: a cleared screen, a title, C1, right to left.
+HOSTILE = "\x1b[2J\x1b]0;x\x07\x9b31m\u202eabc\u2066\u200f\r\x08"
+DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# No control character may stand in an id; what turns the direction may.
+ODD_ID = "a\u202eb\u2069"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Hostile ids, questions, texts, group names, slices and file names."""
+    monkeypatch.chdir(tmp_path)
+    groups = [{"alternatives": [ODD_ID, "b"], "name": f"first{HOSTILE}"}, ["c"]]
+    rows = [
+        {"qid": f"q{ODD_ID}", "query": f"why{HOSTILE}", "retrieval_gt": groups, "kind": f"k{HOSTILE}"},
+        {"qid": "q2", "query": "why not", "retrieval_gt": [["d"], ["e"]], f"column{ODD_ID}": "y", "kind": "z"},
+    ]
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    runs = {f"run{HOSTILE}": [ODD_ID, "x", "c"], "other": ["x", "b"], "third": ["b", "c"]}
+    for name, ids in runs.items():
+        lines = [{"qid": f"q{ODD_ID}", "retrieved_ids": ids}, {"qid": "q2", "retrieved_ids": ["x", "e"]}]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    texts = [{"doc_id": name, "contents": f"text of {name}{HOSTILE}"} for name in (ODD_ID, "b", "c", "d", "e", "x")]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts), encoding="utf-8")
+    return tmp_path
+
+
+RUN = f"run{HOSTILE}.jsonl"
+CORPUS = ["--corpus", "corpus.jsonl"]
+CALLS = [
+    ["evaluate", "qa.jsonl", RUN, "other.jsonl", "--by", "kind"],
+    ["evaluate", "qa.jsonl", RUN, "--by", f"nothing{HOSTILE}"],
+    ["evaluate", "qa.jsonl", RUN, "-m", f"mrr{HOSTILE}"],
+    ["evaluate", f"qa{HOSTILE}.jsonl", RUN],
+    ["evaluate", "qa.jsonl", RUN, "--where", f"kind=k{HOSTILE}"],
+    ["evaluate", "qa.jsonl", RUN, "--where", "kind=absent"],
+    ["compare", "qa.jsonl", RUN, "other.jsonl", "third.jsonl", "-m", "recall@2", "--by", "kind", "--pairs"],
+    ["explain", "qa.jsonl", RUN, "--query", f"q{ODD_ID}", *CORPUS],
+    ["explain", "qa.jsonl", RUN, "--query", f"q{ODD_ID}", "--format", "json"],
+    ["explain", "qa.jsonl", RUN, "--query", f"no{HOSTILE}"],
+    ["misses", "qa.jsonl", RUN, "-k", "1", *CORPUS],
+    ["misses", "qa.jsonl", RUN, "other.jsonl", "-k", "1", *CORPUS],
+    ["depth", "qa.jsonl", RUN, "--share", "1", "--by", "kind"],
+    ["depth", "qa.jsonl", RUN, "--share", f"1{HOSTILE}"],
+    ["check", "qa.jsonl", RUN],
+    ["agree", "qa.jsonl", RUN, "--other", "text", *CORPUS],
+    ["agree", "qa.jsonl", RUN, "--annotator", "qa.jsonl"],
+    ["rechunk", "qa.jsonl", "--from", "corpus.jsonl", "--to", "corpus.jsonl"],
+    ["convert", RUN, f"out{HOSTILE}.jsonl", "--to", "jsonl"],
+    ["run", f"x{HOSTILE}.yaml"],
+    ["cache", f"x{HOSTILE}.yaml"],
+    [f"evaluate{HOSTILE}"],
+    ["evaluate", "qa.jsonl", RUN, f"--{HOSTILE}"],
+]
+
+
+STYLED = ("evaluate", "compare", "misses", "depth", "check", "agree", "rechunk", "cache")
+STYLES = [(), ("--format", "json"), ("--format", "csv"), ("--format", "html"), ("--format", "latex")]
+ALL_CALLS = [[*call, *style] for call in CALLS for style in (STYLES if call[0] in STYLED else STYLES[:1])]
+
+
+@pytest.mark.parametrize("call", ALL_CALLS, ids=lambda call: f"{ALL_CALLS.index(call)}-{printable(call[0])}")
+def test_nothing_commands_the_terminal(call: list[str], hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.suppress(SystemExit):
+        main(call)
+    printed = capsys.readouterr()
+    assert printed.out or printed.err
+    assert DANGEROUS.search(printed.err) is None
+    # CSV has no escapes: in a pipe it is as it is.
+    assert DANGEROUS.search(printed.out) is None or call[-1] == "csv"
+
+
+def test_json_says_the_same(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["evaluate", "qa.jsonl", RUN, "--by", "kind", "--format", "json"])
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["run"] == f"run{HOSTILE}"
+    assert {part["value"] for part in run["slices"]} == {f"k{HOSTILE}", "z"}
+
+
+def test_csv_is_made_safe_on_a_terminal_alone(
+    hostile: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["evaluate", "qa.jsonl", RUN, "other.jsonl", "-m", "mrr", "--format", "csv"]
+    main(call)
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))
+    assert [row[0] for row in rows] == ["run", f"run{HOSTILE}", "other"]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    main(call)
+    assert DANGEROUS.search(capsys.readouterr().out) is None
+
+
+def test_what_python_prints(hostile: Path) -> None:
+    result = groupgt.evaluate("qa.jsonl", RUN, ["mrr"], by="kind")
+    table = groupgt.compare("qa.jsonl", [RUN, "other.jsonl"], ["mrr"], by="kind", resamples=10)
+    texts = [result.explain(f"q{ODD_ID}"), misses(result, 1).text(), str(result), result._repr_html_(), str(table)]
+    for text in [*texts, table._repr_html_(), repr(result), repr(table)]:
+        assert DANGEROUS.search(text) is None
+
+
+def test_errors_and_warnings_of_python() -> None:
+    error = groupgt.DataError(f"file{HOSTILE}: wrong")
+    assert error.faults == (f"file{HOSTILE}: wrong",)
+    assert DANGEROUS.search(str(error)) is None
+    with pytest.warns(groupgt.GroupgtWarning) as caught:
+        groupgt.evaluate({f"q{ODD_ID}": [["a"]]}, {"other": ["a"]}, ["mrr"])
+    assert all(DANGEROUS.search(str(each.message)) is None for each in caught)
+    assert str(groupgt.GroupgtWarning("\x1b[2J")) == "\\x1b[2J"
+
+
+def test_a_bar_shows_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    bar = Bar()
+    bar.planned(systems=1, tasks=1, kept=0, queries=2)
+    bar.started(f"mine{HOSTILE}: bm25")
+    bar.answered(2)
+    bar.ended()
+    assert "\u202e" not in terminal.getvalue()
+    assert "\\u202e" in terminal.getvalue()
