@@ -1,4 +1,7 @@
-"""The answers of every system: retrieved or taken from the cache, combined, or read from files."""
+"""Who hands out the answers of every system: retrieved or taken from the cache, combined, or read from files.
+
+`runner` has a `Retrieval` retrieve everything that is needed, and then asks it for one system after the other.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,11 @@ class Silence:
 
 @dataclass(eq=False)
 class Retrieval:
-    """Retrieves what is needed and not kept, and hands out the answers of every system."""
+    """Retrieves what is needed and not kept, and hands out the answers of every system.
+
+    `kept` counts the retrievals that were taken from the cache, `kept_live` those of these whose answers come from
+    outside and may have changed.
+    """
 
     experiment: Experiment
     data: Mapping[str, Data]
@@ -65,78 +72,83 @@ class Retrieval:
     def __post_init__(self) -> None:
         self.done: dict[Task, Done] = {}
         self.failed: dict[tuple[str, str], GroupgtError] = {}
-        self.combined: dict[Task, tuple[Answers, Timing | None]] = {}
-        self.stored: dict[tuple[str, str, Engine], Run] = {}
         self.kept = self.kept_live = 0
+        self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
+        self._stored: dict[tuple[str, str, str], Run] = {}
+
+    # --- Retrieving.
 
     def run(self, changes: Sequence[str], jobs: int) -> None:
         """Retrieves everything; a system that must not fail ends it."""
         tasks = needed(self.experiment)
         for task in tasks:
-            found = self.keeper.kept(self.experiment, self.data[task.dataset], task)
-            if found is not None:
-                self.done[task] = found
+            done = self.keeper.kept(self.experiment, self.data[task.dataset], task)
+            if done is not None:
+                self.done[task] = done
         self.kept = len(self.done)
         self.kept_live = sum(self.experiment.systems[task.system].kind.live for task in self.done)
         waiting = [task for task in tasks if task not in self.done]
         queries = sum(len(self.data[task.dataset].truth) for task in waiting)
         self.progress.planned(len(self.experiment.chosen), len(tasks), self.kept, queries)
         try:
-            for task, outcome in self._all(waiting, changes, jobs):
+            for task, outcome in self._retrieved(waiting, changes, jobs):
                 if isinstance(outcome, Done):
                     self.done[task] = outcome
-                elif self.experiment.systems[task.system].config.on_error == "fail":
-                    raise outcome
                 else:
-                    self.failed[task.dataset, task.system] = outcome
+                    self._fail(task, outcome)
         finally:
             self.progress.ended()
         for task, done in self.done.items():
-            try:
-                system = self.experiment.systems[task.system]
-                known = self.data[task.dataset].known
-                warn_of_doubts(task.system, done.answers, task.depth, known, counted=not system.kind.corpus)
-            except RetrieverError as error:
-                placed = RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults))
-                if system.config.on_error == "fail":
-                    raise placed from None
-                self.failed[task.dataset, task.system] = placed
+            self._check(task, done)
 
-    def _all(
+    def _retrieved(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
+        """Each task with what came of it, in this process or several."""
         if jobs > 1 and len(tasks) > 1:
             from groupgt.experiment.workers import in_parallel
 
-            for task, found in in_parallel(self.experiment, changes, dict(self.data), self.keeper, tasks, jobs):
+            for task, outcome in in_parallel(self.experiment, changes, dict(self.data), self.keeper, tasks, jobs):
                 self.progress.started(f"{task.dataset}: {task.system}")
                 self.progress.answered(len(self.data[task.dataset].truth))
-                yield task, found
+                yield task, outcome
             return
         for task in tasks:
             self.progress.started(f"{task.dataset}: {task.system}")
+            data = self.data[task.dataset]
             try:
-                yield (
-                    task,
-                    self.keeper.retrieved(self.experiment, self.data[task.dataset], task, self.progress.answered),
-                )
+                yield task, self.keeper.retrieved(self.experiment, data, task, self.progress.answered)
             except RetrieverError as error:
                 yield task, error
+
+    def _check(self, task: Task, done: Done) -> None:
+        """Warns of what is doubtful in answers; those that cannot be right are a failure of their system."""
+        kind, known = self.experiment.systems[task.system].kind, self.data[task.dataset].known
+        try:
+            warn_of_doubts(task.system, done.answers, task.depth, known, counted=not kind.corpus)
+        except RetrieverError as error:
+            self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
+
+    def _fail(self, task: Task, error: GroupgtError) -> None:
+        """Notes why a system failed; raises it where the system must not."""
+        if self.experiment.systems[task.system].config.on_error == "fail":
+            raise error from None
+        self.failed[task.dataset, task.system] = error
+
+    # --- Handing out.
 
     def answers(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
         """The answers of a system, those of a fusion made from its inputs' own; raises where one has failed."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
-        system = self.experiment.systems[name]
+        system, task = self.experiment.systems[name], Task(dataset, name, depth)
+        if system.is_stored:
+            return self._stored_answers(dataset, name), None
         if system.kind.build is not None:
-            done = self.done[Task(dataset, name, depth)]
-            return done.answers, done.timing
-        if system.kind.fuse is None:
-            return self._stored(dataset, name), None
-        task = Task(dataset, name, depth)
-        if task not in self.combined:
-            self.combined[task] = self._fused(dataset, name, depth)
-        return self.combined[task]
+            return self.done[task].answers, self.done[task].timing
+        if task not in self._combined:
+            self._combined[task] = self._fused(dataset, name, depth)
+        return self._combined[task]
 
     def _fused(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
         system = self.experiment.systems[name]
@@ -145,73 +157,81 @@ class Retrieval:
             raise RetrieverError(f"{system.config.use} is no fusion")
         options = self.experiment.options(name, dataset)
         inputs = []
-        for each in system.inputs:
+        for below in system.inputs:
             try:
-                inputs.append(self.answers(dataset, each, options.depth or depth))
+                inputs.append(self.answers(dataset, below, options.depth or depth))
             except GroupgtError as error:
-                self.failed[dataset, name] = RetrieverError(f"its input {each!r} failed: {error}")
+                self.failed[dataset, name] = RetrieverError(f"its input {below!r} failed: {error}")
                 raise self.failed[dataset, name] from None
-        least = [self.experiment.systems[each].options.least_score() for each in system.inputs]
+        least = [self.experiment.systems[below].options.least_score() for below in system.inputs]
         start = time.perf_counter()
         try:
             fused = fuse(options, [answers for answers, _ in inputs], least, depth)
         except GroupgtError as error:
             raise RetrieverError(*(f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)) from None
-        own = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
-        return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], own)
+        fusion_ms = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
+        return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
     def lacks_input(self, dataset: str, name: str) -> bool:
         """Whether a system may be passed over because one that it combines may be."""
-        inputs = self.experiment.systems[name].inputs
         return any(
-            (dataset, each) in self.failed
-            and (self.experiment.systems[each].config.on_error == "skip" or self.lacks_input(dataset, each))
-            for each in inputs
+            (dataset, below) in self.failed
+            and (self.experiment.systems[below].config.on_error == "skip" or self.lacks_input(dataset, below))
+            for below in self.experiment.systems[name].inputs
         )
 
     def run_of(self, dataset: str, name: str, engine: Engine | None = None) -> Run:
-        """Results that are read from files, as they are, by an engine."""
-        data = self.data[dataset]
-        options = self.experiment.options(name, dataset)
-        # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
+        """Results that are read from files, as they are, by an engine; each is read once."""
+        engine = engine or Engine()
+        key = (dataset, name, engine.name)
+        if key not in self._stored:
+            self._stored[key] = self._read(dataset, name, engine)
+        return self._stored[key]
+
+    def _read(self, dataset: str, name: str, engine: Engine) -> Run:
+        data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
-            qids = data.qids
-            run = as_run(options.path, data.truth, options.format, name, qids=qids, engine=engine or Engine())
+            # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
+            run = as_run(options.path, data.truth, options.format, name, qids=data.qids, engine=engine)
             if data.known and run.in_memory:
-                found = all_rankings(run, self.experiment.policy)
-                check_ids(name, Answers({qid: ids for qid, (ids, _) in found}), data.known)
-            return run
+                rankings = all_rankings(run, self.experiment.policy)
+                check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.known)
         except GroupgtError as error:
-            own = f"system {name!r}: "
-            texts = (f"dataset {dataset!r}: {own}{text.removeprefix(own)}" for text in error.faults)
+            start = f"system {name!r}: "
+            texts = (f"dataset {dataset!r}: {start}{text.removeprefix(start)}" for text in error.faults)
             raise DataError(*texts, total=error.total) from None
+        return run
 
-    def _stored(self, dataset: str, name: str) -> Answers:
+    def _stored_answers(self, dataset: str, name: str) -> Answers:
         """Results that are read from files, as a fusion needs them."""
-        found = dict(all_rankings(self.run_of(dataset, name), self.experiment.policy))
-        qids = self.data[dataset].truth.qids
-        ids = {qid: found[qid][0] if qid in found else [] for qid in qids}
-        scores = {qid: list(found[qid][1] or []) if qid in found else [] for qid in qids}
-        scored = all(len(scores[qid]) == len(own) for qid, own in ids.items())
-        return Answers(ids, scores if scored else None)
+        rankings = dict(all_rankings(self.run_of(dataset, name), self.experiment.policy))
+        nothing: tuple[list[str], Sequence[float] | None] = ([], None)
+        by_query = {qid: rankings.get(qid, nothing) for qid in self.data[dataset].truth.qids}
+        ids = {qid: ranked for qid, (ranked, _) in by_query.items()}
+        scores = {qid: list(values or ()) for qid, (_, values) in by_query.items()}
+        are_scored = all(len(scores[qid]) == len(ranked) for qid, ranked in ids.items())
+        return Answers(ids, scores if are_scored else None)
 
 
-def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], own: float) -> Timing | None:
+def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:
     """The sum of what the inputs take, question by question, and the fusion itself."""
     known = [timing for timing in inputs if timing is not None]
     if len(known) < len(inputs):
         return None
-    away = next((timing.machine for timing in known if timing.machine != machine()), machine())
-    single, batched = ([timing.single_ms for timing in known], [timing.batched_ms for timing in known])
     return Timing(
-        dataset, name, math.fsum(timing.build_s for timing in known), _summed(single, own), _summed(batched, own), away
+        dataset,
+        name,
+        math.fsum(timing.build_s for timing in known),
+        _summed([timing.single_ms for timing in known], fusion_ms),
+        _summed([timing.batched_ms for timing in known], fusion_ms),
+        next((timing.machine for timing in known if timing.machine != machine()), machine()),
     )
 
 
-def _summed(columns: Sequence[Sequence[float]], own: float) -> list[float]:
+def _summed(columns: Sequence[Sequence[float]], fusion_ms: float) -> list[float]:
     """Sums by position; where the inputs were asked in batches of different sizes, of their medians."""
     if not all(columns):
         return []
     if len({len(column) for column in columns}) > 1:
-        return [own + sum(sorted(column)[len(column) // 2] for column in columns)]
-    return [own + sum(row) for row in zip(*columns)]
+        return [fusion_ms + sum(sorted(column)[len(column) // 2] for column in columns)]
+    return [fusion_ms + sum(row) for row in zip(*columns)]

@@ -1,4 +1,7 @@
-"""Retrieving: which runs are needed, what determines each, which are cached already, and how long the others take."""
+"""Retrieving: which retrievals an experiment needs, what determines each, how one is run, and how the cache has it.
+
+`cache` keeps what is retrieved here; `answers` hands it out.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,12 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import GroupgtError, RetrieverError
+from groupgt.experiment import process
 from groupgt.experiment.datasets import Data, sha256
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing, machine
-from groupgt.formats import corpus
+from groupgt.formats import corpus as corpus_reader
 from groupgt.formats.modules import source_of
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, Corpus, Retriever, RetrieverPlugin, Setting, checked
@@ -63,15 +67,15 @@ def needed(experiment: Experiment) -> list[Task]:
         system = experiment.systems[task.system]
         if system.kind.build is not None:
             tasks[task] = None
-        below = getattr(system.options, "depth", None) or task.depth
-        stack += [Task(task.dataset, each, below) for each in reversed(system.inputs)]
+        depth = getattr(system.options, "depth", None) or task.depth
+        stack += [Task(task.dataset, name, depth) for name in reversed(system.inputs)]
     return list(tasks)
 
 
 def libraries(systems: Sequence[System]) -> dict[str, str]:
     """The versions of the distributions that decide about results, as far as they are installed."""
-    names = sorted({"numpy", *(each for system in systems for each in system.kind.libraries)})
-    return {name: found for name in names if (found := _version(name)) is not None}
+    names = sorted({"numpy", *(name for system in systems for name in system.kind.libraries)})
+    return {name: known for name in names if (known := _version(name)) is not None}
 
 
 @lru_cache
@@ -91,15 +95,15 @@ def key(experiment: Experiment, data: Data, task: Task) -> str:
 
 def _key(experiment: Experiment, data: Data, task: Task) -> str:
     system = experiment.systems[task.system]
-    given = asdict(experiment.options(task.system, task.dataset))
+    options = asdict(experiment.options(task.system, task.dataset))
     for name in experiment.paths_of(task.system):
-        given[name] = _digest(Path(given[name]))
+        options[name] = _digest(Path(options[name]))
     determining = {
         "layout": LAYOUT,
         "code": _code(system.kind),
         "groupgt": groupgt.__version__,
         "use": system.config.use,
-        "options": given,
+        "options": options,
         "libraries": libraries([system]),
         "corpus": data.corpus_digest,
         "questions": [data.queries.ids, list(data.queries)],
@@ -117,20 +121,20 @@ def _key(experiment: Experiment, data: Data, task: Task) -> str:
 @lru_cache
 def _code(kind: RetrieverPlugin) -> str:
     """The digest of what makes results: our retrievers and the reader of corpora, and a plugin's module."""
-    own = Path(base.__file__).parent
-    files = {*own.glob("*.py"), Path(corpus.__file__), Path(inspect.getfile(kind.options))}
-    return key_of({each.name: sha256(each) for each in sorted(files)})
+    retrievers = Path(base.__file__).parent.glob("*.py")
+    files = {*retrievers, Path(corpus_reader.__file__), Path(inspect.getfile(kind.options))}
+    return key_of({file.name: sha256(file) for file in sorted(files)})
 
 
 def _digest(path: Path) -> str:
     """The digest of a file, or of all files in a folder."""
     if path.is_file():
         return sha256(path)
-    files = sorted(each for each in path.rglob("*") if each.is_file())
-    return key_of({each.relative_to(path).as_posix(): sha256(each) for each in files})
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return key_of({file.relative_to(path).as_posix(): sha256(file) for file in files})
 
 
-def about(experiment: Experiment, task: Task, timing: Timing, questions: int) -> dict[str, Any]:
+def described(experiment: Experiment, task: Task, timing: Timing, questions: int) -> dict[str, Any]:
     """What the cache says of an entry."""
     system = experiment.systems[task.system]
     return {
@@ -151,7 +155,7 @@ def encoded(answers: Answers) -> list[Any]:
     return [[qid, ids, None if scores is None else scores[qid]] for qid, ids in answers.ids.items()]
 
 
-def decoded(task: Task, qids: Sequence[str], said: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
+def decoded(task: Task, qids: Sequence[str], about: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
     """What an entry of the cache holds, or None where that is not the answers of these questions, in their order."""
     try:
         if [row[0] for row in rows] != list(qids):
@@ -161,46 +165,46 @@ def decoded(task: Task, qids: Sequence[str], said: Mapping[str, Any], rows: Sequ
         if not all(isinstance(name, str) for row in rows for name in row[1]):
             return None
         answers = checked(task.system, qids, rankings, task.depth)
-        timing = Timing(**{**said["timing"], "dataset": task.dataset, "system": task.system})
-        sound = isinstance(timing.machine, dict) and math.isfinite(math.fsum(timing.single_ms + timing.batched_ms))
-        return Done(answers, timing) if sound and math.isfinite(timing.build_s) else None
+        timing = Timing(**{**about["timing"], "dataset": task.dataset, "system": task.system})
+        is_sound = isinstance(timing.machine, dict) and math.isfinite(math.fsum(timing.single_ms + timing.batched_ms))
+        return Done(answers, timing) if is_sound and math.isfinite(timing.build_s) else None
     except (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
 
 
 @dataclass(eq=False)
-class Part:
-    """The questions of a task that are answered, batch by batch, and how long each batch took for each of them."""
+class Begun:
+    """A task that is begun: the answers so far, batch by batch, and how long each batch took for each question."""
 
     answers: Answers
-    batched: list[float]
+    batched_ms: list[float]
 
     def add(self, answers: Answers, milliseconds: float) -> None:
         """Adds the answers of one batch."""
         self.answers.ids.update(answers.ids)
-        both = self.answers.scores is not None and answers.scores is not None
-        scores = {**(self.answers.scores or {}), **(answers.scores or {})} if both else None
+        are_scored = self.answers.scores is not None and answers.scores is not None
+        scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
         self.answers = Answers(self.answers.ids, scores)
-        self.batched.append(milliseconds)
+        self.batched_ms.append(milliseconds)
 
 
 def retrieve(
     experiment: Experiment,
     data: Data,
     task: Task,
-    told: Callable[[int], None] = lambda queries: None,
-    part: Part | None = None,
+    answered: Callable[[int], None] = lambda queries: None,
+    begun: Begun | None = None,
     save: Callable[[Done], None] = lambda done: None,
 ) -> Done:
     """Builds a system and asks it everything; raises `RetrieverError` whatever goes wrong in it.
 
-    `told` hears how many queries more are answered. `part` is what is answered already; what is answered so far is
+    `answered` hears how many queries more are answered. `begun` is what is answered already; what is answered so far is
     handed to `save` every few seconds, and where the work ends early.
     """
-    part = part or Part(Answers({}, {}), [])
-    already = len(part.answers.ids)
+    begun = begun or Begun(Answers({}, {}), [])
+    already = len(begun.answers.ids)
     try:
-        return _retrieve(experiment, data, task, told, part, save)
+        return _retrieve(experiment, data, task, answered, begun, save)
     except KeyboardInterrupt:
         raise
     except GroupgtError as error:
@@ -212,16 +216,17 @@ def retrieve(
         text = f"dataset {task.dataset!r}: system {task.system!r}: {what}{_where(error)}"
         raise RetrieverError(text) from error
     finally:
-        if already < len(part.answers.ids) < len(data.queries):
-            save(_so_far(task, part))
+        if already < len(begun.answers.ids) < len(data.queries):
+            save(_so_far(task, begun))
 
 
-def _so_far(task: Task, part: Part) -> Done:
-    return Done(part.answers, Timing(task.dataset, task.system, 0.0, [], part.batched, machine()))
+def _so_far(task: Task, begun: Begun) -> Done:
+    return Done(begun.answers, Timing(task.dataset, task.system, 0.0, [], begun.batched_ms, machine()))
 
 
 def _where(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
+    """The line at which something was raised; of `os._exit` the line that called it."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != process.__file__]
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
@@ -229,31 +234,37 @@ def _retrieve(
     experiment: Experiment,
     data: Data,
     task: Task,
-    told: Callable[[int], None],
-    part: Part,
+    answered: Callable[[int], None],
+    begun: Begun,
     save: Callable[[Done], None],
 ) -> Done:
     system = experiment.systems[task.system]
     options = experiment.options(task.system, task.dataset)
     if system.kind.build is None:
         raise RetrieverError(f"{system.config.use} is no retriever")
-    setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed)
+    corpus, qids = data.corpus or Corpus([], []), data.qids
+    if system.kind.runs_code:
+        # The user's code may do with its lists what it likes; ours stay.
+        corpus, qids = Corpus([*corpus.ids], [*corpus.texts]), [*qids]
+    setting = Setting(corpus, qids, experiment.config.seed)
     start = saved = time.perf_counter()
     retriever = system.kind.build(setting, options)
     build = time.perf_counter() - start
-    told(len(part.answers.ids))
-    for first in range(len(part.answers.ids), len(data.queries), options.batch_size()):
-        asked = data.queries.part(first, first + options.batch_size())
+    answered(len(begun.answers.ids))
+    for first in range(len(begun.answers.ids), len(data.queries), options.batch_size()):
+        batch = data.queries.part(first, first + options.batch_size())
+        batch_qids = [*batch.ids]  # whatever the retriever does with those it is handed
         start = time.perf_counter()
-        found = retriever.retrieve(asked, task.depth)
+        rankings = retriever.retrieve(batch, task.depth)
         end = time.perf_counter()
-        part.add(checked(task.system, asked.ids, found, task.depth), 1000 * (end - start) / len(asked))
-        told(len(asked))
-        if end - saved > SAVED_EVERY and len(part.answers.ids) < len(data.queries):
-            save(_so_far(task, part))
+        answers = checked(task.system, batch_qids, rankings, task.depth)
+        begun.add(answers, 1000 * (end - start) / len(batch_qids))
+        answered(len(batch_qids))
+        if end - saved > SAVED_EVERY and len(begun.answers.ids) < len(data.queries):
+            save(_so_far(task, begun))
             saved = end
-    single = list(_timed(retriever, data, task.depth, experiment.config.evaluate.timed))
-    return Done(part.answers, Timing(task.dataset, task.system, build, single, part.batched, machine()))
+    single_ms = list(_timed(retriever, data, task.depth, experiment.config.evaluate.timed))
+    return Done(begun.answers, Timing(task.dataset, task.system, build, single_ms, begun.batched_ms, machine()))
 
 
 def _timed(retriever: Retriever, data: Data, depth: int, count: int) -> Iterator[float]:
@@ -261,7 +272,7 @@ def _timed(retriever: Retriever, data: Data, depth: int, count: int) -> Iterator
     total = len(data.queries)
     for number in range(min(count, total)):
         place = number * total // min(count, total)
-        part = data.queries.part(place, place + 1)
+        question = data.queries.part(place, place + 1)
         start = time.perf_counter()
-        retriever.retrieve(part, depth)
+        retriever.retrieve(question, depth)
         yield 1000 * (time.perf_counter() - start)

@@ -19,6 +19,7 @@ from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.process import shared_process
 from groupgt.experiment.results import write_results
 from groupgt.experiment.timing import Timing
 from groupgt.retrievers.base import Answers
@@ -41,13 +42,14 @@ def run_experiment(
     systems to report. `jobs` processes retrieve at once, `refresh` retrieves what is kept as well, `allow_code` lets
     the file run code of yours. A gate that fails is no error: see `Outcome.gates`.
     """
-    experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
-    datasets = read_all(experiment)
-    retrieval = Retrieval(experiment, datasets, Keeper(cache_of(experiment), refresh), progress or Silence())
-    retrieval.run(changes, jobs)
-    outcome = _concluded(_evaluated(experiment, datasets, retrieval))
-    folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
-    return replace(outcome, folder=write_results(outcome, folder))
+    with shared_process():
+        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
+        datasets = read_all(experiment)
+        retrieval = Retrieval(experiment, datasets, Keeper(cache_of(experiment), refresh), progress or Silence())
+        retrieval.run(changes, jobs)
+        outcome = _concluded(_evaluated(experiment, datasets, retrieval))
+        folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
+        return replace(outcome, folder=write_results(outcome, folder))
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: Retrieval) -> Outcome:

@@ -1,10 +1,14 @@
-"""Retrieving in several processes at once. Each worker reads the data for itself and keeps what it has done."""
+"""Retrieving in several processes at once: each worker reads the data for itself and keeps what it has retrieved.
+
+`answers` has its tasks done here where more than one process is asked for.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import threading
 import warnings
@@ -12,17 +16,20 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import groupgt
 from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
 from groupgt.experiment.cache import Keeper
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.process import working_folder
 from groupgt.experiment.retrieval import Done, Task
 from groupgt.store.cache import Cache
 
-_own: dict[str, Any] = {}
+# Where it is set, Python begins without the current folder on its path.
+SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def in_parallel(
@@ -37,28 +44,42 @@ def in_parallel(
 
     Answers come back as files: a worker that dies while it sends a large message would leave its reader waiting.
     """
-    with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as folder:
-        sent = Keeper(Cache(Path(folder)))
-        arguments = (experiment.path, tuple(changes), experiment.allow_code, keeper, sent)
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=arguments)
+    with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        sent = Keeper(Cache(folder))
+        safe = os.environ.get(SAFE_PATH)
+        job = _Job(experiment.path, tuple(changes), experiment.allow_code, keeper, folder, safe)
+        with _own_path(allow_code=experiment.allow_code):
+            # Its queues start a process too.
+            context = multiprocessing.get_context("spawn")
+            pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
         try:
-            with _undisturbed():
-                waiting = {pool.submit(_work, task): task for task in tasks}
+            with _signals_held_back(), _own_path(allow_code=experiment.allow_code):
+                # Workers are started here, one for each task that finds none waiting.
+                waiting = {pool.submit(_work, task, number): task for number, task in enumerate(tasks)}
             for future in as_completed(waiting):
                 task = waiting[future]
-                error, told = future.result()
-                for text in told:
+                error, texts = future.result()
+                for text in texts:
                     warnings.warn(text, GroupgtWarning, stacklevel=2)
-                found = error or sent.kept(experiment, data[task.dataset], task)
-                yield task, found or RetrieverError(f"system {task.system!r}: a worker's answers were lost")
+                outcome = error or sent.kept(experiment, data[task.dataset], task)
+                yield task, outcome or RetrieverError(f"system {task.system!r}: a worker's answers were lost")
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
-            raise RetrieverError("a worker was ended from outside, or there was not enough memory") from None
+            at_work = [task for number, task in enumerate(tasks) if job.note(number).exists()]
+            raise RetrieverError(_of_a_dead_worker(at_work)) from None
         except BaseException:
             _end(pool)
             raise
+
+
+def _of_a_dead_worker(at_work: Sequence[Task]) -> str:
+    said = "a worker was ended from outside, or there was not enough memory"
+    if not at_work:
+        return said
+    systems = " or ".join(f"system {task.system!r} on dataset {task.dataset!r}" for task in at_work)
+    return f"{said}; it retrieved {systems}; what is retrieved is kept: try again with fewer --jobs"
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
@@ -68,7 +89,7 @@ def _end(pool: ProcessPoolExecutor) -> None:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def _signals_held_back() -> Iterator[None]:
     """Holds Ctrl-C back while workers are started, which take the mask over: they leave it to their parent."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -80,18 +101,78 @@ def _undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(path: Path, changes: tuple[str, ...], allow_code: bool, keeper: Keeper, sent: Keeper) -> None:
+@contextmanager
+def _own_path(*, allow_code: bool) -> Iterator[None]:
+    """Has workers begin without the current folder on their path, in which anyone may have put a `multiprocessing.py`.
+
+    Where code may run, it is on their path again once their Python has begun.
+    """
+    path, safe = [*sys.path], os.environ.get(SAFE_PATH)
+    if not allow_code:
+        # Where groupgt is run from its own source, that is not strange code.
+        here, home = Path(working_folder() or os.sep), Path(groupgt.__file__).parents[1].resolve()
+        places = [(folder, (here / folder).resolve()) for folder in path]
+        sys.path[:] = [folder for folder, place in places if place == home or place != here]
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        _restore(safe)
+
+
+def _restore(safe: str | None) -> None:
+    if safe is None:
+        os.environ.pop(SAFE_PATH, None)
+    else:
+        os.environ[SAFE_PATH] = safe
+
+
+# --- In a worker.
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What a worker is told: the file and its settings, what it keeps with, and the folder it sends answers to."""
+
+    path: Path
+    changes: tuple[str, ...]
+    allow_code: bool
+    keeper: Keeper
+    folder: Path
+    safe: str | None
+
+    def note(self, number: int) -> Path:
+        """The file that is there while a task is worked at."""
+        return self.folder / f"task-{number}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Worker:
+    """What a worker has read, once for all its tasks."""
+
+    job: _Job
+    experiment: Experiment
+    data: dict[str, Data]
+    sent: Keeper
+
+
+_workers: list[_Worker] = []
+
+
+def _begin(job: _Job) -> None:
     """Prepares a worker: it leaves Ctrl-C to its parent, ends with it, and warns of nothing a second time."""
     from tqdm import tqdm
 
+    _restore(job.safe)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     # A lock between processes, which tqdm makes where it is given none, outlives a worker that is ended.
     tqdm.set_lock(threading.RLock())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GroupgtWarning)
-        experiment = load(path, changes=changes, allow_code=allow_code)
-        _own.update(experiment=experiment, data=read_all(experiment), keeper=keeper, sent=sent)
+        experiment = load(job.path, changes=job.changes, allow_code=job.allow_code)
+        _workers.append(_Worker(job, experiment, read_all(experiment), Keeper(Cache(job.folder))))
 
 
 def _end_with_parent() -> None:
@@ -101,15 +182,18 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(task: Task) -> tuple[GroupgtError | None, list[str]]:
+def _work(task: Task, number: int) -> tuple[GroupgtError | None, list[str]]:
     """Retrieves and sends; what went wrong, and what there is to warn of."""
-    experiment: Experiment = _own["experiment"]
-    data: Data = _own["data"][task.dataset]
-    with warnings.catch_warnings(record=True) as told:
+    worker = _workers[-1]
+    data, note = worker.data[task.dataset], worker.job.note(number)
+    note.touch()
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GroupgtWarning)
         try:
-            done = _own["keeper"].retrieved(experiment, data, task)
-            _own["sent"].keep(experiment, data, task, done)
+            done = worker.job.keeper.retrieved(worker.experiment, data, task)
+            worker.sent.keep(worker.experiment, data, task, done)
         except GroupgtError as error:
             return error, []
-    return None, [str(each.message) for each in told if issubclass(each.category, GroupgtWarning)]
+        finally:
+            note.unlink(missing_ok=True)
+    return None, [str(warning.message) for warning in caught if issubclass(warning.category, GroupgtWarning)]

@@ -211,7 +211,11 @@ def test_a_worker_that_dies(file: Path) -> None:
     (file.parent / "die").touch()
     status, out, err = ended(process)
     assert (status, out) == (2, "")
-    assert err == "groupgt: a worker was ended from outside, or there was not enough memory\n"
+    assert err.startswith(
+        "groupgt: a worker was ended from outside, or there was not enough memory; it retrieved system "
+    )
+    assert "'mine' on dataset 'handbook'" in err
+    assert err.count("\n") == 1
     check_goes_on(file, kept=2)
 
 

@@ -1,0 +1,190 @@
+"""What code of the user's changes of the process is put back when a run ends, and it ends a run only as an error."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.experiment.plan import plan
+from groupgt.experiment.process import shared_process
+from groupgt.store.files import umask
+
+FILE = """\
+version: 1
+name: mine
+datasets: {own: {ground_truth: truth.jsonl}}
+systems: {mine: {use: python, with: {target: "my_search:search"}}}
+evaluate: {metrics: [recall], timed: 0, depth: 1}
+output: {folder: out}
+cache: null
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[Path]:
+    rows = "".join(f'{{"qid": "q{number}", "query": "?", "retrieval_gt": [["a"]]}}\n' for number in range(40))
+    (tmp_path / "truth.jsonl").write_text(rows)
+    (tmp_path / "mine.yaml").write_text(FILE)
+    yield tmp_path / "mine.yaml"
+    sys.modules.pop("my_search", None)
+    sys.modules.pop("my_helper", None)
+
+
+def module(file: Path, text: str) -> None:
+    (file.parent / "my_search.py").write_text(text)
+
+
+CHANGING = """
+import io, os, sys
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "below"))
+os.umask(0o027)
+os.chdir("/")
+
+def search(queries, k):
+    import my_helper  # found by the path that this module has set
+    sys.stdout = io.StringIO()
+    return [my_helper.found for _ in queries]
+"""
+
+
+def test_what_a_module_changes_lasts_as_long_as_the_run(file: Path) -> None:
+    module(file, CHANGING)
+    (file.parent / "below").mkdir()
+    (file.parent / "below" / "my_helper.py").write_text('found = ["a"]\n')
+    path, mask, stdout, folder = [*sys.path], umask(), sys.stdout, Path.cwd()
+    outcome = groupgt.run_experiment(file, allow_code=True)
+    assert outcome.evaluations["own"]["mine"]["recall"] == 1.0
+    assert (sys.path, umask(), sys.stdout, Path.cwd()) == (path, mask, stdout, folder)
+    assert {"my_search", "my_helper"} <= set(sys.modules)
+    assert outcome.folder is not None
+    assert (outcome.folder / "manifest.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_run_that_fails_puts_it_back_too(file: Path) -> None:
+    module(file, "import sys\nsys.path.append('x')\n\ndef search(queries, k):\n    raise ValueError('no')\n")
+    path = [*sys.path]
+    with pytest.raises(groupgt.RetrieverError, match="ValueError: no"):
+        groupgt.run_experiment(file, allow_code=True)
+    assert sys.path == path
+    plan(file, allow_code=True)
+    assert sys.path == path
+
+
+ENDINGS = {
+    "while it is imported": "import os\nos._exit(0)\n",
+    "while it answers": "import os\n\ndef search(queries, k):\n    os._exit(0)\n",
+    "in another thread": (
+        "import os, threading, time\n\ndef search(queries, k):\n"
+        "    threading.Thread(target=os._exit, args=[0]).start()\n    time.sleep(60)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_leaving_at_once_is_no_success(file: Path, how: str) -> None:
+    module(file, ENDINGS[how])
+    done = subprocess.run(
+        [sys.executable, "-m", "groupgt", "run", file, "--allow-code"],
+        env={**os.environ, "PYTHONPATH": str(Path(groupgt.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "os._exit(0)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (file.parent / "out").exists()
+
+
+def test_leaving_is_told_with_its_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module(file, ENDINGS["while it answers"])
+    with pytest.raises(SystemExit) as end:
+        main(["run", str(file), "--allow-code"])
+    assert end.value.code == 2
+    told = f"groupgt: dataset 'own': system 'mine': SystemExit: os._exit(0) ({file.parent / 'my_search.py'}:4)\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_worker_that_leaves_at_once(file: Path) -> None:
+    module(file, ENDINGS["while it answers"])
+    changes = ['systems.other={use: python, with: {target: "my_search:search", version: "2"}}']
+    with pytest.raises(groupgt.RetrieverError, match="a worker was ended"):
+        groupgt.run_experiment(file, changes=changes, jobs=2, allow_code=True)
+
+
+FORKING = """
+import os
+
+def search(queries, k):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    return [["a"] for _ in queries]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_may_leave_as_it_likes(file: Path) -> None:
+    module(file, FORKING)
+    assert groupgt.run_experiment(file, allow_code=True).evaluations["own"]["mine"]["recall"] == 1.0
+
+
+def test_sys_exit_of_what_is_no_retriever(file: Path) -> None:
+    (file.parent / "my_search.py").write_text("def count(texts):\n    raise SystemExit(0)\n")
+    (file.parent / "run.jsonl").write_text('{"qid": "q0", "retrieved_ids": ["a"], "retrieved_contents": ["x"]}\n')
+    changes = [
+        "systems={stored: {use: results, with: {path: run.jsonl}}}",
+        "evaluate.metrics=[recall@10tokens]",
+        'evaluate.tokenizer="python:my_search:count"',
+    ]
+    with pytest.raises(groupgt.GroupgtError, match=r"sys\.exit|SystemExit"):
+        groupgt.run_experiment(file, changes=changes, allow_code=True)
+
+
+def test_runs_within_runs_and_beside_one_another_leave_the_process_as_it_was() -> None:
+    leave = os._exit
+    with shared_process():
+        with shared_process():
+            assert os._exit != leave
+        assert os._exit != leave
+    assert os._exit == leave
+    outer, inner = shared_process(), shared_process()
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    inner.__exit__(None, None, None)
+    threads = [threading.Thread(target=lambda: shared_process().__enter__()) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+        thread.join()
+    os._exit = leave
+    for error in (SystemExit(0), SystemExit(), SystemExit("bye")):
+        with pytest.raises(groupgt.GroupgtError, match="code of yours ended the run"), shared_process():
+            raise error
+
+
+REVERSING = """
+def search(queries, k):
+    ids = [["a"] if qid == "q0" else ["x"] for qid in queries.ids]
+    queries.ids.reverse()
+    queries.clear()
+    return ids
+"""
+
+
+def test_lists_that_are_handed_out_are_the_codes_to_change(file: Path) -> None:
+    module(file, REVERSING)
+    outcome = groupgt.run_experiment(file, changes=["evaluate.timed=3"], allow_code=True)
+    assert outcome.answers["own", "mine"].ids["q0"] == ["a"]
+    assert outcome.answers["own", "mine"].ids["q39"] == ["x"]
