@@ -92,7 +92,7 @@ def whole(queries: int, count: int) -> None:
     import resource
 
     from groupgt.comparison.contrast import Scored, rows_of
-    from groupgt.comparison.tests import Settings
+    from groupgt.comparison.settings import Settings
     from groupgt.metrics.language import parse_metric
 
     metric = parse_metric("ndcg.trec@10")

@@ -150,6 +150,25 @@ def read_options(
     return (None if faults else made), faults
 
 
+def check_options(options: Any) -> None:
+    """Raises `ConfigError` with every fault of options that were built in Python, such as by a `__post_init__`.
+
+    What stands at its default is sound.
+    """
+    known = options_of(type(options)).values()
+    values = {each.name: getattr(options, each.name) for each in known}
+    defaults = {each.name: each.default for each in known if not each.needed}
+    chosen = {
+        name: value
+        for name, value in values.items()
+        if not (name in defaults and type(value) is type(defaults[name]) and value == defaults[name])
+    }
+    faults = Faults()
+    for fault in _validated(type(options), chosen, display)[1] if chosen else []:
+        faults.add(".".join(map(str, fault.path)), fault.what)
+    faults.stop(ConfigError)
+
+
 def _unknown(name: str, known: Iterable[str]) -> Fault:
     names = list(known)
     there = f"known are {', '.join(names)}" if names else "there are none"
@@ -215,11 +234,16 @@ OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_eq
 def _model(kind: type[Any]) -> Any:
     """A strict model of pydantic with the fields of a dataclass."""
     from pydantic import ConfigDict, create_model
+    from pydantic import Field as PydanticField
 
     if kind not in MODELS:
         strict = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
         wanted: dict[str, Any] = {
-            option.name: (option.hint, ... if option.needed else option.default) for option in options_of(kind).values()
+            option.name: (
+                Annotated[option.hint, PydanticField(description=option.description or None)],
+                ... if option.needed else option.default,
+            )
+            for option in options_of(kind).values()
         }
         MODELS[kind] = create_model(kind.__name__, __config__=strict, **wanted)
     return MODELS[kind]
@@ -248,7 +272,8 @@ class Option:
     """One option: its name, its annotation, and its default, where there is one.
 
     `is_path`: it names a file, relative to the experiment file, with `{dataset}` filled in. `is_folder`: it may name a
-    folder. `written` is how its value is spelled in a name, where that is more than its own name in capitals.
+    folder. `written` is how its value is spelled in a name, where that is more than its own name in capitals. The
+    `description` says what it means, where a `Doc` of typing_extensions does.
     """
 
     name: str
@@ -258,6 +283,7 @@ class Option:
     is_path: bool = False
     is_folder: bool = False
     written: str = ""
+    description: str = ""
 
     @property
     def expected(self) -> str:
@@ -291,6 +317,7 @@ def _option(own: Field[Any], hint: Any) -> Option:
         is_path=FILE in notes or "path" in own.metadata,
         is_folder=FOLDER in notes or "folder" in own.metadata,
         written=own.metadata.get("written", ""),
+        description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
     )
 
 
@@ -321,6 +348,15 @@ NOUNS = {
 }
 
 
+def plain_type(hint: Any) -> Any:
+    """A type without its annotations and without None.
+
+    >>> plain_type(Annotated[float, "at least 0"] | None)
+    <class 'float'>
+    """
+    return _plain(hint)[0]
+
+
 def choices(hint: Any) -> tuple[Any, ...]:
     """The values of a `Literal`."""
     plain = _plain(hint)[0]
@@ -341,7 +377,8 @@ def _range(hint: Any) -> str:
         return f" from {said['ge']} to {said['le']}"
     low = f" above {said['gt']}" if "gt" in said else f" of at least {said['ge']}" if "ge" in said else ""
     high = f" at most {said['le']}" if "le" in said else f" below {said['lt']}" if "lt" in said else ""
-    return f"{low},{high}" if low and high else f"{low}{high}"
+    between = " and" if "gt" in said and "lt" in said else "," if low and high else ""
+    return f"{low}{between}{high}"
 
 
 def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:

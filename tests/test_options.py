@@ -194,7 +194,7 @@ def test_no_options_at_all() -> None:
     ("hint", "expected"),
     [
         (Annotated[int, Ge(1)], "a whole number of at least 1"),
-        (Annotated[float, Gt(0), Lt(1)], "a number above 0, below 1"),
+        (Annotated[float, Gt(0), Lt(1)], "a number above 0 and below 1"),
         (Annotated[float, Interval(ge=0, le=2)], "a number from 0 to 2"),
         (Annotated[float, Le(0.25)], "a number at most 0.25"),
         (Annotated[int, Ge(1)] | None, "a whole number of at least 1"),

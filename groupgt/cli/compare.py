@@ -10,10 +10,12 @@ import click
 
 from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options
 from groupgt.cli.output import FILE, check_table_ending, format_option, show_csv, show_json, show_rows, write_table
+from groupgt.cli.settings import setting_options
 from groupgt.cli.terminal import show
 from groupgt.comparison.power import alpha_of, grid, power_of
 from groupgt.comparison.result import Comparison, comparison_of
-from groupgt.comparison.tests import CORRECTIONS, TESTS, Settings
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import CorrectionName
 from groupgt.errors import ConfigError
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
@@ -21,15 +23,7 @@ BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare w
 
 @click.command("compare")
 @BASELINE
-@click.option(
-    "--test", type=click.Choice(list(TESTS)), default="randomization", show_default=True, help="t, wilcoxon: by SciPy."
-)
-@click.option("--correction", type=click.Choice(list(CORRECTIONS)), default="holm", show_default=True)
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="A p-value of at most this is significant.")
-@click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
-@click.option("--resamples", type=int, default=10_000, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bits.")
-@click.option("--pairs", is_flag=True, help="Compare every two runs as well, with Tukey's HSD.")
+@setting_options()
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.")
 @format_option
@@ -80,14 +74,7 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *writt
 @BASELINE
 @click.option("--difference", type=float, metavar="D", help="The wanted difference; else the observed one.")
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="With which to show it.")
-@click.option("--alpha", type=float, default=0.05, show_default=True)
-@click.option(
-    "--correction",
-    type=click.Choice(list(CORRECTIONS)),
-    default="holm",
-    show_default=True,
-    help="Unless none, alpha is divided by the number of comparisons.",
-)
+@setting_options("alpha", "correction")
 @format_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def power_command(
@@ -96,12 +83,13 @@ def power_command(
     difference: float | None,
     wanted: float,
     alpha: float,
-    correction: str,
+    correction: CorrectionName,
     style: str,
 ) -> None:
     """Say how large a difference these questions can show, and how many questions show a wanted one.
 
     From the differences of RUNS to the baseline, query by query; by the power of the paired t test. Needs SciPy.
+    Unless --correction is none, alpha is divided by the number of comparisons.
     """
     # No interval is shown: one resample is enough.
     settings = Settings(correction=correction, alpha=alpha, resamples=1)
@@ -119,11 +107,10 @@ def power_command(
         ]
         show_json({"power": wanted, "rows": rows})
         return
-    labels = {text: metric.short(comparison.convention) for text, metric in comparison.metrics.items()}
     headers: list[str] = []
     cells: list[list[Any]] = []
     for column, value, _, powers in parts:
-        headers, lines = grid(powers, labels, wanted)
+        headers, lines = grid(powers, comparison.labels, wanted)
         cells += [[*([column, value] if inputs.by else []), *line] for line in lines]
     show_rows([*(["by", "value"] if inputs.by else []), *headers], cells, style)
     if style != "csv":

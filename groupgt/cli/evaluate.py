@@ -114,10 +114,8 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
 def _show_failures(failures: Any, worst: int, style: str, texts: Mapping[str, str]) -> None:
     """The groups that fewest runs meet, after how many queries each run completes."""
-    from groupgt.comparison.display import failures_dict
-
     if style == "json":
-        show_json(failures_dict(failures, worst))
+        show_json(failures.to_dict(worst))
         return
     headers = ["query", "group", *failures.systems, "alternatives"]
     rows: list[list[Any]] = []

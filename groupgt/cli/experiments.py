@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from groupgt.cli.output import FILE, format_option, show_csv, show_json, show_rows
+from groupgt.cli.settings import setting_options
 from groupgt.cli.terminal import say, show
-from groupgt.comparison.tests import CORRECTIONS, TESTS
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.numbers import signed, small
 from groupgt.render.tables import Block, Grid, document
@@ -113,10 +113,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
 @click.option("--history", "as_history", is_flag=True, help="One row a run: how the best changed over time.")
 @click.option("--metric", "-m", metavar="METRIC", help="The metric to show; the primary one in a history, all else.")
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@click.option("--test", type=click.Choice(list(TESTS)), help="As in the folders, where none is named; so are these:")
-@click.option("--correction", type=click.Choice(list(CORRECTIONS)))
-@click.option("--alpha", type=float)
-@click.option("--seed", type=int)
+@setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
 def report_command(
     folders: tuple[Path, ...], as_history: bool, metric: str | None, baseline: str | None, style: str, **settings: Any
@@ -124,7 +121,8 @@ def report_command(
     """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
 
     A folder that holds result folders (FOLDER/<name>) stands for all of them; FOLDER/<name>/latest for the newest.
-    Folders are compared on the same ground truth alone.
+    Folders are compared on the same ground truth alone, by the test, correction, alpha and seed of the folders where
+    none is named.
     """
     from groupgt.experiment.history import compared, history, merged, settings_of
     from groupgt.experiment.result_folders import folders_of, read_folders

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupgt.comparison.result import Comparison, comparison_of
-from groupgt.comparison.tests import Settings
-from groupgt.errors import ConfigError
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import CorrectionName, TestName
+from groupgt.errors import ConfigError, display
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
-from groupgt.model.validity import shown
 
 
 def compare(
@@ -21,8 +21,8 @@ def compare(
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
-    test: str = "randomization",
-    correction: str = "holm",
+    test: TestName = "randomization",
+    correction: CorrectionName = "holm",
     alpha: float = 0.05,
     intervals: float = 0.95,
     resamples: int = 10_000,
@@ -56,12 +56,12 @@ def compare(
     """
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
     if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
-        raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {shown(runs)}")
+        raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
     named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
     if len(named) < 2:
         raise ConfigError(f"runs: expected at least two to compare, found {len(named)}")
     if baseline is not None and not isinstance(baseline, str):
-        raise ConfigError(f"baseline: expected the name of a run, found {shown(baseline)}")
+        raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
     request = Request.of(
         metrics,
         convention=convention,

@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from groupgt.comparison.schema import FailuresDict
 from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
-from groupgt.metrics.base import Cut
+from groupgt.metrics.base import Cut, ratio
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.lengths import Budget
 from groupgt.model.sums import total
 
+# Of more results than this the ids are not read again.
 MANY_RESULTS = 5_000_000
 
 
@@ -47,8 +49,7 @@ class Failures:
     def only(self, system: str) -> list[str]:
         """The queries that this system alone solves."""
         place = self.systems.index(system)
-        alone = self.solved[:, place] & (self.solved.sum(axis=1) == 1)
-        return self._names(alone)
+        return self._names(self.solved[:, place] & (self.solved.sum(axis=1) == 1))
 
     @property
     def nobody(self) -> list[str]:
@@ -59,6 +60,11 @@ class Failures:
     def everybody(self) -> list[str]:
         """The queries that every system solves."""
         return self._names(self.solved.sum(axis=1) == len(self.systems))
+
+    @property
+    def solved_counts(self) -> dict[str, int]:
+        """How many queries each system solves."""
+        return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
 
     def between(self, first: str, second: str) -> dict[str, int]:
         """How many queries both solve, only one of the two, neither."""
@@ -119,32 +125,44 @@ class Failures:
             for at in np.flatnonzero(self.counted).tolist():
                 ranks = self.first[self._groups_of(at), place]
                 met = int((ranks > 0).sum())
-                told = " ".join(map(str, ranks.tolist()))  # 0: not met
-                completion, share = int(self.completion[at, place]) or None, _known(self.redundancy[at, place])
+                first_hits = " ".join(map(str, ranks.tolist()))  # 0: not met
+                completion, redundancy = int(self.completion[at, place]) or None, _known(self.redundancy[at, place])
                 solved = int(self.solved[at, place])
                 counts = [len(ranks), met, len(ranks) - met]
-                rows.append([name, self.truth.qids[at], cutoff, *counts, told, completion, solved, share])
+                rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
         return headers, rows
+
+    def to_dict(self, most: int = 20) -> FailuresDict:
+        """Who solves what, and the hardest groups, as plain Python."""
+        hardest: Any = self.hardest(most)
+        return {
+            "cutoff": None if self.cutoff is None else str(self.cutoff),
+            "queries": int(self.counted.sum()),
+            "solved": self.solved_counts,
+            "only": {name: self.only(name) for name in self.systems},
+            "everybody": len(self.everybody),
+            "nobody": self.nobody,
+            "hardest": hardest,
+        }
 
     def _groups_of(self, query: int) -> list[int]:
         first, last = np.searchsorted(self.truth.judgments.group_query, [query, query + 1]).tolist()
         return list(range(first, last))
 
     @cached_property
-    def _given(self) -> Ints:
+    def _numbers(self) -> Ints:
         """For each group that metrics see, its number among the groups as given."""
         truth = self.truth
         return np.unique(truth.group_of[truth.grade > 0])
 
     def _group(self, group: int) -> dict[str, Any]:
         judgments, truth = self.truth.judgments, self.truth
-        given = int(self._given[group])
-        first, last = np.searchsorted(truth.group_of, [given, given + 1]).tolist()
-        members = [each for each in range(first, last) if truth.grade[each] > 0]
+        number = int(self._numbers[group])
+        first, last = np.searchsorted(truth.group_of, [number, number + 1]).tolist()
         return {
             "qid": truth.qids[int(judgments.group_query[group])],
-            "group": truth.group_label(given),
-            "alternatives": [truth.ids[each] for each in members],
+            "group": truth.group_label(number),
+            "alternatives": [truth.ids[place] for place in range(first, last) if truth.grade[place] > 0],
             "systems": int((self.first[group] > 0).sum()),
             "ranks": {name: int(rank) or None for name, rank in zip(self.systems, self.anywhere[group].tolist())},
         }
@@ -185,73 +203,75 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
     >>> found.only("one"), found.only("two"), found.nobody
     (['q1'], ['q2'], [])
     """
-    every = list(evaluations.values())
-    truth = every[0].truth
+    truth = next(iter(evaluations.values())).truth
     judgments = truth.judgments
-    shape = (len(judgments.group_query), len(every))
+    shape = (len(judgments.group_query), len(evaluations))
     first, anywhere = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    solved = np.zeros((len(truth), len(every)), dtype=np.bool_)
+    solved = np.zeros((len(truth), len(evaluations)), dtype=np.bool_)
     completion = np.zeros(solved.shape, dtype=np.int64)
     redundancy = np.zeros(solved.shape)
     counted = judgments.defined.copy()
-    for place, each in enumerate(every):
-        hits = each.labelled.hits
+    for place, evaluation in enumerate(evaluations.values()):
+        hits = evaluation.labelled.hits
         cut = Cut.at(hits, cutoff)
-        rows = views.met_groups(hits)
-        anywhere[rows.group, place] = rows.rank
-        within = rows.rank <= cut.top[rows.query]
-        first[rows.group[within], place] = rows.rank[within]
+        met = views.met_groups(hits)
+        anywhere[met.group, place] = met.rank
+        within = met.rank <= cut.top[met.query]
+        first[met.group[within], place] = met.rank[within]
         last = views.completion_ranks(hits)
         solved[:, place] = (last > 0) & (last <= cut.top)
         completion[:, place] = np.where(solved[:, place], last, 0)
         redundancy[:, place] = sets.redundancy(hits, cut)
-        if each.policy.missing == "skip":
-            counted &= each.labelled.present
+        if evaluation.policy.missing == "skip":
+            counted &= evaluation.labelled.present
     return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, solved, completion, redundancy)
 
 
 def headroom_of(evaluations: Mapping[str, Evaluation], failures: Failures, texts: Sequence[str] = ()) -> list[Headroom]:
     """For each metric (of some, where they are named), what the best system reaches, and all together could."""
-    every = list(evaluations.values())
-    judgments, counted = failures.truth.judgments, failures.counted
-    met = (failures.first > 0).any(axis=1)
-    covered = total(judgments.group_query, met * judgments.weight, len(counted))
-    recall = np.divide(covered, judgments.total_weight, out=np.zeros(len(counted)), where=judgments.total_weight > 0)
-    complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
-    size = mean_of(_union_sizes(every, failures.cutoff)[counted])
-    singles = [_recall_at(each, size)[counted] for each in every] if not math.isnan(size) else []
-    single = max((mean_of(values) for values in singles), default=np.nan)
-    union = (mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), size, float(single))
-    found = []
-    for text in texts or every[0].metrics:
-        metric = every[0].metrics[text]
-        values = np.stack([each.values[text] for each in every], axis=1)
+    measured = list(evaluations.values())
+    union = _union(measured, failures)
+    headroom = []
+    for text in texts or measured[0].metrics:
+        metric = measured[0].metrics[text]
+        values = np.stack([evaluation.values[text] for evaluation in measured], axis=1)
         values = values[~np.isnan(values).any(axis=1)]
         if not len(values):
             continue
         means = [mean_of(column) for column in values.T]
-        choose = max if metric.higher_is_better else min
-        best = means.index(choose(means))
+        best = means.index(max(means) if metric.higher_is_better else min(means))
         oracle = values.max(axis=1) if metric.higher_is_better else values.min(axis=1)
-        found.append(Headroom(text, failures.systems[best], means[best], mean_of(oracle), len(values), *union))
-    return found
+        headroom.append(Headroom(text, failures.systems[best], means[best], mean_of(oracle), len(values), *union))
+    return headroom
 
 
-def _union_sizes(every: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
+def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float, float, float, float]:
+    """recall.coverage and complete of the union of all results, its size, and the recall of one system as large."""
+    judgments, counted = failures.truth.judgments, failures.counted
+    met = (failures.first > 0).any(axis=1)
+    covered = total(judgments.group_query, met * judgments.weight, len(counted))
+    recall = ratio(covered, judgments.total_weight)
+    complete = np.bincount(judgments.group_query[met], minlength=len(counted)) == judgments.groups
+    size = mean_of(_union_sizes(evaluations, failures.cutoff)[counted])
+    singles = [] if math.isnan(size) else [mean_of(_recall_at(each, size)[counted]) for each in evaluations]
+    return mean_of(recall[counted]), mean_of(complete[counted].astype(np.float64)), size, max(singles, default=math.nan)
+
+
+def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
     """How many different results each query has within the cutoff over all systems, shape (Q,).
 
     NaN where there are so many results that reading all ids again would take long.
     """
-    truth = every[0].truth
-    if sum(int(each.labelled.hits.length.sum()) for each in every) > MANY_RESULTS:
+    truth = evaluations[0].truth
+    if sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations) > MANY_RESULTS:
         return np.full(len(truth), np.nan)
-    found: list[set[str]] = [set() for _ in truth.qids]
-    for each in every:
-        top = Cut.at(each.labelled.hits, cutoff).top.tolist()
-        for qid, (ids, _) in all_rankings(each.run, each.policy):
+    results: list[set[str]] = [set() for _ in truth.qids]
+    for evaluation in evaluations:
+        top = Cut.at(evaluation.labelled.hits, cutoff).top.tolist()
+        for qid, (ids, _) in all_rankings(evaluation.run, evaluation.policy):
             if (at := truth.index.get(qid)) is not None:
-                found[at].update(ids[: top[at]])
-    return np.array(list(map(len, found)), dtype=np.float64)
+                results[at].update(ids[: top[at]])
+    return np.array(list(map(len, results)), dtype=np.float64)
 
 
 def _recall_at(evaluation: Evaluation, size: float) -> Floats:
@@ -265,9 +285,9 @@ def _known(value: float) -> float | None:
 
 def cutoff_of(cutoffs: Sequence[int | Budget | None]) -> int | Budget | None:
     """Where failures are looked at: the largest number of results asked, else the largest budget, else everything."""
-    numbers = [each for each in cutoffs if isinstance(each, int)]
-    budgets = [each for each in cutoffs if isinstance(each, Budget)]
+    numbers = [cutoff for cutoff in cutoffs if isinstance(cutoff, int)]
+    budgets = [cutoff for cutoff in cutoffs if isinstance(cutoff, Budget)]
     largest = max(
-        (each for each in budgets if each.unit == budgets[0].unit), key=lambda each: each.amount, default=None
+        (budget for budget in budgets if budget.unit == budgets[0].unit), key=lambda budget: budget.amount, default=None
     )
     return max(numbers) if numbers else largest

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupgt.comparison.contrast import Row, comparisons
-from groupgt.comparison.tests import SLACK, Settings, scipy_stats
-from groupgt.errors import ConfigError, Faults
-from groupgt.model.validity import shown
+from groupgt.comparison.draws import SLACK
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import scipy_stats
+from groupgt.errors import ConfigError, Faults, display
 from groupgt.render.numbers import fixed, signed
 
 MOST = 10**9
@@ -101,9 +102,9 @@ def power_of(
     """
     faults = Faults()
     if isinstance(wanted, bool) or not isinstance(wanted, (int, float)) or not 0 < wanted < 1:
-        faults.add("power", f"expected a number above 0 and below 1, found {shown(wanted)}")
+        faults.add("power", f"expected a number above 0 and below 1, found {display(wanted)}")
     if difference is not None and not (math.isfinite(difference) and difference != 0):
-        faults.add("difference", f"expected a number other than 0, found {shown(difference)}")
+        faults.add("difference", f"expected a number other than 0, found {display(difference)}")
     faults.stop(ConfigError)
     alpha = alpha_of(rows, settings)
     found = []

@@ -1,4 +1,4 @@
-"""What a comparison found: rows, slices, failures, headroom, and how they are shown."""
+"""`Comparison`: what was found, shown as tables, as sentences and as plain Python; and how evaluations become one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from groupgt.comparison import display
-from groupgt.comparison.contrast import Contrast, Pair, Row, Scored, comparisons, pairs_of, rows_of
-from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
-from groupgt.comparison.power import Power, power_of
+from groupgt.comparison.contrast import Contrast, Row, Scored, comparisons
+from groupgt.comparison.findings import Findings
+from groupgt.comparison.pairs import Pair
 from groupgt.comparison.schema import ComparisonDict, ContrastDict, PairDict, RowDict
-from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
-from groupgt.comparison.tests import Settings
+from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import population
@@ -34,14 +33,14 @@ class OfSystem(dict[str, Row]):
 
     def __missing__(self, metric: str) -> Row:
         wanted = parse_metric(metric, self._convention)
-        text = next((text for text, each in self._metrics.items() if each == wanted), None)
+        text = next((text for text, compared in self._metrics.items() if compared == wanted), None)
         if text is None:
             raise ConfigError(f"metric {str(metric)!r} was not compared{near_names(str(metric), self._metrics)}")
         return self[text]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Findings):
     """Systems side by side, held against a baseline query by query.
 
     `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` holds every
@@ -50,31 +49,10 @@ class Comparison:
     `print` shows all of it. `evaluations` is empty where values were read from result folders.
     """
 
-    baseline: str
-    settings: Settings
-    systems: list[Scored]
-    evaluations: dict[str, Evaluation]
-    footer: list[str]
-
-    @cached_property
-    def metrics(self) -> Mapping[str, Metric]:
-        """The metrics by the text asked."""
-        return self.systems[0].metrics
-
-    @property
-    def convention(self) -> str:
-        """The convention in force."""
-        return self.systems[0].convention
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """A row for each system and metric, in their order."""
-        return rows_of(self.systems, self.baseline, self.settings)
-
     def __getitem__(self, system: str) -> OfSystem:
         """The rows of one system by metric."""
         if system not in self._by_system:
-            names = [each.name for each in self.systems]
+            names = [scored.name for scored in self.systems]
             raise ConfigError(
                 f"system {system!r} was not compared{near_names(system, names)}; there are {', '.join(names)}"
             )
@@ -82,72 +60,25 @@ class Comparison:
 
     @cached_property
     def _by_system(self) -> dict[str, OfSystem]:
-        own: dict[str, dict[str, Row]] = {}
+        by_system: dict[str, dict[str, Row]] = {}
         for row in self.rows:
-            own.setdefault(row.system, {})[row.metric] = row
-        return {name: OfSystem(rows, self.metrics, self.convention) for name, rows in own.items()}
+            by_system.setdefault(row.system, {})[row.metric] = row
+        return {name: OfSystem(rows, self.metrics, self.convention) for name, rows in by_system.items()}
 
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
-        parts = [
+        frames = [
             pl.DataFrame(
                 {
-                    "run": pl.Series([each.name] * len(each.qids), dtype=pl.String),
-                    "qid": pl.Series(list(each.qids), dtype=pl.String),
-                    **{text: pl.Series(column).fill_nan(None) for text, column in each.values.items()},
+                    "run": pl.Series([scored.name] * len(scored.qids), dtype=pl.String),
+                    "qid": pl.Series(list(scored.qids), dtype=pl.String),
+                    **{text: pl.Series(column).fill_nan(None) for text, column in scored.values.items()},
                 }
             )
-            for each in self.systems
+            for scored in self.systems
         ]
-        return pl.concat(parts)
-
-    @cached_property
-    def slices(self) -> list[Slice]:
-        """The comparison within each slice of `by`."""
-        every = list(self.evaluations.values())
-        return slices_of(self.systems, self.baseline, self.settings, every[0].slicer) if every else []
-
-    @cached_property
-    def left_out(self) -> dict[str, int]:
-        """Columns of `by` with too many values to compare in each, and how many they have."""
-        every = list(self.evaluations.values())
-        return too_many(every[0].slicer) if every else {}
-
-    @cached_property
-    def pairs(self) -> list[Pair]:
-        """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
-        return pairs_of(self.systems, self.settings) if self.settings.pairs else []
-
-    @cached_property
-    def failures(self) -> Failures | None:
-        """Who meets which group within the largest cutoff asked; None where only values are known."""
-        cutoff = cutoff_of([metric.cutoff for metric in self.metrics.values()])
-        return failures_of(self.evaluations, cutoff) if self.evaluations else None
-
-    @cached_property
-    def headroom(self) -> list[Headroom]:
-        """For each metric what a perfect choice among the systems, or all their results together, would reach."""
-        return headroom_of(self.evaluations, self.failures, list(self.metrics)) if self.failures is not None else []
-
-    @cached_property
-    def warnings(self) -> list[str]:
-        """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
-        labels = {text: metric.short(self.convention) for text, metric in self.metrics.items()}
-        told = display.warnings_of(self.rows, self.settings, self.baseline, labels)
-        return [*display.missing_of(self.evaluations), *told]
-
-    def power(self, *, difference: float | None = None, wanted: float = 0.8) -> list[Power]:
-        """How large a difference these questions show, and how many show a wanted one, for each row; needs SciPy."""
-        return power_of(self.rows, self.settings, difference=difference, wanted=wanted)
-
-    def reversals(self) -> list[tuple[Row, Slice, Row]]:
-        """Slices in which a system gains where it loses over all, or the other way round."""
-        return list(self._reversals)
-
-    @cached_property
-    def _reversals(self) -> list[tuple[Row, Slice, Row]]:
-        return list(reversals(self.rows, self.slices, self.metrics))
+        return pl.concat(frames)
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """One table a metric, in any tabulate format; `latex_booktabs` marks what is significant."""
@@ -165,14 +96,23 @@ class Comparison:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
         return display.csv_rows(self)
 
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        names = ", ".join(scored.name for scored in self.systems)
+        return printable(f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})")
+
+    def _repr_html_(self) -> str:
+        return "".join(tables.drawn(block, "html") for block in display.blocks(self))
+
     def to_dict(self) -> ComparisonDict:
         """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
-        settings: Any = asdict(self.settings)
-        headroom: Any = [asdict(each) for each in self.headroom]
+        headroom: Any = [asdict(metric) for metric in self.headroom]
         comparison: ComparisonDict = {
             "baseline": self.baseline,
             "convention": self.convention,
-            "settings": settings,
+            "settings": asdict(self.settings),
             "metrics": {text: str(metric) for text, metric in self.metrics.items()},
             "comparisons": comparisons(self.rows),
             "rows": [_row(row) for row in self.rows],
@@ -185,23 +125,13 @@ class Comparison:
                 {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
                 for row, part, _ in self.reversals()
             ],
-            "failures": display.failures_dict(self.failures),
+            "failures": None if self.failures is None else self.failures.to_dict(),
             "headroom": headroom,
             "warnings": self.warnings,
             "population": self.footer,
         }
         plain: ComparisonDict = nulls(comparison)
         return plain
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def __repr__(self) -> str:
-        names = ", ".join(each.name for each in self.systems)
-        return printable(f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})")
-
-    def _repr_html_(self) -> str:
-        return "".join(tables.drawn(block, "html") for block in display.blocks(self))
 
 
 def comparison_of(
@@ -216,10 +146,11 @@ def comparison_of(
         raise ConfigError(
             f"baseline: expected one of {', '.join(names)}, found {baseline!r}{near_names(baseline, names)}"
         )
-    every = list(evaluations.values())
-    texts = [every[0].text_of(metric) for metric in metrics] or list(every[0].metrics)
-    systems = [Scored.of(name, each, texts) for name, each in evaluations.items()]
-    return Comparison(baseline, settings, systems, dict(evaluations), population(every, [every[0].convention]))
+    first = evaluations[names[0]]
+    texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
+    systems = [Scored.of(name, evaluation, texts) for name, evaluation in evaluations.items()]
+    footer = population(list(evaluations.values()), [first.convention])
+    return Comparison(baseline, settings, systems, dict(evaluations), footer)
 
 
 def _row(row: Row) -> RowDict:

@@ -5,14 +5,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le, Len
 from typing_extensions import TypedDict
 
+from groupgt.comparison.settings import Settings
+from groupgt.options import schema_of
+
 Count = Annotated[int, Ge(0)]
 Share = Annotated[float, Ge(0), Le(1)]
 Interval = Annotated[list[float], Len(2, 2)]
+
+
+@dataclass(frozen=True)
+class FieldsOf:
+    """An annotation: a mapping that holds every field of a dataclass."""
+
+    kind: type[Any]
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Called by pydantic."""
+        fields = schema_of(self.kind)
+        return {**fields, "required": list(fields["properties"]), "additionalProperties": False}
 
 
 class ContrastDict(TypedDict):
@@ -108,24 +124,12 @@ class HeadroomDict(TypedDict):
     single_recall: float | None
 
 
-class SettingsDict(TypedDict):
-    """How systems are compared."""
-
-    test: str
-    correction: str
-    alpha: Share
-    intervals: Share
-    resamples: Count
-    seed: Count
-    pairs: bool
-
-
 class ComparisonDict(TypedDict):
     """Systems side by side, held against a baseline query by query."""
 
     baseline: str
     convention: str
-    settings: SettingsDict
+    settings: Annotated[dict[str, Any], FieldsOf(Settings)]
     metrics: dict[str, str]
     comparisons: Count
     rows: list[RowDict]

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from groupgt.comparison.contrast import Row, Scored, drop, recorrected, rows_of
-from groupgt.comparison.tests import SLACK, Settings
+from groupgt.comparison.draws import SLACK
+from groupgt.comparison.settings import Settings
 from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric
-from groupgt.render.numbers import signed
+from groupgt.render.numbers import counted, signed
 
 MOST_SLICES = 200
 
@@ -35,17 +36,17 @@ class Slice:
 
 def slices_of(systems: Sequence[Scored], baseline: str, settings: Settings, slicer: Slicer) -> list[Slice]:
     """The comparison within every slice."""
-    found: list[Slice] = []
+    slices: list[Slice] = []
     defined = slicer.truth.judgments.defined
-    many = too_many(slicer)
-    for column in (by for by in slicer.by if by not in many):
-        own = [
+    left_out = too_many(slicer)
+    for column in (by for by in slicer.by if by not in left_out):
+        parts = [
             Slice(name, value, int((mask & defined).sum()), tuple(rows_of(systems, baseline, settings, mask)))
             for name, value, mask in Slicer(slicer.truth, [column])
         ]
-        rows = iter(recorrected([row for each in own for row in each.rows], settings))
-        found += [replace(each, rows=tuple(next(rows) for _ in each.rows)) for each in own]
-    return found
+        rows = iter(recorrected([row for part in parts for row in part.rows], settings))
+        slices += [replace(part, rows=tuple(next(rows) for _ in part.rows)) for part in parts]
+    return slices
 
 
 def too_many(slicer: Slicer) -> dict[str, int]:
@@ -61,19 +62,20 @@ def extremes(
     for row in whole:
         if row.metric != metric or row.against is None:
             continue
-        for by in dict.fromkeys(each.by for each in slices):
-            own = [(part, _row(part, row)) for part in slices if part.by == by]
-            known = [(_gain(each, metrics), part, each) for part, each in own if each.pairs]
-            if len(known) < 2:
+        for by in dict.fromkeys(part.by for part in slices):
+            within = [(part, _row_in(part, row)) for part in slices if part.by == by]
+            gains = [(_gain(inner, metrics), part, inner) for part, inner in within if inner.pairs]
+            if len(gains) < 2:
                 continue
-            most, least = max(known, key=_first), min(known, key=_first)
-            told = [
-                f"{word} most where {by} = {part.value} ({signed(each.delta)}, {_queries(each)})"
-                for word, (gain, part, each) in (("gains", most), ("loses", least))
+            most, least = max(gains, key=lambda item: item[0]), min(gains, key=lambda item: item[0])
+            phrases = [
+                f"{word} most where {by} = {part.value} "
+                f"({signed(inner.delta)}, {counted(inner.pairs, 'query', 'queries')})"
+                for word, (gain, part, inner) in (("gains", most), ("loses", least))
                 if (gain > SLACK if word == "gains" else gain < -SLACK)
             ]
-            if told:
-                yield f"{row.system} {' and '.join(told)}; over all {signed(row.delta)} in {label}"
+            if phrases:
+                yield f"{row.system} {' and '.join(phrases)}; over all {signed(row.delta)} in {label}"
 
 
 def reversals(
@@ -84,22 +86,15 @@ def reversals(
         if row.against is None:
             continue
         for part in slices:
-            each = _row(part, row)
-            if each.pairs and _gain(row, metrics) * _gain(each, metrics) < 0:
-                yield row, part, each
+            inner = _row_in(part, row)
+            if inner.pairs and _gain(row, metrics) * _gain(inner, metrics) < 0:
+                yield row, part, inner
 
 
-def _row(part: Slice, like: Row) -> Row:
-    return part.index[like.system, like.metric]
+def _row_in(part: Slice, whole: Row) -> Row:
+    """The row of the same system and metric within a slice."""
+    return part.index[whole.system, whole.metric]
 
 
 def _gain(row: Row, metrics: Mapping[str, Metric]) -> float:
     return -drop(row.delta, higher_is_better=metrics[row.metric].higher_is_better)
-
-
-def _first(item: tuple[float, Slice, Row]) -> float:
-    return item[0]
-
-
-def _queries(row: Row) -> str:
-    return f"{row.pairs:,} {'query' if row.pairs == 1 else 'queries'}"

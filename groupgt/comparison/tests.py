@@ -1,60 +1,29 @@
-"""How systems are compared: paired tests over the queries that count for both, and corrections for many comparisons."""
+"""Paired tests of the difference between two systems, and corrections of p-values for many comparisons.
+
+Each test takes differences of shape (n, C), one column a comparison, and returns two-sided p-values, shape (C,). Where
+no query differs p is 1, where there is none it is NaN. A new test is a function here, its name in `TestName` and a line
+in `TESTS`; a new correction likewise.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Literal
 
 import numpy as np
 
-from groupgt.comparison.intervals import halves, on_grid, resampled_counts, slack_of
-from groupgt.errors import ConfigError, Faults, listed, near_names
+from groupgt.comparison.draws import SLACK, halves, on_grid, resampled_counts, slack_of
+from groupgt.errors import ConfigError
 from groupgt.model.hits import Floats
-from groupgt.model.validity import shown
-from groupgt.render.numbers import counted
 
-
-def corrected(correction: str, p_values: Floats) -> Floats:
-    """p-values corrected over all of them; NaN are no comparisons and stay.
-
-    >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
-    [0.03, 0.06, nan, 0.06]
-    """
-    found = np.array(p_values, dtype=np.float64)
-    known = ~np.isnan(found)
-    found[known] = CORRECTIONS[correction](found[known])
-    return found
-
-
-def holm(p_values: Floats) -> Floats:
-    """Holm 1979: the i-th smallest times (number − i + 1), none below the one before it, at most 1."""
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(order), 0, -1)
-    found = np.empty(len(order))
-    found[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0) if len(order) else 0.0
-    return found
-
-
-def bonferroni(p_values: Floats) -> Floats:
-    """Bonferroni: times their number, at most 1."""
-    return np.minimum(p_values * len(p_values), 1.0)
-
-
-CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {
-    "holm": holm,
-    "bonferroni": bonferroni,
-    "none": lambda p_values: p_values,
-}
-
-
-# Differences of figures that are equal on paper may differ by a few bits.
-SLACK = 1e-12
-# The same of t, whose variance is rounded too.
+TestName = Literal["randomization", "t", "wilcoxon", "bootstrap"]
+CorrectionName = Literal["holm", "bonferroni", "none"]
+# The slack of t, whose variance is rounded too.
 SLACK_OF_T = 1e-9
-Test = Callable[[Floats, int, int], Floats]
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
@@ -67,11 +36,11 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
     if not count:
         return np.full(width, np.nan)
     exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
-    found = np.ones(width)
+    values = np.ones(width)
     differing = np.flatnonzero(exact.any(axis=0))
     if len(differing):
-        found[differing] = TESTS[test](exact[:, differing], resamples, seed)
-    return found
+        values[differing] = TESTS[test].function(exact[:, differing], resamples, seed)
+    return values
 
 
 def randomization(differences: Floats, resamples: int, seed: int) -> Floats:
@@ -82,23 +51,22 @@ def randomization(differences: Floats, resamples: int, seed: int) -> Floats:
     """
     # Sums that are equal on paper are as far.
     bound = np.abs(differences.sum(axis=0)) - slack_of(differences)
-    moving = (differences != 0).sum(axis=0)
-    found = np.ones(len(bound))
-    few = np.flatnonzero(moving <= math.log2(resamples))
-    for column in few.tolist():
+    differing = (differences != 0).sum(axis=0)
+    values = np.ones(len(bound))
+    for column in np.flatnonzero(differing <= math.log2(resamples)).tolist():
         sums = np.zeros(1)
-        for each in differences[differences[:, column] != 0, column].tolist():
-            sums = np.concatenate([sums + each, sums - each])
-        found[column] = float((np.abs(sums) >= bound[column]).mean())
-    many = np.flatnonzero(moving > math.log2(resamples))
-    if len(many):
-        own = differences[:, many]
-        whole, as_far = own.sum(axis=0), np.zeros(len(many))
-        for coins in halves(len(own), resamples, seed):
+        for difference in differences[differences[:, column] != 0, column].tolist():
+            sums = np.concatenate([sums + difference, sums - difference])
+        values[column] = float((np.abs(sums) >= bound[column]).mean())
+    drawn = np.flatnonzero(differing > math.log2(resamples))
+    if len(drawn):
+        columns = differences[:, drawn]
+        whole, as_far = columns.sum(axis=0), np.zeros(len(drawn))
+        for coins in halves(len(columns), resamples, seed):
             # Σ ±d = 2 Σ over heads − Σ d; all of it is exact.
-            as_far += (np.abs(2 * (coins @ own) - whole) >= bound[many]).sum(axis=0)
-        found[many] = (1 + as_far) / (1 + resamples)
-    return found
+            as_far += (np.abs(2 * (coins @ columns) - whole) >= bound[drawn]).sum(axis=0)
+        values[drawn] = (1 + as_far) / (1 + resamples)
+    return values
 
 
 def bootstrap(differences: Floats, resamples: int, seed: int) -> Floats:
@@ -120,8 +88,8 @@ def bootstrap(differences: Floats, resamples: int, seed: int) -> Floats:
     for counts in resampled_counts(count, resamples, seed):
         means, squares = np.split(counts @ both / count, 2, axis=1)
         as_far += (_t(means, squares - means * means, count, noise) >= observed).sum(axis=0)
-    found: Floats = (1 + as_far) / (1 + resamples)
-    return found
+    values: Floats = (1 + as_far) / (1 + resamples)
+    return values
 
 
 def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
@@ -160,69 +128,51 @@ def scipy_stats(what: str) -> ModuleType:
     return module
 
 
-TESTS: dict[str, Test] = {
-    "randomization": randomization,
-    "t": student,
-    "wilcoxon": wilcoxon,
-    "bootstrap": bootstrap,
+@dataclass(frozen=True)
+class PairedTest:
+    """A test: (differences, resamples, seed) → p-values, its name in a sentence, and whether it draws at random."""
+
+    function: Callable[[Floats, int, int], Floats]
+    title: str
+    draws: bool = False
+
+
+TESTS: Mapping[str, PairedTest] = {
+    "randomization": PairedTest(randomization, "paired randomization test", draws=True),
+    "t": PairedTest(student, "Student's paired t test"),
+    "wilcoxon": PairedTest(wilcoxon, "Wilcoxon's signed-rank test"),
+    "bootstrap": PairedTest(bootstrap, "paired bootstrap test", draws=True),
 }
 
 
-MOST_RESAMPLES = 10**6
-HIGHEST_LEVEL = 0.9999
+def corrected(correction: str, values: Floats) -> Floats:
+    """p-values corrected over all of them; NaN are no comparisons and stay.
 
-
-@dataclass(frozen=True)
-class Settings:
-    """How systems are compared; raises `ConfigError` with everything that is out of range.
-
-    `test` is one of randomization, t, wilcoxon and bootstrap, `correction` one of holm, bonferroni and none; a p-value
-    of at most `alpha` is significant. `intervals` is the level of intervals, `resamples` how many are drawn for them
-    and for tests, from `seed`. `pairs` compares every two systems as well.
+    >>> corrected("holm", np.array([0.01, 0.04, np.nan, 0.03])).tolist()
+    [0.03, 0.06, nan, 0.06]
     """
-
-    test: str = "randomization"
-    correction: str = "holm"
-    alpha: float = 0.05
-    intervals: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
-    pairs: bool = False
-
-    def __post_init__(self) -> None:
-        faults = Faults()
-        for name, value, known in (("test", self.test, TESTS), ("correction", self.correction, CORRECTIONS)):
-            if not isinstance(value, str) or value not in known:
-                near = near_names(str(value), known)
-                faults.add(name, f"expected {listed(known)}, found {shown(value)}{near}")
-        for name, share in (("alpha", self.alpha), ("intervals", self.intervals)):
-            if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-                faults.add(name, f"expected a number above 0 and below 1, found {shown(share)}")
-            elif name == "intervals" and share > HIGHEST_LEVEL:
-                faults.add(name, f"expected a level of at most {HIGHEST_LEVEL}, found {shown(share)}")
-        ranges = (("resamples", self.resamples, 1, MOST_RESAMPLES), ("seed", self.seed, 0, 2**32 - 1))
-        for name, number, least, most in ranges:
-            if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-                faults.add(name, f"expected a whole number from {least:,} to {most:,}, found {shown(number)}")
-        if not isinstance(self.pairs, bool):
-            faults.add("pairs", f"expected true or false, found {shown(self.pairs)}")
-        faults.stop(ConfigError)
-
-    @property
-    def described(self) -> str:
-        """The test, in words; where it draws, how much."""
-        drawn = f", {counted(self.resamples, 'resample')}, seed {self.seed}"
-        return NAMES[self.test] + (drawn if self.draws else "")
-
-    @property
-    def draws(self) -> bool:
-        """Whether the test draws at random."""
-        return self.test in ("randomization", "bootstrap")
+    result = np.array(values, dtype=np.float64)
+    known = ~np.isnan(result)
+    result[known] = CORRECTIONS[correction](result[known])
+    return result
 
 
-NAMES = {
-    "randomization": "paired randomization test",
-    "t": "Student's paired t test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
-    "bootstrap": "paired bootstrap test",
+def holm(values: Floats) -> Floats:
+    """Holm 1979: the i-th smallest times (number − i + 1), none below the one before it, at most 1."""
+    order = np.argsort(values, kind="stable")
+    factors = np.arange(len(order), 0, -1)
+    result = np.empty(len(order))
+    result[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
+    return result
+
+
+def bonferroni(values: Floats) -> Floats:
+    """Bonferroni: times their number, at most 1."""
+    return np.minimum(values * len(values), 1.0)
+
+
+CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = {
+    "holm": holm,
+    "bonferroni": bonferroni,
+    "none": lambda values: values,
 }

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 import groupgt
-from groupgt.comparison.tests import Settings
+from groupgt.comparison.settings import Settings
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.experiment.best import Rule, check_best

@@ -14,7 +14,8 @@ import numpy as np
 from pydantic import Field
 
 from groupgt.comparison.contrast import Contrast, bounds_of, contrast, drop
-from groupgt.comparison.tests import SLACK, Settings
+from groupgt.comparison.draws import SLACK
+from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer

@@ -13,7 +13,7 @@ import numpy as np
 
 from groupgt.comparison.contrast import Scored, bounds_of, contrast
 from groupgt.comparison.result import Comparison
-from groupgt.comparison.tests import Settings
+from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.experiment.result_folders import ResultFolder

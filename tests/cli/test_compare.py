@@ -180,7 +180,7 @@ def test_no_alpha_is_too_small(capsys: pytest.CaptureFixture[str], option: tuple
 def test_no_level_is_too_high(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "--intervals"]
     _, err = call(capsys, *given, "0.9999999999999999", status=2)
-    assert "expected a level of at most 0.9999" in err
+    assert "expected a number above 0, at most 0.9999" in err
 
 
 def test_names_that_would_break_a_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.comparison.tests import Settings
+from groupgt.comparison.settings import Settings
 from groupgt.experiment.history import history, merged
 from groupgt.experiment.result_folders import folders_of, read_folder
 from groupgt.experiment.runner import run_experiment

@@ -1,0 +1,48 @@
+"""How systems are compared: one value, printed under every table, each setting of which is one field.
+
+A field holds its type and range, what it means, and its default. The options of `groupgt compare`, the section
+`compare` of experiment files, their JSON Schemas, and the faults of what was given all follow from these fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Gt, Le, Lt
+from typing_extensions import Doc
+
+from groupgt.comparison.tests import TESTS, CorrectionName, TestName
+from groupgt.options import check_options
+from groupgt.render.numbers import counted
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How systems are compared; raises `ConfigError` with everything that is out of range.
+
+    >>> Settings(test="bootstrap", resamples=2000, seed=7).described
+    'paired bootstrap test, 2,000 resamples, seed 7'
+    """
+
+    test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
+    correction: Annotated[CorrectionName, Doc("Of p-values, over all comparisons of a table.")] = "holm"
+    alpha: Annotated[float, Gt(0), Lt(1), Doc("A p-value of at most this is significant.")] = 0.05
+    intervals: Annotated[float, Gt(0), Le(0.9999), Doc("The level of intervals of means and deltas.")] = 0.95
+    resamples: Annotated[int, Ge(1), Le(10**6), Doc("How many are drawn for intervals and tests.")] = 10_000
+    seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("The same seed gives the same bits.")] = 0
+    pairs: Annotated[bool, Doc("Compare every two systems as well, with Tukey's HSD.")] = False
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def described(self) -> str:
+        """The test, in words; where it draws, how much."""
+        drawn = f", {counted(self.resamples, 'resample')}, seed {self.seed}"
+        return TESTS[self.test].title + (drawn if self.draws else "")
+
+    @property
+    def draws(self) -> bool:
+        """Whether the test draws at random."""
+        return TESTS[self.test].draws

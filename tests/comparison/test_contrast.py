@@ -1,0 +1,140 @@
+"""Rows by hand: means, deltas, wins and losses, corrections over a table, and what a row offers."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+import groupgt
+from tests.comparison.samples import TRUTH, run_of
+from tests.laws import WORDS, registered
+
+
+def test_rows_by_hand() -> None:
+    """Four queries: recall 1, 1/2, 1, 0 against 1/2, 1/2, 1/2, 1/2; differences 1/2, 0, 1/2, -1/2."""
+    truth = {qid: [["a"], ["b"]] for qid in "pqrs"}
+    one = {"p": ["a", "b"], "q": ["a"], "r": ["b", "a"], "s": ["x"]}
+    half = {qid: ["a", "x"] for qid in "pqrs"}
+    row = groupgt.compare(truth, {"half": half, "one": one}, ["recall"])["one"]["recall"]
+    assert row.mean == 2.5 / 4
+    assert row.delta == 0.5 / 4
+    assert (row.wins, row.ties, row.losses, row.differ, row.pairs) == (2, 1, 1, 3, 4)
+    # The sum is 1/2; of the 8 sign patterns of three halves, sums are ±3/2 twice and ±1/2 six times: all as far.
+    assert row.p_value == row.raw_p_value == 1.0
+    # Variance: differences minus 1/8: 3/8, -1/8, 3/8, -5/8; squares sum to (9 + 1 + 9 + 25)/64 = 44/64; ÷ 3.
+    assert row.spread == pytest.approx(math.sqrt(44 / 64 / 3), abs=1e-15)
+    assert row.effect_size == pytest.approx((1 / 8) / math.sqrt(44 / 64 / 3), abs=1e-15)
+
+
+def test_the_baseline_has_no_difference_to_itself(table: groupgt.Comparison) -> None:
+    row = table["plain"]["recall@2"]
+    assert row.against is None
+    assert row.delta is row.p_value is row.wins is None
+    with pytest.raises(AttributeError, match="no 'nonsense'"):
+        _ = row.nonsense
+
+
+def test_identical_runs_differ_nowhere(table: groupgt.Comparison) -> None:
+    for row in table["same"].values():
+        assert (row.delta, row.p_value, row.wins, row.losses) == (0.0, 1.0, 0, 0)
+        # Not one of 24 queries differs, which does not prove that none would: see `unseen`.
+        low, high = row.delta_interval
+        assert -0.2 < low < 0 < high < 0.2
+        assert not row.significant
+
+
+def test_holm_is_over_all_comparisons_of_the_table(table: groupgt.Comparison) -> None:
+    rows = [row for row in table.rows if row.against is not None]
+    assert len(rows) == 6
+    ordered = sorted(rows, key=lambda row: row.raw_p_value)
+    highest = 0.0
+    for place, row in enumerate(ordered):
+        highest = max(highest, min(1.0, row.raw_p_value * (6 - place)))
+        assert row.p_value == pytest.approx(highest, abs=1e-15)
+        assert row.significant == (row.p_value <= 0.05)
+
+
+def test_means_are_those_of_evaluate(table: groupgt.Comparison) -> None:
+    for name, evaluation in table.evaluations.items():
+        for text, mean in evaluation.means.items():
+            row = table[name][text]
+            assert row.mean == mean
+            assert row.interval[0] <= mean <= row.interval[1]
+
+
+def test_randomization_of_few_queries_is_exact() -> None:
+    """Differences with a slow enumeration in whole numbers."""
+    rng = random.Random(8)
+    truth = {f"q{n}": [[f"d{i}"] for i in range(4)] for n in range(9)}
+    runs = [{qid: rng.sample(["d0", "d1", "d2", "d3", "x", "y"], 4) for qid in truth} for _ in range(2)]
+    row = groupgt.compare(truth, {"a": runs[0], "b": runs[1]}, ["recall"])["b"]["recall"]
+    counts = [
+        len({"d0", "d1", "d2", "d3"} & set(runs[1][qid])) - len({"d0", "d1", "d2", "d3"} & set(runs[0][qid]))
+        for qid in truth
+    ]
+    far = sum(
+        abs(sum(sign * count for sign, count in zip(signs, counts))) >= abs(sum(counts))
+        for signs in product((1, -1), repeat=9)
+    )
+    assert row.raw_p_value == float(Fraction(far, 2**9))
+
+
+def test_a_row_does_not_depend_on_the_other_systems_or_metrics() -> None:
+    rng = random.Random(1)
+    runs = {"a": run_of(rng, 0.0), "b": run_of(rng, 0.5), "c": run_of(rng, 0.9)}
+    few = groupgt.compare(TRUTH, {"a": runs["a"], "b": runs["b"]}, ["mrr"], correction="none")
+    many = groupgt.compare(TRUTH, runs, ["recall@2", "mrr", "ndcg"], correction="none")
+    assert few["b"]["mrr"] == many["b"]["mrr"]
+
+
+@pytest.mark.parametrize("metric", registered(), ids=str)
+def test_every_metric_can_be_compared(metric: groupgt.Metric) -> None:
+    rng = random.Random(2)
+    runs = {"a": run_of(rng, 0.0), "b": run_of(rng, 0.8)}
+    table = groupgt.compare(TRUTH, runs, [metric], resamples=200, corpus=WORDS)
+    text = next(iter(table.metrics))
+    row = table["b"][text]
+    difference = table.systems[1].values[text] - table.systems[0].values[text]
+    assert row.delta == pytest.approx(np.nanmean(difference), abs=1e-12)
+    better = difference > 1e-12 if metric.higher_is_better else difference < -1e-12
+    assert row.wins == int(better.sum())
+    assert row.wins + row.ties + row.losses == row.pairs
+    assert 0 < row.p_value <= 1
+    low, high = row.delta_interval
+    assert low <= row.delta <= high
+    low, high = row.interval
+    assert low <= row.mean <= high
+
+
+def test_lower_is_better_where_it_is() -> None:
+    truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
+    clean, redundant = {qid: ["a", "c"] for qid in truth}, {qid: ["a", "b"] for qid in truth}
+    table = groupgt.compare(truth, {"redundant": redundant, "clean": clean}, ["redundancy"])
+    row = table["clean"]["redundancy"]
+    assert (row.delta, row.wins, row.losses) == (-0.5, 12, 0)
+    assert table.headroom[0].best == "clean"
+
+
+def test_small_values_are_measured_by_their_own_scale() -> None:
+    """precision.trec@1000000 is at most 2e-6: its intervals and tests are those of precision.trec@2, scaled."""
+    rng = random.Random(6)
+    runs = {"a": run_of(rng, 0.0), "b": run_of(rng, 0.9)}
+    deep = {name: {qid: ids[:2] for qid, ids in run.items()} for name, run in runs.items()}
+    table = groupgt.compare(TRUTH, deep, ["precision.trec@2", "precision.trec@1000000"], test="bootstrap")
+    near, far = table["b"].values()
+    assert far.delta == pytest.approx(near.delta * 2e-6)
+    assert far.raw_p_value == pytest.approx(near.raw_p_value, abs=0.002)
+    assert far.delta_interval[0] < far.delta < far.delta_interval[1]
+
+
+def test_what_a_row_offers() -> None:
+    runs = {"a": {"q": ["x"]}, "b": {"q": ["a"]}}
+    row = groupgt.compare({"q": [["a"]]}, runs, ["recall"])["b"]["recall"]
+    assert {"delta", "p_value", "raw_p_value", "wins", "differ"} <= set(dir(row))
+    with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'bsaeline'"):
+        groupgt.compare({"q": [["a"]]}, runs, ["recall"], bsaeline="a")
