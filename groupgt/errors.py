@@ -12,6 +12,8 @@ An error carries its faults one by one; its text shows the first of them and how
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -128,6 +130,14 @@ def listed(names: Iterable[str]) -> str:
     """
     *rest, last = names
     return f"{', '.join(rest)} or {last}" if rest else last
+
+
+def warn(text: str) -> None:
+    """Warns of something doubtful, at the line that called groupgt, whatever lies between."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("groupgt."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, GroupgtWarning, stacklevel=level)
 
 
 # Control characters but tab and line feed, line separators, halves of surrogate pairs, and what turns the direction of

@@ -10,18 +10,14 @@ from typing import Any
 
 import click
 
-from groupgt.cli.terminal import say, show
-from groupgt.errors import ConfigError, Faults, listed, printable
+from groupgt.cli.terminal import show
+from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
-from groupgt.formats.write import write_ground_truth
-from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
-from groupgt.store.files import written_folder, written_whole
+from groupgt.store.files import written_whole
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# The formats of ground truth in one file that its ending names.
-TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 
 
 class _File(click.Path):
@@ -102,22 +98,3 @@ def write_table(path: Path | None, table: Callable[[], tuple[Sequence[str], Sequ
     if path is not None:
         headers, rows = table()
         written_whole(path, lambda part: write_rows(part, headers, rows, path.suffix))
-
-
-def truth_format_of(out: Path) -> str:
-    """The format that the ending of --out names; raises `ConfigError` where it names none."""
-    ending = out.suffix.lower().removeprefix(".")
-    if ending not in TRUTH_ENDINGS:
-        known = listed(f".{each}" for each in TRUTH_ENDINGS)
-        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
-    return ending
-
-
-def write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
-    """Writes ground truth whole or not at all; says what was written, after `before`, and what had no place."""
-    without_place: list[str] = []
-    written = written_folder if format == "beir" else written_whole
-    written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
-    say(f"{before}wrote {len(truth):,} queries to {out}")
-    if without_place:
-        say(f"warning: {format} has no place for {listed(without_place)}")

@@ -28,9 +28,7 @@ from groupgt.cli.output import (
     format_option,
     show_csv,
     show_json,
-    truth_format_of,
     write_table,
-    write_truth,
 )
 from groupgt.cli.terminal import say, show
 from groupgt.curation.agree import Agreement, agree
@@ -43,10 +41,14 @@ from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.detect import all_there, kind_of, read_run
 from groupgt.formats.source import Source
-from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_run
+from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
-from groupgt.store.files import written_whole
+from groupgt.store.files import written_folder, written_whole
+
+# The formats of ground truth in one file that its ending names.
+TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 
 
 @click.command("check")
@@ -119,7 +121,7 @@ def rechunk_command(
     some query would be lost, for the query would then ask for less than before.
     """
     check_table_ending(report)
-    out_format = "" if out is None else truth_format_of(out)
+    out_format = "" if out is None else _truth_format_of(out)
     if out is None and new is None:
         raise ConfigError("expected --to, the chunks to carry it to, or --out, where the places go")
     inputs.check(also_read=[old, new], written=[out, report])
@@ -133,7 +135,7 @@ def rechunk_command(
         ),
     )
     if out is not None:
-        write_truth(out, carried.truth, out_format)
+        _write_truth(out, carried.truth, out_format)
     if style == "json":
         lost = [asdict(row) for row in carried.lost]
         show_json({"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped})
@@ -170,10 +172,10 @@ def suggest_command(inputs: Inputs, out: Path, threshold: float, accept: Path | 
     if (inputs.corpus_path is None) == (accept is None):
         raise ConfigError("expected --corpus, to write candidates, or --accept, to take up those that were marked")
     if accept is not None:
-        out_format = truth_format_of(out)
+        out_format = _truth_format_of(out)
         inputs.check(also_read=[accept], written=[out])
         extended, taken, left = accepted(inputs.truth, accept)
-        write_truth(out, extended, out_format, f"took up {taken:,} candidates, left {left:,}; ")
+        _write_truth(out, extended, out_format, f"took up {taken:,} candidates, left {left:,}; ")
         return
     if out.suffix.lower() not in (".csv", ".jsonl"):
         raise ConfigError(f"--out {out}: expected a file of candidates that ends in .csv or .jsonl")
@@ -293,7 +295,7 @@ def convert_command(
         kind = "run"
     read = source if inputs.in_parts else Source.at(source)
     if (kind or ("truth" if source_format in ("trec-subtopics", "beir") else kind_of(read))) == "truth":
-        write_truth(target, inputs.truth_at(read, source_format), to)
+        _write_truth(target, inputs.truth_at(read, source_format), to)
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
@@ -323,3 +325,22 @@ def _import_project(project: Path, target: Path) -> None:
     say(f"{same:,} of the {imported.means:,} means that AutoRAG stored come out again")
     for line in imported.different:
         say(f"warning: {line}")
+
+
+def _truth_format_of(out: Path) -> str:
+    """The format that the ending of --out names; raises `ConfigError` where it names none."""
+    ending = out.suffix.lower().removeprefix(".")
+    if ending not in TRUTH_ENDINGS:
+        known = listed(f".{each}" for each in TRUTH_ENDINGS)
+        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+    return ending
+
+
+def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -> None:
+    """Writes ground truth whole or not at all; says what was written, after `before`, and what had no place."""
+    without_place: list[str] = []
+    written = written_folder if format == "beir" else written_whole
+    written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
+    say(f"{before}wrote {len(truth):,} queries to {out}")
+    if without_place:
+        say(f"warning: {format} has no place for {listed(without_place)}")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from groupgt.engines.choice import Engine, engine_of
-from groupgt.errors import ConfigError, DataError, GroupgtWarning
+from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.request import Sources, as_ground_truth, as_run, labeller_of
+from groupgt.evaluation.request import as_ground_truth, as_run
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Hits, Ints
+from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 
@@ -107,115 +107,123 @@ def agree(
     """
     rules, how = Policy.of(policy), engine_of(engine)
     sources = Sources(corpus)
-    one = labeller_of(labeller, sources)
-    two = one if other_labeller is None else labeller_of(other_labeller, sources)
-    given = as_ground_truth(truth, rules, truth_format)
+    first_labeller = labeller_of(labeller, sources)
+    second_labeller = first_labeller if other_labeller is None else labeller_of(other_labeller, sources)
+    grouped = as_ground_truth(truth, rules, truth_format)
     if other_truth is None:
         if other_labeller is None:
             ways = "another labeller (--other), or another ground truth (--annotator)"
             raise ConfigError(f"agree: expected {ways}, to agree with")
         if run is None:
             raise ConfigError("agree: two labellers are compared over the results of a run, and none was given")
-        return _labellers(given, as_run(run, given, run_format, engine=how), (one, two), rules, how)
+        results = as_run(run, grouped, run_format, engine=how)
+        first, second = (_Opinion.of(grouped, results, one, rules, how) for one in (first_labeller, second_labeller))
+        return _of_labellers(first, second)
     other = as_ground_truth(other_truth, rules, truth_format)
-    shared = [qid for qid in given.qids if qid in other.index]
+    shared = [qid for qid in grouped.qids if qid in other.index]
     if not shared:
         raise DataError("agree: the two have no query in common")
-    pair = tuple(truth.select([truth.index[qid] for qid in shared]) for truth in (given, other))
+    judged = [one.select([one.index[qid] for qid in shared]) for one in (grouped, other)]
     if run is None:
-        if given.forms or other.forms or one.name != "id" or two.name != "id":
+        if grouped.forms or other.forms or first_labeller.name != "id" or second_labeller.name != "id":
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
         text = "without a run only what one of the two has judged is looked at: kappa is lower than over all results"
-        warnings.warn(f"agree: {text}; give a run", GroupgtWarning, stacklevel=2)
-        run = {qid: list(dict.fromkeys([*_ids(pair[0], qid), *_ids(pair[1], qid)])) for qid in shared}
-    return _annotators(pair, as_run(run, given, run_format, engine=how), (one, two), rules, how)
+        warn(f"agree: {text}; give a run")
+        run = {qid: list(dict.fromkeys(name for one in judged for name in _judged_ids(one, qid))) for qid in shared}
+    results = as_run(run, grouped, run_format, engine=how)
+    first = _Opinion.of(judged[0], results, first_labeller, rules, how)
+    return _of_annotators(first, _Opinion.of(judged[1], results, second_labeller, rules, how))
 
 
-def _ids(truth: GroundTruth, qid: str) -> list[str]:
-    at = truth.index[qid]
-    return [truth.ids[a] for a in np.flatnonzero(truth.query_of == at).tolist()]
+def _judged_ids(truth: GroundTruth, qid: str) -> list[str]:
+    return [truth.ids[each] for each in np.flatnonzero(truth.query_of == truth.index[qid]).tolist()]
 
 
-def _hits(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> tuple[GroundTruth, Hits]:
-    read = labeller.read(truth)
-    # Every result that hits counts here, not the first alone; a place in the ranking is what the two have in common.
-    rules = Policy(ties=policy.ties)
-    return read, label_run(read, run, rules, labeller, engine=engine).hits
+@dataclass(frozen=True, eq=False)
+class _Opinion:
+    """What one labeller, or one annotator, says of the results of a run.
+
+    Of every hit of a relevant alternative the query, the rank and the group; the length of each ranking.
+    """
+
+    truth: GroundTruth
+    labeller: Labeller
+    query: Ints
+    rank: Ints
+    group: Ints
+    length: Ints
+
+    @classmethod
+    def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Opinion:
+        """Every result that hits counts, not the first alone; what two opinions share is a place in the ranking."""
+        read = labeller.read(truth)
+        hits = label_run(read, run, Policy(ties=policy.ties), labeller, engine=engine).hits
+        relevant = read.grade[hits.alternative] > 0
+        group = read.group_of[hits.alternative[relevant]]
+        return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)
+
+    @property
+    def span(self) -> int:
+        """More than the highest rank: (number · span + rank) is a code of both."""
+        return int(self.length.max()) + 1 if len(self.length) else 1
 
 
-def _relevant(truth: GroundTruth, hits: Hits) -> tuple[Ints, Ints, Ints]:
-    """(query, rank, group as given) of every hit of a relevant alternative."""
-    chosen = truth.grade[hits.alternative] > 0
-    return hits.query[chosen], hits.rank[chosen], truth.group_of[hits.alternative[chosen]]
-
-
-def _labellers(
-    truth: GroundTruth, run: Run, pair: tuple[Labeller, Labeller], policy: Policy, engine: Engine
-) -> Agreement:
-    found = [_hits(truth, run, each, policy, engine) for each in pair]
-    length = found[0][1].length
-    deepest = int(length.max()) + 1 if len(length) else 1
-    # Groups keep their numbers whatever a labeller makes of their alternatives.
-    calls = [np.unique(group * deepest + rank) for _, rank, group in (_relevant(*each) for each in found)]
-    asked = np.bincount(truth.group_of[truth.grade > 0], minlength=len(truth.group_query)) > 0
-    sizes = len(truth.group_query)
-    one, two = calls
-    shared, alone, others = (
-        np.bincount(own // deepest, minlength=sizes)
-        for own in (np.intersect1d(one, two), np.setdiff1d(one, two), np.setdiff1d(two, one))
+def _of_labellers(first: _Opinion, second: _Opinion) -> Agreement:
+    """Items are results beside groups, which keep their numbers whatever a labeller makes of their alternatives."""
+    truth, length, span = first.truth, first.length, first.span
+    one, two = (np.unique(opinion.group * span + opinion.rank) for opinion in (first, second))
+    relevant = np.bincount(truth.group_of[truth.grade > 0], minlength=len(truth.group_query)) > 0
+    both, only_first, only_second = (
+        np.bincount(codes // span, minlength=len(truth.group_query))
+        for codes in (np.intersect1d(one, two), np.setdiff1d(one, two), np.setdiff1d(two, one))
     )
-    total = int(length[truth.group_query[asked]].sum())
     rows = [
         {
             "qid": truth.qids[int(truth.group_query[group])],
             "group": truth.group_label(group),
-            "both": int(shared[group]),
-            "only_first": int(alone[group]),
-            "only_second": int(others[group]),
+            "both": int(both[group]),
+            "only_first": int(only_first[group]),
+            "only_second": int(only_second[group]),
         }
-        for group in np.flatnonzero(asked).tolist()
+        for group in np.flatnonzero(relevant).tolist()
     ]
-    both, first, second = _counted(*calls)
+    items = int(length[truth.group_query[relevant]].sum())
+    names = (str(first.labeller), str(second.labeller))
     queries = int((truth.judgments.defined & (length > 0)).sum())
-    counts = (both, first, second, total - both - first - second)
-    names = (str(pair[0]), str(pair[1]))
-    return Agreement(*names, "results beside groups", queries, *counts, names, _sorted(rows))
+    return Agreement(
+        *names, "results beside groups", queries, *_counted(one, two, items), names, _most_disputed_first(rows)
+    )
 
 
-def _annotators(
-    truths: tuple[GroundTruth, ...], run: Run, pair: tuple[Labeller, Labeller], policy: Policy, engine: Engine
-) -> Agreement:
-    found = [_hits(truth, run, labeller, policy, engine) for truth, labeller in zip(truths, pair)]
-    length = found[0][1].length
-    deepest = int(length.max()) + 1 if len(length) else 1
-    relevant = [_relevant(*each) for each in found]
-    calls = [np.unique(query * deepest + rank) for query, rank, _ in relevant]
-    both, first, second = _counted(*calls)
+def _of_annotators(first: _Opinion, second: _Opinion) -> Agreement:
+    """Items are results; each group of either is listed with what the other says of its hits."""
+    length, span = first.length, first.span
+    one, two = (np.unique(opinion.query * span + opinion.rank) for opinion in (first, second))
     rows: list[dict[str, Any]] = []
-    for who, (query, rank, group) in enumerate(relevant):
-        code = query * deepest + rank
+    for annotator, (opinion, others) in enumerate(((first, two), (second, one)), 1):
         # Distinct (group, result), and whether the other calls the result relevant.
-        pairs = np.unique(np.stack((group, code)), axis=1)
-        known = np.isin(pairs[1], calls[1 - who])
-        size = len(found[who][0].group_query)
-        own, shared = (np.bincount(pairs[0][mask], minlength=size) for mask in (np.ones_like(known), known))
-        for number in np.flatnonzero(own).tolist():
-            qid = truths[0].qids[int(found[who][0].group_query[number])]
-            rest = int(own[number] - shared[number])
-            row = {"qid": qid, "annotator": who + 1, "group": found[who][0].group_label(number)}
-            row |= {"both": int(shared[number]), "only_first": 0, "only_second": 0}
-            rows.append({**row, ("only_first", "only_second")[who]: rest})
-    total = int(length.sum())
-    counts = (both, first, second, total - both - first - second)
+        group, result = np.unique(np.stack((opinion.group, opinion.query * span + opinion.rank)), axis=1)
+        hits = np.bincount(group, minlength=len(opinion.truth.group_query))
+        both = np.bincount(group[np.isin(result, others)], minlength=len(hits))
+        for number in np.flatnonzero(hits).tolist():
+            only = {"only_first": 0, "only_second": 0}
+            only["only_first" if annotator == 1 else "only_second"] = int(hits[number] - both[number])
+            qid = first.truth.qids[int(opinion.truth.group_query[number])]
+            label = opinion.truth.group_label(number)
+            rows.append({"qid": qid, "annotator": annotator, "group": label, "both": int(both[number]), **only})
+    names = (str(first.labeller), str(second.labeller))
+    counts = _counted(one, two, int(length.sum()))
     queries = int((length > 0).sum())
-    names = (str(pair[0]), str(pair[1]))
-    return Agreement("the first annotator", "the second annotator", "results", queries, *counts, names, _sorted(rows))
+    titles = ("the first annotator", "the second annotator")
+    return Agreement(*titles, "results", queries, *counts, names, _most_disputed_first(rows))
 
 
-def _counted(first: Ints, second: Ints) -> tuple[int, int, int]:
+def _counted(first: Ints, second: Ints, items: int) -> tuple[int, int, int, int]:
+    """How many of the items both call a hit, the first alone, the second alone, neither."""
     both = len(np.intersect1d(first, second, assume_unique=True))
-    return both, len(first) - both, len(second) - both
+    only_first, only_second = len(first) - both, len(second) - both
+    return both, only_first, only_second, items - both - only_first - only_second
 
 
-def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _most_disputed_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -(row["only_first"] + row["only_second"]))

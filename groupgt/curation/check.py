@@ -1,8 +1,8 @@
-"""What is doubtful in ground truth and results, found without scoring anything."""
+"""What is doubtful in ground truth and results, counted without scoring anything: the findings of `groupgt check`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -13,8 +13,9 @@ from groupgt.curation.near import near_duplicates
 from groupgt.engines.results import renamed
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.request import Request
-from groupgt.evaluation.unknown_ids import check_known, fold, warn_of_near_ids
+from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 
 
@@ -30,44 +31,49 @@ class Finding:
 def check_truth(truth: GroundTruth) -> list[Finding]:
     """Sizes, and what may not be meant: undefined queries, groups that say nothing new, ids that nearly match."""
     judgments = truth.judgments
-    undefined = [truth.qids[position] for position in np.flatnonzero(~judgments.defined).tolist()]
-    same, within = _redundant_groups(truth)
-    shared = np.bincount(judgments.alternative_document, minlength=judgments.documents)
-    several = sorted({truth.ids[document] for document in np.flatnonzero(shared > 1).tolist()})
-    sizes = np.bincount(judgments.groups[judgments.defined])
+    undefined = _names(truth.qids, ~judgments.defined)
+    equal, nested = _redundant_groups(truth)
+    memberships = np.bincount(judgments.alternative_document, minlength=judgments.documents)
+    shared = sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
+    pairs = _nearly_equal(truth)
     return [
         Finding("queries", len(truth)),
-        Finding("groups", len(truth.group_query), _shape(sizes)),
+        Finding("groups", len(truth.group_query), _sizes(judgments.groups[judgments.defined])),
         Finding("alternatives", len(truth.ids)),
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
         Finding("groups without a relevant alternative", truth.irrelevant_groups),
         Finding("groups dropped because they were empty", truth.dropped),
         Finding("ids that stand twice in one group", truth.repeated_ids),
-        Finding("documents in several groups of one query", len(several), _first(several)),
-        Finding("queries with two equal groups", len(same), _first(same)),
+        Finding("documents in several groups of one query", len(shared), _first(shared)),
+        Finding("queries with two equal groups", len(equal), _first(equal)),
         Finding(
-            "queries with a group inside another (what meets the one meets the other)", len(within), _first(within)
+            "queries with a group inside another (what meets the one meets the other)", len(nested), _first(nested)
         ),
-        Finding("ids that differ only in blanks, case or form", *_near(_ids(truth))),
+        Finding(
+            "ids that differ only in blanks, case or form",
+            len(pairs),
+            " and ".join(map(repr, pairs[0])) if pairs else "",
+        ),
     ]
 
 
 def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Finding]:
     """Sizes, and what does not fit: queries on one side only, repeats, ties, nothing that matches."""
-    judge, plain = request.labeller, Policy(ties=request.policy.ties)
-    truth = judge.read(truth)
-    run = renamed(truth, request.run_of(results, truth), judge, plain)
-    labelled = label_run(truth, run, plain, judge, engine=request.engine)
-    dropped = label_run(truth, run, replace(plain, duplicates="drop"), judge, engine=request.engine)
-    check_known(run, judge)
+    labeller, plain = request.labeller, Policy(ties=request.policy.ties)
+    truth = labeller.read(truth)
+    run = renamed(truth, request.run_of(results, truth), labeller, plain)
+    labelled = label_run(truth, run, plain, labeller, engine=request.engine)
+    # Only where all repeats matter are all of them counted.
+    dropped = label_run(truth, run, replace(plain, duplicates="drop"), labeller, engine=request.engine)
+    warn_of_unknown(run, labeller)
     defined = truth.judgments.defined
     if labelled.no_match:
-        warn_of_near_ids(truth, run, judge, int((defined & labelled.present).sum()))
-    missing = [truth.qids[position] for position in np.flatnonzero(defined & ~labelled.present).tolist()]
+        warn_of_no_match(truth, run, labeller, int((defined & labelled.present).sum()))
+    missing = _names(truth.qids, defined & ~labelled.present)
     lengths = labelled.hits.length[labelled.present]
     spread = f"{lengths.min():,} to {lengths.max():,} a query, median {np.median(lengths):,.0f}" if len(lengths) else ""
     hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
-    unmet = [truth.qids[position] for position in np.flatnonzero(defined & labelled.present & ~hit).tolist()]
+    without_hit = _names(truth.qids, defined & labelled.present & ~hit)
     return [
         Finding("queries with results", int(labelled.present.sum())),
         Finding("results of these", int(lengths.sum()), spread),
@@ -76,54 +82,55 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
-        Finding("queries none of whose results hits an alternative", len(unmet), _first(unmet)),
+        Finding("queries none of whose results hits an alternative", len(without_hit), _first(without_hit)),
     ]
 
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
     """How many passages nearly equal a relevant alternative of a query and are not judged there."""
-    found = near_duplicates(truth, corpus, threshold)
-    some = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in found]
-    return Finding("passages that nearly equal a judged alternative and are not judged", len(found), _first(some))
+    candidates = near_duplicates(truth, corpus, threshold)
+    lines = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in candidates]
+    return Finding("passages that nearly equal a judged alternative and are not judged", len(lines), _first(lines))
 
 
-def _shape(sizes: Any) -> str:
-    return ", ".join(f"{count:,} queries with {number}" for number, count in enumerate(sizes.tolist()) if count)
+def _names(qids: Sequence[str], chosen: Any) -> list[str]:
+    return [qids[query] for query in np.flatnonzero(chosen).tolist()]
 
 
-def _first(names: list[str], most: int = 3) -> str:
+def _first(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
+def _sizes(groups: Ints) -> str:
+    """How many queries have how many groups."""
+    counts = np.bincount(groups).tolist()
+    return ", ".join(f"{count:,} queries with {size}" for size, count in enumerate(counts) if count)
+
+
 def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
-    same, within = [], []
-    groups: dict[int, list[set[str]]] = {}
-    for group, names in _members(truth):
-        groups.setdefault(int(truth.group_query[group]), []).append(names)
-    for query, own in groups.items():
-        pairs = list(combinations(own, 2))
-        if any(first == second for first, second in pairs):
-            same.append(truth.qids[query])
-        elif any(first < second or second < first for first, second in pairs):
-            within.append(truth.qids[query])
-    return same, within
-
-
-def _members(truth: GroundTruth) -> Iterable[tuple[int, set[str]]]:
+    """Queries with two equal groups; others with a group inside another."""
     members: dict[int, set[str]] = {}
     for alternative in np.flatnonzero(truth.grade > 0).tolist():
         members.setdefault(int(truth.group_of[alternative]), set()).add(truth.ids[alternative])
-    return members.items()
+    groups: dict[int, list[set[str]]] = {}
+    for group, names in members.items():
+        groups.setdefault(int(truth.group_query[group]), []).append(names)
+    equal, nested = [], []
+    for query, of_query in groups.items():
+        pairs = list(combinations(of_query, 2))
+        if any(first == second for first, second in pairs):
+            equal.append(truth.qids[query])
+        elif any(first < second or second < first for first, second in pairs):
+            nested.append(truth.qids[query])
+    return equal, nested
 
 
-def _ids(truth: GroundTruth) -> list[str]:
-    """The alternatives that are ids."""
-    return [name for name, form in zip(truth.ids, truth.forms) if form is None] if truth.forms else truth.ids
-
-
-def _near(names: Iterable[str]) -> tuple[int, str]:
-    folded: dict[str, set[str]] = {}
-    for name in names:
-        folded.setdefault(fold(name), set()).add(name)
-    pairs = [sorted(each) for each in folded.values() if len(each) > 1]
-    return len(pairs), " and ".join(map(repr, pairs[0][:2])) if pairs else ""
+def _nearly_equal(truth: GroundTruth) -> list[list[str]]:
+    """Two of each set of ids that differ only in what `fold` does not look at."""
+    ids: Iterable[str] = truth.ids
+    if truth.forms:
+        ids = (name for name, form in zip(truth.ids, truth.forms) if form is None)
+    alike: dict[str, set[str]] = {}
+    for name in ids:
+        alike.setdefault(fold(name), set()).add(name)
+    return [sorted(names)[:2] for names in alike.values() if len(names) > 1]

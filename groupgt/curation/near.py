@@ -1,17 +1,16 @@
-"""Passages of a corpus that nearly equal a judged alternative and are not judged."""
+"""Passages of a corpus that nearly equal a judged alternative and are not judged: candidates for `suggest`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.errors import ConfigError, DataError, Faults, display
 from groupgt.labellers.likeness import Normalization
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.spans import TEXT, Span
-from groupgt.model.validity import shown
 
 # So many similarities are held at a time.
 BLOCK = 10_000_000
@@ -43,32 +42,21 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold: expected a number above 0, at most 1, found {threshold!r}")
-    try:
-        from rapidfuzz import fuzz, process
-    except ImportError:
-        raise ConfigError("near-duplicates need RapidFuzz: pip install 'groupgt[text]'") from None
-    normal = Normalization()
+    normalized = Normalization()
     names = list(corpus)
-    said = [normal(text) for text in corpus.values()]
-    wanted = _wanted(truth, corpus)
-    distinct = list(dict.fromkeys(normal(text) for text in wanted.values()))
-    judged = [{truth.ids[a] for a in own} for own in _by_query(truth)]
-    found: dict[str, list[tuple[int, float]]] = {}
-    step = max(BLOCK // max(len(said), 1), 1)
-    for start in range(0, len(distinct), step):
-        block = distinct[start : start + step]
-        score = process.cdist(
-            block, said, scorer=fuzz.ratio, score_cutoff=100 * threshold - 1e-6, dtype=np.float64, workers=-1
-        )
-        for row, column in zip(*np.nonzero(score)):
-            found.setdefault(block[row], []).append((int(column), float(score[row, column]) / 100))
+    texts = _texts_of_alternatives(truth, corpus)
+    alike = _alike(
+        list(dict.fromkeys(map(normalized, texts.values()))), list(map(normalized, corpus.values())), threshold
+    )
+    judged: list[set[str]] = [set() for _ in truth.qids]
+    for alternative, query in enumerate(truth.query_of.tolist()):
+        judged[query].add(truth.ids[alternative])
     candidates: list[Candidate] = []
-    for alternative, text in wanted.items():
+    for alternative, text in texts.items():
         group = int(truth.group_of[alternative])
         query = int(truth.group_query[group])
-        alike = found.get(normal(text), []) if normal(text) else []
-        for column, similarity in sorted(alike, key=lambda each: -each[1]):
-            name = names[column]
+        for passage, similarity in alike.get(normalized(text), []):
+            name = names[passage]
             if name in judged[query] or corpus[name] in judged[query]:
                 continue
             candidates.append(
@@ -86,27 +74,42 @@ def near_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: fl
     return candidates
 
 
-def _by_query(truth: GroundTruth) -> list[list[int]]:
-    own: list[list[int]] = [[] for _ in truth.qids]
-    for alternative, query in enumerate(truth.query_of.tolist()):
-        own[query].append(alternative)
-    return own
-
-
-def _wanted(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
-    """The texts of the relevant alternatives; those without one are an error."""
+def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dict[int, str]:
+    """The texts of the relevant alternatives, by their number; those without one are an error."""
     faults = Faults()
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for alternative in np.flatnonzero(truth.grade > 0).tolist():
         form, name = truth.forms[alternative] if truth.forms else None, truth.ids[alternative]
         where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
         if isinstance(form, Span):
-            faults.add(where, f"expected a text, or an id of the corpus, found the span {shown(name)}")
+            faults.add(where, f"expected a text, or an id of the corpus, found the span {display(name)}")
         elif form == TEXT:
-            found[alternative] = name
+            texts[alternative] = name
         elif name in corpus:
-            found[alternative] = corpus[name]
+            texts[alternative] = corpus[name]
         else:
-            faults.add(where, f"the alternative {shown(name)} is not in the corpus")
+            faults.add(where, f"the alternative {display(name)} is not in the corpus")
     faults.stop(DataError)
-    return found
+    return texts
+
+
+def _alike(wanted: Sequence[str], passages: Sequence[str], threshold: float) -> dict[str, list[tuple[int, float]]]:
+    """For each text wanted, the passages that are at least so similar, by number, the most similar first."""
+    try:
+        from rapidfuzz import fuzz, process
+    except ImportError:
+        raise ConfigError("near-duplicates need RapidFuzz: pip install 'groupgt[text]'") from None
+    # What is left of it is nothing: nothing is like it.
+    wanted = [text for text in wanted if text]
+    alike: dict[str, list[tuple[int, float]]] = {}
+    step = max(BLOCK // max(len(passages), 1), 1)
+    for start in range(0, len(wanted), step):
+        block = wanted[start : start + step]
+        score = process.cdist(
+            block, passages, scorer=fuzz.ratio, score_cutoff=100 * threshold - 1e-6, dtype=np.float64, workers=-1
+        )
+        for row, passage in zip(*np.nonzero(score)):
+            alike.setdefault(block[row], []).append((int(passage), float(score[row, passage]) / 100))
+    for matches in alike.values():
+        matches.sort(key=lambda match: -match[1])
+    return alike

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError, Faults, listed
-from groupgt.evaluation.request import Sources, as_ground_truth
+from groupgt.errors import ConfigError, DataError, Faults, display, listed
+from groupgt.evaluation.request import as_ground_truth
+from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans, text
 from groupgt.labellers.likeness import METHODS, SLACK, Meeting, Normalization, alternative_texts, distinct, token_recall
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.validity import shown
 from groupgt.options import options_from
 
 # So many of an alternative's rarest words are looked for at least: to say what comes nearest.
-SOME = 3
+LEAST_WORDS = 3
 WAYS = ("spans", *METHODS)
 
 
@@ -64,12 +64,12 @@ class Rechunked:
         alternatives: dict[tuple[int, str], list[Carried]] = {}
         for row in self.rows:
             alternatives.setdefault((row.number, row.old), []).append(row)
-        kept = [own for own in alternatives.values() if not own[0].lost]
+        kept = [rows for rows in alternatives.values() if not rows[0].lost]
         return {
             "queries carried": len(self.truth),
             "alternatives": len(alternatives),
-            "carried to one chunk": sum(len(own) == 1 for own in kept),
-            "carried to several chunks": sum(len(own) > 1 for own in kept),
+            "carried to one chunk": sum(len(rows) == 1 for rows in kept),
+            "carried to several chunks": sum(len(rows) > 1 for rows in kept),
             "lost": len(alternatives) - len(kept),
             "queries left out": len(self.dropped),
         }
@@ -103,68 +103,50 @@ def rechunk(
     """
     for option, value in (("min_overlap", min_overlap), ("threshold", threshold)):
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise ConfigError(f"{option}: expected a number, found {shown(value)}")
-    rules = Policy.of(policy)
-    given = as_ground_truth(truth, rules, truth_format)
-    places = [None if each is None else _places(each, option) for each, option in ((old, "old"), (new, "new"))]
+            raise ConfigError(f"{option}: expected a number, found {display(value)}")
+    grouped = as_ground_truth(truth, Policy.of(policy), truth_format)
+    old_places, new_places = (
+        None if table is None else _places_in(table, option) for table, option in ((old, "old"), (new, "new"))
+    )
     if method is None:
-        lacking = new is not None and (places[1] is None or (old is not None and places[0] is None))
+        lacking = new is not None and (new_places is None or (old is not None and old_places is None))
         method = "contained" if lacking else "spans"
     if method not in WAYS:
-        raise ConfigError(f"method: expected {listed(WAYS)}, found {shown(method)}")
+        raise ConfigError(f"method: expected {listed(WAYS)}, found {display(method)}")
     if new is None and method != "spans":
         raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
     if new is None:
-        labeller = spans.Spans(options_from(spans.Options, {"reference": places[0] or "", "unit": unit}), Sources())
-        read = _places_of(labeller, given)
-        names = _names(read, places[0])
-        whole = ((place, name, 1.0, True) for place, name in enumerate(read.ids))
-        return replace(_carried(read, names, whole, "spans", drop_lost=drop_lost), truth=read)
+        options = options_from(spans.Options, {"reference": old_places or "", "unit": unit})
+        placed = _as_places(spans.Spans(options, Sources()), grouped)
+        shares = [Share(alternative, name, 1.0, True) for alternative, name in enumerate(placed.ids)]
+        carried = _carried(placed, _names_in(old_places, placed), shares, method, drop_lost=drop_lost)
+        return replace(carried, truth=placed)
     if method == "spans":
-        found = _through_places(given, places, min_overlap, unit=unit)
+        grouped, names, shares = _through_places(grouped, old_places, new_places, min_overlap, unit)
     else:
-        found = _through_texts(given, old, new, method, threshold)
-    return _carried(*found, method, drop_lost=drop_lost)
+        shares = _through_texts(grouped, old, new, method, threshold)
+        names = grouped.ids
+    return _carried(grouped, names, shares, method, drop_lost=drop_lost)
 
 
-def _places(table: Any, option: str) -> Any:
-    """The places of a table; None where it has only texts."""
+class Share(NamedTuple):
+    """How much of an alternative a new chunk has, and whether that is enough to stand for it."""
+
+    alternative: int
+    chunk: str
+    share: float
+    enough: bool
+
+
+def _places_in(table: Any, option: str) -> Any:
+    """The places of a table of chunks; None where it has only texts."""
     if isinstance(table, Mapping):
         return None if all(isinstance(cell, str) for cell in table.values()) else Sources().chunks(table, option)
     return Sources(corpus=table).chunks(None, option)
 
 
-# The ground truth, what each alternative was called, and rows of (alternative, new chunk, its share, whether enough).
-Found = tuple[GroundTruth, list[str], list[tuple[int, str, float, bool]]]
-
-
-def _through_places(truth: GroundTruth, places: Sequence[Any], min_overlap: float, *, unit: str) -> Found:
-    if places[1] is None or (places[0] is None and truth.forms is None):
-        lacking = "new chunks (--to)" if places[1] is None else "old chunks (--from)"
-        what = "have no places (doc, start, end), or are not named"
-        raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
-    given = {"min_overlap": min_overlap, "chunks": places[1], "reference": places[0] or "", "unit": unit}
-    labeller = spans.Spans(options_from(spans.Options, {**given, "joint": True}), Sources())
-    read = _places_of(labeller, truth)
-    matches = labeller.match(read, _Nothing())
-    if matches.low is None or matches.high is None:
-        raise DataError("there are no places to carry")
-    form = read.forms or []
-    length = labeller.lengths(form)
-    owner = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
-    overlap, whole = matches.high - matches.low, length[matches.alternatives]
-    share, good = overlap / whole, labeller.enough(overlap, whole, whole)
-    rows = [
-        (alternative, matches.keys[pair], part, enough)
-        for alternative, pair, part, enough in zip(
-            matches.alternatives.tolist(), owner.tolist(), share.tolist(), good.tolist()
-        )
-    ]
-    return read, _names(read, places[0]), rows
-
-
-def _places_of(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
-    """The ground truth as places; what has none is told in the words of who carries it over."""
+def _as_places(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
+    """The ground truth as places; faults speak of the chunks that were named, not of a labeller."""
     try:
         return labeller.truth(truth)
     except DataError as error:
@@ -173,14 +155,14 @@ def _places_of(labeller: spans.Spans, truth: GroundTruth) -> GroundTruth:
         raise DataError(*texts, total=error.total) from None
 
 
-def _names(read: GroundTruth, old: Any) -> list[str]:
+def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
     """What alternatives were called before they were places."""
-    known = {} if old is None else {str(span): name for name, span in reversed(old.spans().items())}
-    return [known.get(name, name) for name in read.ids]
+    names = {} if old_places is None else {str(span): name for name, span in reversed(old_places.spans().items())}
+    return [names.get(name, name) for name in placed.ids]
 
 
-class _Nothing:
-    """No results: a table of chunks says everything."""
+class _NoResults:
+    """What the labeller `spans` is asked about: a table of chunks says everything, results nothing."""
 
     def pairs(self) -> tuple[Ints, list[str]]:
         return np.zeros(0, dtype=np.int64), []
@@ -189,122 +171,150 @@ class _Nothing:
         return []
 
 
-def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> Found:
+def _through_places(
+    truth: GroundTruth, old_places: Any, new_places: Any, min_overlap: float, unit: str
+) -> tuple[GroundTruth, list[str], list[Share]]:
+    """The ground truth as places, what its alternatives were called, and what new chunks have of them."""
+    if new_places is None or (old_places is None and truth.forms is None):
+        lacking = "new chunks (--to)" if new_places is None else "old chunks (--from)"
+        what = "have no places (doc, start, end), or are not named"
+        raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
+    options = {"min_overlap": min_overlap, "joint": True, "chunks": new_places, "reference": old_places or ""}
+    labeller = spans.Spans(options_from(spans.Options, {**options, "unit": unit}), Sources())
+    placed = _as_places(labeller, truth)
+    matches = labeller.match(placed, _NoResults())
+    if matches.low is None or matches.high is None:
+        raise DataError("there are no places to carry")
+    chunk = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
+    overlap, length = matches.high - matches.low, labeller.lengths(placed.forms or [])[matches.alternatives]
+    enough = labeller.enough(overlap, length, length)
+    rows = zip(matches.alternatives.tolist(), chunk.tolist(), (overlap / length).tolist(), enough.tolist())
+    shares = [Share(alternative, matches.keys[key], share, is_enough) for alternative, key, share, is_enough in rows]
+    return placed, _names_in(old_places, placed), shares
+
+
+def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshold: float) -> list[Share]:
+    """What new chunks have of the alternatives by what both say: all that have enough, else the one that has most."""
     options_from(text.Options, {"method": method, "threshold": threshold})
     sources = Sources()
     reference = {} if old is None else sources.texts(old, "old")
     corpus = sources.texts(new, "new")
-    normal = Normalization()
-    wanted = [normal(each) for each in alternative_texts(truth, reference, "name the chunks it is from (--from)")]
-    said, names = [normal(each) for each in corpus.values()], list(corpus)
-    right, number = distinct(wanted)
-    met = Meeting(said, right, *_candidates(said, right, method, threshold), each=number)
-    score = METHODS[method](met, 0.0)
-    hit = score >= threshold - SLACK
+    normalized = Normalization()
+    chunks, names = list(map(normalized, corpus.values())), list(corpus)
+    wanted = map(normalized, alternative_texts(truth, reference, "name the chunks it is from (--from)"))
+    texts, text_of = distinct(list(wanted))
+    meeting = Meeting(chunks, texts, *_candidates(chunks, texts, method, threshold), each=text_of)
+    score = METHODS[method](meeting, 0.0)
+    enough = score >= threshold - SLACK
     if method == "contained":
         # Of what is not contained, the words it has say which chunk comes nearest.
-        score = np.where(hit, score, token_recall(met))
-    rows_of: dict[int, list[tuple[str, float, bool]]] = {}
-    for row in np.flatnonzero(hit | _best(met.second, score)).tolist():
-        cell = (names[met.first[row]], float(score[row]), bool(hit[row]))
-        rows_of.setdefault(int(met.second[row]), []).append(cell)
-    rows = [(place, *row) for place, own in enumerate(number.tolist()) for row in rows_of.get(own, [])]
-    return truth, truth.ids, rows
+        score = np.where(enough, score, token_recall(meeting))
+    of_text: dict[int, list[tuple[str, float, bool]]] = {}
+    for row in np.flatnonzero(enough | _best(meeting.second, score)).tolist():
+        chunk = (names[meeting.first[row]], float(score[row]), bool(enough[row]))
+        of_text.setdefault(int(meeting.second[row]), []).append(chunk)
+    return [
+        Share(alternative, *chunk)
+        for alternative, number in enumerate(text_of.tolist())
+        for chunk in of_text.get(number, [])
+    ]
 
 
-def _candidates(said: list[str], wanted: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
-    """(chunk, alternative) of all that can reach the threshold, and of some that come near.
+def _candidates(chunks: list[str], texts: list[str], method: str, threshold: float) -> tuple[Ints, Ints]:
+    """(chunk, text) of all that can reach the threshold, and of some that come near.
 
-    A chunk that contains an alternative has its rarest word; one that lacks at most a share of its words has one of
-    that many and one more. What is written a little differently may share no word: of that all are candidates.
+    A chunk that contains a text has its rarest word; one that lacks at most a share of its words has one of that many
+    and one more. What is written a little differently may share no word: of that all are candidates.
     """
     if method == "partial_ratio":
-        return np.tile(np.arange(len(said)), len(wanted)), np.repeat(np.arange(len(wanted)), len(said))
-    chunks: dict[str, list[int]] = {}
-    for place, each in enumerate(said):
-        for word in set(each.split()):
-            chunks.setdefault(word, []).append(place)
+        return np.tile(np.arange(len(chunks)), len(texts)), np.repeat(np.arange(len(texts)), len(chunks))
+    having: dict[str, list[int]] = {}
+    for chunk, said in enumerate(chunks):
+        for word in set(said.split()):
+            having.setdefault(word, []).append(chunk)
     pairs: list[tuple[int, int]] = []
-    for number, each in enumerate(wanted):
-        words = each.split()
-        rare = sorted(set(words) & set(chunks), key=lambda word: (len(chunks[word]), word))
+    for number, wanted in enumerate(texts):
+        words = wanted.split()
+        rare = sorted(set(words) & set(having), key=lambda word: (len(having[word]), word))
         enough = 1 if method == "contained" else int((1 - threshold) * len(words) + SLACK) + 1
-        found = dict.fromkeys(place for word in rare[: max(enough, SOME)] for place in chunks[word])
-        pairs += [(place, number) for place in found]
+        near = dict.fromkeys(chunk for word in rare[: max(enough, LEAST_WORDS)] for chunk in having[word])
+        pairs += [(chunk, number) for chunk in near]
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return columns[:, 0], columns[:, 1]
 
 
-def _best(alternative: Ints, score: Floats) -> Bools:
-    """Which rows are the first of the highest score, above 0, of their alternative."""
-    order = np.lexsort((-score, alternative))
-    _, first = np.unique(alternative[order], return_index=True)
+def _best(text: Ints, score: Floats) -> Bools:
+    """Which rows are the first of the highest score, above 0, of their text."""
+    order = np.lexsort((-score, text))
+    _, first = np.unique(text[order], return_index=True)
     best = np.zeros(len(score), dtype=np.bool_)
     best[order[first]] = True
     return best & (score > 0)
 
 
 def _carried(
-    truth: GroundTruth, old: list[str], found: Iterable[tuple[int, str, float, bool]], method: str, *, drop_lost: bool
+    truth: GroundTruth, old_names: list[str], shares: Sequence[Share], method: str, *, drop_lost: bool
 ) -> Rechunked:
-    own: dict[int, list[tuple[str, float, bool]]] = {}
-    for alternative, name, share, enough in found:
-        own.setdefault(alternative, []).append((name, share, enough))
+    """Ground truth of the chunks that have enough; raises `DataError` where a group is lost and may not be dropped."""
+    shares_of: dict[int, list[Share]] = {}
+    for share in shares:
+        shares_of.setdefault(share.alternative, []).append(share)
     rows: list[Carried] = []
+    # The new chunks of each group with their grades, and the alternatives that each has lost.
     groups: list[dict[str, float]] = [{} for _ in range(len(truth.group_query))]
-    faults = Faults()
-    unmet: dict[str, list[str]] = {}
-    lost_of: dict[int, list[Carried]] = {}
+    lost: dict[int, list[Carried]] = {}
     for alternative in range(len(truth.ids)):
-        group = int(truth.group_of[alternative])
-        qid, label = truth.qids[int(truth.group_query[group])], truth.group_label(group)
-        taken = sorted(own.get(alternative, []), key=lambda each: (-each[1], each[0]))
-        good = [each for each in taken if each[2]]
-        grade = float(truth.grade[alternative])
-        for name, share, _ in good:
-            rows.append(Carried(qid, label, old[alternative], name, share, number=group))
-            groups[group][name] = max(grade, groups[group].get(name, grade))
-        if not good:
-            best = taken[0] if taken else (None, 0.0)
-            row = Carried(qid, label, old[alternative], best[0], best[1], lost=True, number=group)
-            rows.append(row)
-            lost_of.setdefault(group, []).append(row)
+        group, grade = int(truth.group_of[alternative]), float(truth.grade[alternative])
+        of_group = (truth.qids[int(truth.group_query[group])], truth.group_label(group), old_names[alternative])
+        most_first = sorted(shares_of.get(alternative, []), key=lambda share: (-share.share, share.chunk))
+        enough = [share for share in most_first if share.enough]
+        for _, chunk, part, _ in enough:
+            rows.append(Carried(*of_group, chunk, part, number=group))
+            groups[group][chunk] = max(grade, groups[group].get(chunk, grade))
+        if not enough:
+            nearest: tuple[str | None, float] = most_first[0][1:3] if most_first else (None, 0.0)
+            rows.append(Carried(*of_group, *nearest, lost=True, number=group))
+            lost.setdefault(group, []).append(rows[-1])
+    faults = Faults()
+    dropped: dict[str, list[str]] = {}
     relevant = np.bincount(truth.group_of[truth.grade > 0], minlength=len(groups)) > 0
-    for group, lost in lost_of.items():
+    for group, lost_rows in lost.items():
         if relevant[group] and not any(grade > 0 for grade in groups[group].values()):
-            unmet.setdefault(lost[0].qid, []).append(lost[0].group)
-            some = "; ".join(_told(row) for row in lost[:3])
-            faults.add(f"query {lost[0].qid!r}", f"{lost[0].group} is lost, for no new chunk stands for {some}")
+            qid, label = lost_rows[0].qid, lost_rows[0].group
+            dropped.setdefault(qid, []).append(label)
+            some = "; ".join(map(_lost_text, lost_rows[:3]))
+            faults.add(f"query {qid!r}", f"{label} is lost, for no new chunk stands for {some}")
     if faults and not drop_lost:
         way = "ask for less (--min-overlap, --threshold), or leave these queries out (--drop-lost); places survive as "
         faults.texts[-1] += f"\n{way}they are: leave out --to, and evaluate with the labeller spans"
         faults.fail(DataError)
-    return Rechunked(_written(truth, groups, set(unmet)), rows, method, unmet)
+    return Rechunked(_truth_of(truth, groups, set(dropped)), rows, method, dropped)
 
 
-def _told(row: Carried) -> str:
-    best = f" ({shown(row.new)} has {math.floor(100 * row.share) / 100:.2f} of it)" if row.new is not None else ""
-    return f"{shown(row.old)}{best}"
+def _lost_text(row: Carried) -> str:
+    best = f" ({display(row.new)} has {math.floor(100 * row.share) / 100:.2f} of it)" if row.new is not None else ""
+    return f"{display(row.old)}{best}"
 
 
-def _written(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
+def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[str]) -> GroundTruth:
     """The groups of new chunks, with weights, names, texts and columns as they were."""
-    listed: list[list[Any]] = [[] for _ in truth.qids]
-    for group, found in enumerate(groups):
-        if not found:
+    rows: list[list[Any]] = [[] for _ in truth.qids]
+    for group, grades in enumerate(groups):
+        if not grades:
             continue
-        cells = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in found.items()]
+        alternatives = [name if grade == 1 else {"id": name, "grade": grade} for name, grade in grades.items()]
         extra: dict[str, Any] = {}
         if truth.group_weight[group] != 1:
             extra["weight"] = float(truth.group_weight[group])
         if truth.group_name and truth.group_name[group] is not None:
             extra["name"] = truth.group_name[group]
-        listed[int(truth.group_query[group])].append({"alternatives": cells, **extra} if extra else cells)
-    keep = [place for place, qid in enumerate(truth.qids) if qid not in dropped]
+        query = int(truth.group_query[group])
+        rows[query].append({"alternatives": alternatives, **extra} if extra else alternatives)
+    kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
     return GroundTruth.from_rows(
-        [truth.qids[place] for place in keep],
-        [listed[place] for place in keep],
+        [truth.qids[query] for query in kept],
+        [rows[query] for query in kept],
         Policy(),
-        texts=[truth.texts[place] for place in keep] if truth.texts else None,
-        columns={name: [values[place] for place in keep] for name, values in truth.columns.items()},
+        texts=[truth.texts[query] for query in kept] if truth.texts else None,
+        columns={name: [values[query] for query in kept] for name, values in truth.columns.items()},
     )

@@ -1,10 +1,10 @@
-"""Candidates for alternatives under review: written with their evidence, accepted when marked."""
+"""Alternatives proposed for review: rows of candidates with their evidence; the ground truth with those accepted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,32 +12,32 @@ from typing import Any
 import numpy as np
 
 from groupgt.curation.near import Candidate
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.spans import TEXT
-from groupgt.model.validity import shown
 from groupgt.render.exports import as_written
 
+HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
 # What a row proposes; only `accept` is the reviewer's.
-KEPT = ("qid", "group", "alternative", "candidate", "candidate_text")
+PROPOSED = ("qid", "group", "alternative", "candidate", "candidate_text")
 YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "0.0")
 
 
-HEADERS = ["accept", *(each.name for each in fields(Candidate)), "check"]
+def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:
+    """A row for each candidate under `HEADERS`, not accepted yet."""
+    return [
+        ["", *(getattr(candidate, name) for name in HEADERS[1:-1]), check_of(vars(candidate))]
+        for candidate in candidates
+    ]
 
 
 def check_of(row: Mapping[str, Any]) -> str:
-    """What tells whether a reviewed row still says what was proposed."""
-    text = json.dumps([str(row[name]) for name in KEPT], ensure_ascii=False)
+    """By this a reviewed row shows that it still says what was proposed."""
+    text = json.dumps([str(row[name]) for name in PROPOSED], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def rows_of(candidates: list[Candidate]) -> list[list[Any]]:
-    """A row for each candidate under `HEADERS`, not accepted yet."""
-    return [["", *(getattr(each, name) for name in HEADERS[1:-1]), check_of(vars(each))] for each in candidates]
 
 
 def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
@@ -47,64 +47,66 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
     that are none, and for rows that do not fit the ground truth (any more).
     """
     faults = Faults()
+    # By group, the names to be added and their grades.
     additions: dict[int, dict[str, float]] = {}
-    taken = left = 0
+    marked = unmarked = 0
     is_csv = path.suffix.lower() != ".jsonl"
     for where, row in table_rows(Source.at(path), faults):
-        if not {"accept", "check", *KEPT} <= set(row):
+        if not {"accept", "check", *PROPOSED} <= set(row):
             faults.add(where, f"expected the columns {', '.join(HEADERS)}, found {', '.join(row)}")
             break
         mark = str(row["accept"] if row["accept"] is not None else "").strip().lower()
         if mark in NO:
-            left += 1
+            unmarked += 1
             continue
         if mark not in YES:
-            faults.add(where, f"expected {', '.join(YES)} (taken) or nothing, no (left) as accept, found {shown(mark)}")
+            expected = f"{', '.join(YES)} (taken) or nothing, no (left)"
+            faults.add(where, f"expected {expected} as accept, found {display(mark)}")
             continue
         # A CSV file holds a mark before what a spreadsheet would run.
         row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}
         if row["check"] != check_of(row):
-            known = f"{shown(row['candidate'])} for {shown(row['alternative'])}"
-            faults.add(where, f"this row is not what was proposed ({known}): only accept may be changed")
+            proposal = f"{display(row['candidate'])} for {display(row['alternative'])}"
+            faults.add(where, f"this row is not what was proposed ({proposal}): only accept may be changed")
             continue
-        at = _place(truth, row)
-        if isinstance(at, str):
-            faults.add(where, at)
+        alternative = _resembled(truth, row)
+        if isinstance(alternative, str):
+            faults.add(where, alternative)
             continue
-        taken += 1
-        group = int(truth.group_of[at])
-        text = bool(truth.forms) and (truth.forms or [])[at] == TEXT
-        name = str(row["candidate_text"] if text else row["candidate"])
-        own = additions.setdefault(group, {})
-        own[name] = max(float(truth.grade[at]), own.get(name, -np.inf))
+        marked += 1
+        is_text = bool(truth.forms) and (truth.forms or [])[alternative] == TEXT
+        name = str(row["candidate_text"] if is_text else row["candidate"])
+        grades = additions.setdefault(int(truth.group_of[alternative]), {})
+        grades[name] = max(float(truth.grade[alternative]), grades.get(name, -np.inf))
     faults.stop(DataError)
-    return _extended(truth, additions), taken, left
+    return _extended(truth, additions), marked, unmarked
 
 
-def _place(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
+def _resembled(truth: GroundTruth, row: Mapping[str, Any]) -> int | str:
     """The alternative that a row resembles; what does not fit where there is none."""
-    qid = str(row["qid"])
+    qid, name, label = str(row["qid"]), str(row["alternative"]), str(row["group"])
     if qid not in truth.index:
         return f"query {qid!r} is not in the ground truth"
-    for a in np.flatnonzero(truth.query_of == truth.index[qid]).tolist():
-        if truth.ids[a] == str(row["alternative"]) and truth.group_label(int(truth.group_of[a])) == str(row["group"]):
-            return int(a)
-    return f"query {qid!r}: {row['group']} has no alternative {shown(row['alternative'])}"
+    for alternative in np.flatnonzero(truth.query_of == truth.index[qid]).tolist():
+        if truth.ids[alternative] == name and truth.group_label(int(truth.group_of[alternative])) == label:
+            return int(alternative)
+    return f"query {qid!r}: {row['group']} has no alternative {display(row['alternative'])}"
 
 
 def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) -> GroundTruth:
-    first = np.searchsorted(truth.group_query, np.arange(len(truth))).tolist()
+    """The ground truth with more names in some of its groups."""
+    first_group = np.searchsorted(truth.group_query, np.arange(len(truth))).tolist()
     rows = []
     for query, (_, groups) in enumerate(truth.items()):
-        own = []
-        for number, group in enumerate(groups):
-            cells = list(group["alternatives"] if isinstance(group, dict) else group)
-            known = {cell if isinstance(cell, str) else cell.get("id", cell.get("text")) for cell in cells}
-            for name, grade in additions.get(first[query] + number, {}).items():
+        extended = []
+        for number, group in enumerate(groups, first_group[query]):
+            alternatives = list(group["alternatives"] if isinstance(group, dict) else group)
+            known = {cell if isinstance(cell, str) else cell.get("id", cell.get("text")) for cell in alternatives}
+            key = "text" if any(isinstance(cell, dict) and "text" in cell for cell in alternatives) else "id"
+            for name, grade in additions.get(number, {}).items():
                 if name not in known:
-                    text = any(isinstance(cell, dict) and "text" in cell for cell in cells)
-                    plain: Any = {"text": name} if text else name if grade == 1 else {"id": name}
-                    cells.append({**plain, "grade": grade} if grade != 1 else plain)
-            own.append({**group, "alternatives": cells} if isinstance(group, dict) else cells)
-        rows.append(own)
+                    plain: Any = name if key == "id" else {"text": name}
+                    alternatives.append(plain if grade == 1 else {key: name, "grade": grade})
+            extended.append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
+        rows.append(extended)
     return GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)

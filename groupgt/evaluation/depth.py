@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.budgets import walk
-from groupgt.errors import ConfigError, Faults
+from groupgt.errors import ConfigError, Faults, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -18,7 +18,6 @@ from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.lengths import UNITS, Lengths
 from groupgt.model.policy import Policy
-from groupgt.model.validity import shown
 
 METRIC = "complete.coverage"
 NEVER = np.iinfo(np.int64).max
@@ -126,11 +125,11 @@ def check_depth(shares: Sequence[float], unit: str, level: float) -> None:
     faults = Faults()
     for share in shares:
         if not _is_number(share) or not 0 < share <= 1:
-            faults.add("share", f"expected a number above 0, at most 1, found {shown(share)}")
+            faults.add("share", f"expected a number above 0, at most 1, found {display(share)}")
     if unit not in ("results", *UNITS):
-        faults.add("unit", f"expected results, tokens or chars, found {shown(unit)}")
+        faults.add("unit", f"expected results, tokens or chars, found {display(unit)}")
     if not _is_number(level) or not 0 < level < 1:
-        faults.add("level", f"expected a number above 0 and below 1, found {shown(level)}")
+        faults.add("level", f"expected a number above 0 and below 1, found {display(level)}")
     faults.stop(ConfigError)
 
 
@@ -162,7 +161,7 @@ def _ranks(count: int, share: float, level: float) -> tuple[int, int]:
         + (count - k) * math.log1p(-share)
         for k in range(count + 1)
     ]
-    below = np.cumsum([math.exp(each) for each in logs])
+    below = np.cumsum([math.exp(log) for log in logs])
     low = int(np.searchsorted(below, tail, side="right"))
     high = int(np.searchsorted(below, 1 - tail, side="left")) + 1
     return low, high

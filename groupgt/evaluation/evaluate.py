@@ -1,4 +1,4 @@
-"""`evaluate` and `label`: from what the user has to an `Evaluation`; of many runs, side by side."""
+"""`evaluate`, from what the user has to an `Evaluation`; the same of one run or many for a `Request`; and `label`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from groupgt.engines.budgets import depths
 from groupgt.engines.choice import Engine
 from groupgt.engines.results import renamed
 from groupgt.errors import DataError, Faults
-from groupgt.evaluation.request import Request, Sources, labeller_of
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
-from groupgt.evaluation.unknown_ids import check_known, warn_of_near_ids
+from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
@@ -102,9 +103,8 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             texts = contents(truth, system, policy, known)
             labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
     _check_population(grouped, labelled, policy)
-    warned = check_known(system, labeller)
-    if labelled.no_match and not warned:
-        warn_of_near_ids(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
+    if not warn_of_unknown(system, labeller) and labelled.no_match:
+        warn_of_no_match(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
     return Evaluation(
         truth=grouped,
         run=system,
@@ -118,72 +118,11 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     )
 
 
-def label(
-    truth: Any,
-    ranking: Any,
-    *,
-    groups: bool = False,
-    policy: Policy | str | dict[str, str] | None = None,
-    labeller: Any = "id",
-    corpus: Any = None,
-) -> NDArray[np.uint8]:
-    """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
-
-    A 1 stands where a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
-
-    >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])
-    array([1, 0, 1, 0], dtype=uint8)
-    >>> label([["a", "b"], ["c"]], ["a", "x", "b", "c"], groups=True)
-    array([[1, 0, 1, 0],
-           [0, 0, 0, 1]], dtype=uint8)
-    """
-    rules = Policy.of(policy)
-    judge = labeller_of(labeller, Sources(corpus))
-    grouped = judge.read(GroundTruth.of({"query": truth}, rules))
-    hits = label_run(grouped, Run.of({"query": ranking}), rules, judge).hits
-    matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
-    chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
-    matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
-    return matrix if groups else np.asarray(matrix.any(axis=0), dtype=np.uint8)
-
-
-def label_run(
-    truth: GroundTruth,
-    run: Run,
-    policy: Policy,
-    labeller: Labeller,
-    *,
-    lengths: Lengths | None = None,
-    budgets: Collection[Budget] = (),
-    engine: Engine | None = None,
-) -> Labelled:
-    """Labels a run, and measures how much of it fits each budget; which engine does is decided by what the results are.
-
-    The ground truth is what the labeller reads (`labeller.read`).
-    """
-    run = renamed(truth, run, labeller, policy)
-    if isinstance(run.contents, Remote):
-        from groupgt.engines import spark
-
-        broadcast = engine.options.largest if engine is not None and engine.name == "spark" else spark.BROADCAST
-        labelled = spark.label(truth, run, policy, labeller, broadcast)
-    elif not run.in_memory:
-        from groupgt.engines.columns import carrier
-
-        labelled = carrier.label(truth, run, policy, labeller, engine.ceiling if engine is not None else 0)
-    else:
-        labelled = memory.label(truth, run, policy, labeller)
-    if not budgets:
-        return labelled
-    found = depths(truth, run, policy, lengths or Lengths(), budgets)
-    return replace(labelled, hits=replace(labelled.hits, prefixes=found))
-
-
 def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) -> None:
     faults = Faults()
     if policy.missing == "error":
-        for position in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
-            faults.add(f"query {truth.qids[position]!r}", "has ground truth and no results (missing: error)")
+        for query in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
+            faults.add(f"query {truth.qids[query]!r}", "has ground truth and no results (missing: error)")
     if policy.extra == "error" and labelled.extra:
         for qid in labelled.extra_names:
             faults.add(f"query {qid!r}", "has results and no ground truth (extra: error)")
@@ -248,3 +187,64 @@ def _check_names(evaluations: Sequence[Evaluation]) -> None:
             faults.add(source, f"the run {name!r} stands twice (first {first[name]}); rename one")
         first.setdefault(name, source)
     faults.stop(DataError)
+
+
+def label(
+    truth: Any,
+    ranking: Any,
+    *,
+    groups: bool = False,
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
+    corpus: Any = None,
+) -> NDArray[np.uint8]:
+    """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
+
+    A 1 stands where a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
+
+    >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])
+    array([1, 0, 1, 0], dtype=uint8)
+    >>> label([["a", "b"], ["c"]], ["a", "x", "b", "c"], groups=True)
+    array([[1, 0, 1, 0],
+           [0, 0, 0, 1]], dtype=uint8)
+    """
+    rules = Policy.of(policy)
+    judge = labeller_of(labeller, Sources(corpus))
+    grouped = judge.read(GroundTruth.of({"query": truth}, rules))
+    hits = label_run(grouped, Run.of({"query": ranking}), rules, judge).hits
+    matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
+    chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
+    matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
+    return matrix if groups else np.asarray(matrix.any(axis=0), dtype=np.uint8)
+
+
+def label_run(
+    truth: GroundTruth,
+    run: Run,
+    policy: Policy,
+    labeller: Labeller,
+    *,
+    lengths: Lengths | None = None,
+    budgets: Collection[Budget] = (),
+    engine: Engine | None = None,
+) -> Labelled:
+    """Labels a run, and measures how much of it fits each budget; which engine does is decided by what the results are.
+
+    The ground truth is what the labeller reads (`labeller.read`).
+    """
+    run = renamed(truth, run, labeller, policy)
+    if isinstance(run.contents, Remote):
+        from groupgt.engines import spark
+
+        broadcast = engine.options.largest if engine is not None and engine.name == "spark" else spark.BROADCAST
+        labelled = spark.label(truth, run, policy, labeller, broadcast)
+    elif not run.in_memory:
+        from groupgt.engines.columns import carrier
+
+        labelled = carrier.label(truth, run, policy, labeller, engine.ceiling if engine is not None else 0)
+    else:
+        labelled = memory.label(truth, run, policy, labeller)
+    if not budgets:
+        return labelled
+    prefixes = depths(truth, run, policy, lengths or Lengths(), budgets)
+    return replace(labelled, hits=replace(labelled.hits, prefixes=prefixes))

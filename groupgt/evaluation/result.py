@@ -24,6 +24,7 @@ from groupgt.model.run import Run
 from groupgt.render import tables
 from groupgt.render.exports import nulls
 from groupgt.render.numbers import counted
+from groupgt.render.tables import Grid
 from groupgt.runtime import pl
 
 
@@ -130,7 +131,7 @@ class Evaluation:
         """The means as a table in any tabulate format."""
         return tables.table(*self.grid(), style)
 
-    def grid(self) -> tuple[list[str], list[list[Any]]]:
+    def grid(self) -> Grid:
         """Headers and rows of the table: a row a metric, and a column a cutoff where the metrics form such a grid."""
         cutoffs = list(dict.fromkeys(metric.cutoff for metric in self.metrics.values()))
         labels = {text: self.label_of(text) for text in self.metrics}
@@ -145,11 +146,11 @@ class Evaluation:
             [labels[text], self.means[text], self.counted(text)] for text in self.metrics
         ]
 
-    def slice_grids(self) -> list[tuple[list[str], list[list[Any]]]]:
+    def slice_grids(self) -> list[Grid]:
         """Headers and rows of one table per column of `by`: a row a slice, or a row a metric where these are many."""
         return [self._slice_grid(column) for column in self.slicer.by]
 
-    def _slice_grid(self, column: str) -> tuple[list[str], list[list[Any]]]:
+    def _slice_grid(self, column: str) -> Grid:
         parts = [part for part in self.slices if part["by"] == column]
         labels = [self.label_of(text) for text in self.metrics]
         if len(labels) <= tables.WIDEST:

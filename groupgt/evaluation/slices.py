@@ -1,4 +1,4 @@
-"""Slices: the queries of one evaluation, divided by a column of the ground truth, or by their groups."""
+"""Slices: queries divided (`--by`) or chosen (`--where`) by a column of the ground truth, or by their groups."""
 
 from __future__ import annotations
 
@@ -21,30 +21,6 @@ COUNTS: dict[str, Callable[[Judgments], Ints]] = {
     "n_groups": lambda judgments: judgments.groups,
     "n_alternatives": _alternatives,
 }
-
-
-def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTruth:
-    """The queries whose columns have one of these values, as they print; raises `ConfigError` where none is left.
-
-    >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
-    >>> where(truth, {"n_groups": ["2"]}).qids
-    ['q1']
-    """
-    if not wanted:
-        return truth
-    keep = np.ones(len(truth), dtype=np.bool_)
-    for column, values in wanted.items():
-        texts = Slicer(truth, [column]).texts(column)
-        known = list(dict.fromkeys(texts))
-        for value in values:
-            if value not in known:
-                near = near_names(value, known)
-                told = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
-                raise ConfigError(f"where: no query has {column} = {value!r}{near}; there are {told}")
-        keep &= np.array([text in values for text in texts], dtype=np.bool_)
-    if not keep.any():
-        raise ConfigError("where: no query is left")
-    return truth if keep.all() else truth.select(np.flatnonzero(keep).tolist())
 
 
 class Slicer:
@@ -81,9 +57,9 @@ class Slicer:
             order = {_text(value): _order(value) for value in reversed(values)}
             texts = sorted(order, key=lambda text: (order[text], text))
             place = {text: number for number, text in enumerate(texts)}
-            own = np.array([place[_text(value)] for value in values], dtype=np.int64)
+            numbers = np.array([place[_text(value)] for value in values], dtype=np.int64)
             for text, number in place.items():
-                yield name, text, own == number
+                yield name, text, numbers == number
 
     def _values(self, name: str) -> list[Any]:
         if name in COUNTS:
@@ -93,6 +69,31 @@ class Slicer:
             value if isinstance(value, (str, int, float, bool)) or value is None else str(value)
             for value in self.truth.columns[name]
         ]
+
+
+def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTruth:
+    """The queries whose columns have one of these values, as they print; raises `ConfigError` where none is left.
+
+    >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
+    >>> where(truth, {"n_groups": ["2"]}).qids
+    ['q1']
+    """
+    if not wanted:
+        return truth
+    keep = np.ones(len(truth), dtype=np.bool_)
+    for column, values in wanted.items():
+        texts = Slicer(truth, [column]).texts(column)
+        known = list(dict.fromkeys(texts))
+        for value in values:
+            if value not in known:
+                some = ", ".join(known[:20]) + (" …" if len(known) > 20 else "")
+                raise ConfigError(
+                    f"where: no query has {column} = {value!r}{near_names(value, known)}; there are {some}"
+                )
+        keep &= np.array([text in values for text in texts], dtype=np.bool_)
+    if not keep.any():
+        raise ConfigError("where: no query is left")
+    return truth if keep.all() else truth.select(np.flatnonzero(keep).tolist())
 
 
 def _text(value: Any) -> str:

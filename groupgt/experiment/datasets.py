@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
-from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
+from groupgt.evaluation.request import Request, as_ground_truth
 from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
 from groupgt.experiment.sweeps import matching

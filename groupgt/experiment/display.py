@@ -8,7 +8,7 @@ from typing import Any
 from groupgt.comparison.result import Comparison
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import (
-    MANY,
+    MOST_COLUMNS,
     grids,
     population,
     slices_of,
@@ -48,7 +48,7 @@ def _grids(outcome: Outcome, dataset: str) -> Iterator[Block]:
     evaluations = list(outcome.evaluations[dataset].values())
     primary = outcome.experiment.config.evaluate.primary
     yield from grids(evaluations, [outcome.experiment.config.convention])
-    if len(evaluations) > MANY and primary is not None:
+    if len(evaluations) > MOST_COLUMNS and primary is not None:
         yield from slices_of(evaluations, primary)
     else:
         yield from slices_side_by_side(evaluations)

@@ -1,39 +1,18 @@
-"""`evaluate`: populations, policies, slices, and what an Evaluation tells."""
+"""`evaluate` and `label`: populations, policies, shapes of ground truth, and what metrics refuse."""
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 import groupgt
-from groupgt.curation.check import check_run, check_truth
-from groupgt.evaluation.misses import misses
-from groupgt.evaluation.request import Request
 from tests.laws import WORDS
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
 RUN = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
-
-
-def test_the_first_example() -> None:
-    result = groupgt.evaluate(TRUTH, RUN, ["recall@5", "mrr", "ndcg.coverage@10"])
-    assert result.means["recall@5"] == 0.75
-    assert result["recall.autorag@5"] == result["r@5"] == 0.75
-    assert result.per_query["qid"].to_list() == ["q1", "q2"]
-    assert result.per_query["recall@5"].to_list() == [0.5, 1.0]
-    assert "recall@5" in str(result)
-    assert "2 queries: evaluated 2" in str(result)
-    assert "missing=zero" in str(result)
-    assert "<table>" in result._repr_html_()
-    assert result.table("github").startswith("| metric")
-    with pytest.raises(groupgt.MetricError, match="was not evaluated"):
-        _ = result["recall@6"]
 
 
 def test_label_gives_vectors_and_matrices() -> None:
@@ -56,13 +35,6 @@ def test_a_query_without_ground_truth_is_undefined(groups: Any) -> None:
     assert result.per_query["recall"].to_list() == [1, None]
     assert result.counts["undefined"] == 1
     assert result.counts["evaluated"] == 1
-
-
-def test_where_nothing_counts_the_mean_is_not_a_number() -> None:
-    result = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"])
-    assert math.isnan(result.means["recall"])
-    assert "–" in str(result)
-    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["metrics"]["recall"]["mean"] is None
 
 
 @pytest.mark.parametrize("run", [{"q1": ["a"]}, {"q1": ["a"], "q2": []}, {"q1": ["a"], "q2": None}])
@@ -104,16 +76,6 @@ def test_duplicates() -> None:
 
 def test_keep_can_pass_one() -> None:
     assert groupgt.evaluate({"q": [["a"]]}, {"q": ["a", "a"]}, ["ndcg"], policy="autorag")["ndcg"] > 1
-
-
-def test_policies_are_read_from_names_and_mappings() -> None:
-    assert groupgt.Policy.of("trec").missing == "skip"
-    assert groupgt.Policy.of({"preset": "autorag", "missing": "zero"}) == groupgt.Policy(
-        missing="zero", duplicates="keep", ties="input"
-    )
-    for bad in ({"missin": "skip"}, {"missing": "skp"}, "autorga"):
-        with pytest.raises(groupgt.ConfigError, match="did you mean"):
-            groupgt.Policy.of(bad)
 
 
 def test_flat_truth_says_which_is_meant() -> None:
@@ -201,102 +163,6 @@ def test_a_trillion_as_k_costs_nothing() -> None:
     for name in names:
         if name not in ("alpha_dcg", "err_ia", "p_ia"):
             assert result[f"{name}@1000000000000"] == whole[name]
-
-
-def test_ties_across_a_cutoff_are_counted() -> None:
-    truth = {"q1": [["a"]], "q2": [["a"]]}
-    run = {"q1": {"a": 1.0, "b": 1.0, "c": 0.5}, "q2": {"a": 3.0, "b": 1.0, "c": 1.0}}
-    assert groupgt.evaluate(truth, run, ["recall@1"]).counts["ties"] == 1
-    assert groupgt.evaluate(truth, run, ["recall@2"]).counts["ties"] == 0
-
-
-def test_slices() -> None:
-    frame = pl.DataFrame(
-        {"qid": ["1", "2", "3"], "retrieval_gt": [[["a"]], [["b"], ["c"]], []], "type": ["x", "y", None]}
-    )
-    result = groupgt.evaluate(frame, {"1": ["a"], "2": ["b"]}, ["recall"], by=["type", "n_groups"])
-    found = [(each["by"], each["value"], each["queries"], each["means"]["recall"]) for each in result.slices]
-    assert found[:2] == [("type", "x", 1, 1.0), ("type", "y", 1, 0.5)]
-    assert found[2][1:3] == ("(none)", 0)
-    assert [each[1] for each in found[3:]] == ["0", "1", "2"]
-    with pytest.raises(groupgt.ConfigError, match="did you mean 'type'"):
-        groupgt.evaluate(frame, {}, ["recall"], by="tpye")
-
-
-def test_explain_shows_hits_and_figures() -> None:
-    result = groupgt.evaluate(TRUTH, RUN, ["recall@5"])
-    text = result.explain("q1", ["mrr", "ndcg@3"])
-    assert "group 1: a or b" in text
-    assert "mrr.autorag = 0.5000" in text
-    assert "= (1/1) / 2" in text
-    with pytest.raises(groupgt.DataError, match="did you mean 'q1'"):
-        result.explain("q11")
-    undefined = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"])
-    assert "undefined" in undefined.explain("q")
-
-
-def test_misses_lists_the_worst_first() -> None:
-    truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
-    run = {"q1": ["a", "x", "b"], "q2": ["x"], "q3": ["d"]}
-    found = misses(groupgt.evaluate(truth, run, ["recall"]), k=2)
-    assert [query["qid"] for query in found.queries] == ["q2", "q1"]
-    assert found.queries[1]["groups"][1] == {"group": "group 2", "rank": 3, "met": False, "alternatives": ["b"]}
-    assert found.by_group == [
-        {"number": 1, "groups": 3, "met": 2 / 3, "anywhere": 2 / 3},
-        {"number": 2, "groups": 1, "met": 0.0, "anywhere": 1.0},
-    ]
-    text = found.text()
-    assert "not among its 1 results" in text
-    assert "rank 3 (beyond 2)" in text
-
-
-def test_misses_keeps_group_names_when_one_is_dropped() -> None:
-    truth = {"q": [[{"id": "n", "grade": 0}], {"alternatives": ["a"], "name": "capital"}]}
-    found = misses(groupgt.evaluate(truth, {"q": ["x"]}, ["recall"]))
-    assert [group["group"] for group in found.queries[0]["groups"]] == ["capital"]
-
-
-def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
-    truth = groupgt.GroundTruth.of(
-        {"q1": [["a", "b"], ["a"]], "q2": [["c"], ["c"]], "q3": [], "q4": [["Doc "], ["doc"]]}
-    )
-    found = {each.what.split(" (")[0]: each.count for each in check_truth(truth)}
-    assert found["queries with two equal groups"] == 1
-    assert found["queries with a group inside another"] == 1
-    assert found["queries without ground truth"] == 1
-    assert found["ids that differ only in blanks, case or form"] == 1
-    file = tmp_path / "run.trec"
-    file.write_text("q1 Q0 a 1 2 t\nq1 Q0 x 2 1 t\nq1 Q0 x 3 1 t\nq9 Q0 x 1 1 t\n")
-    run = {each.what.split(" (")[0]: each.count for each in check_run(truth, file, Request.of())}
-    assert run["judged queries without results"] == 2
-    assert run["queries with a repeated result"] == 1
-    assert run["queries with a repeated relevant result"] == 0
-    assert run["queries without ground truth"] == 1
-
-
-def test_nearly_matching_ids_are_shown_as_a_pair() -> None:
-    for ours, theirs in (("Doc-1", "doc-1"), ("doc", "doc "), ("\u00e9", "e\u0301"), ("7", "7.0"), ("7", "007")):
-        with pytest.warns(groupgt.GroupgtWarning, match="nearly match"):
-            groupgt.evaluate({"q": [[ours]]}, {"q": [theirs]}, ["recall"])
-    with pytest.warns(groupgt.GroupgtWarning, match="query ids nearly match"):
-        groupgt.evaluate({"Q": [["a"]]}, {"q": ["a"]}, ["recall"])
-
-
-def test_results_of_another_corpus_are_pointed_out() -> None:
-    truth = {f"q{number}": [[f"d{number}"]] for number in range(12)}
-    with pytest.warns(groupgt.GroupgtWarning, match="of the same corpus"):
-        groupgt.evaluate(truth, {qid: ["elsewhere"] for qid in truth}, ["recall"])
-
-
-def test_ties_count_anywhere_for_a_metric_without_cutoff() -> None:
-    result = groupgt.evaluate({"q": [["a"]]}, {"q": {"x": 2.0, "a": 1.0, "b": 1.0}}, ["mrr", "recall@1"])
-    assert result.counts["ties"] == 1
-
-
-def test_weights_are_shown_as_they_were_given() -> None:
-    truth = {"q": [{"alternatives": ["a"], "weight": 2}, ["b"]]}
-    text = groupgt.evaluate(truth, {"q": ["a"]}, ["mrr.coverage"]).explain("q", "mrr.coverage")
-    assert "= (2/1) / (2/1 + 1/2)" in text
 
 
 def test_natural_spellings_are_taken() -> None:
