@@ -1,0 +1,56 @@
+"""The compiled module `groupgt._native`, for whoever has a loop over all results; None where it was not built.
+
+`GROUPGT_NATIVE=0` in the environment turns it off. Its functions take and return arrays of int64 as bytes:
+
+`index(qids, rows, seed)` reads the groups of each query, lists of lists of ids, as an index that results are compared
+with. It returns all ids (the keys; a key is known by its place), how many groups each query has, how many ids each
+group, where each key stands first in its query, and the index. None where a query id, a group or an id is not plain:
+a list or tuple, a str without control characters that does not begin with a blank.
+
+`probe(rankings, scores, qids, index, by_id)` compares rankings held in memory with the index of the same queries.
+A ranking is a list of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, put lists in order. Equal
+scores go by descending id, or as given. It returns the number of results of each query, −1 where there is no such
+query and −2 where the ranking is not plain and must be read in Python, and rows of five: query, key, rank, and the
+first and last rank among results of an equal score; by query and rank.
+
+`scan(data, index, mode, by_id, base, hits)` compares the lines of a TREC run, which begin at the offset `base` of their
+file, with the index. It returns two tables with rows of five, and where the first line begins that is not surely a
+result, −1 where there is none such. Mode `WHOLE`, for lines that stand together by query: hits as of `probe`, and for
+each such block the query (−1: no ground truth), the number of lines, offset and size of the query id, 0. Mode `FIRST`,
+for scattered lines: hits as query, key, offset, the bits of the score, and a place in the index; and for each query its
+number, its lines, and three 0, or −1, 0, offset and size of its id, 0, where it has no ground truth. Mode `SECOND`,
+given those hits of all parts of a file: for each in their order its place among those given, how many lines stand ahead
+of it, how many have a higher and how many an equal score, and 0; what is ahead of several hits of a query is counted at
+the first of them, likewise what is higher, and what equals several.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from types import ModuleType
+
+SOURCE = Path(__file__).with_name("_native.c")
+WHOLE, FIRST, SECOND = range(3)
+# The hashes of one process say nothing about those of the next.
+SEED = int.from_bytes(os.urandom(8), "little")
+
+
+def digest() -> str:
+    """What the source is known by: a module that was built of another one is not used."""
+    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+
+
+def _load() -> ModuleType | None:
+    if os.environ.get("GROUPGT_NATIVE") == "0":
+        return None
+    try:
+        from groupgt import _native
+
+        return _native if _native.source == digest() else None
+    except (ImportError, OSError):
+        return None
+
+
+built = _load()
