@@ -64,6 +64,7 @@ else:
         """A wheel for this platform with the module, or one for all without it."""
 
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+            """Before the wheel is put together: builds the module, and says for which machines the wheel is."""
             self.folder = Path(tempfile.mkdtemp())
             module = build_in_place() if version == "editable" else build(self.folder)
             if module is None:
@@ -76,6 +77,7 @@ else:
                 build_data["force_include"][str(module)] = f"groupgt/{module.name}"
 
         def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+            """After it: removes what was built on the way."""
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

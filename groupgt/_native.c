@@ -732,7 +732,7 @@ static int quotient(uint64_t mantissa, int power, double *out) {
 #endif
 }
 
-/* The double nearest to a decimal number, as Python reads it: 1; 0 where it is none, or not finite. */
+/* The double nearest to a decimal number, as Python reads it: 1; 0 where it is none; −1 where it is not finite. */
 static int decimal(scanner *self, text given, double *out) {
     static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -768,14 +768,14 @@ static int decimal(scanner *self, text given, double *out) {
     else if (!exact || exponent >= 0 || exponent < -27 || !quotient(mantissa, -exponent, out)) {
         char *copy = calloc(given.size + 1, 1), *stop = NULL;
         self->failed |= !copy;
-        if (!copy) return 0;
+        if (!copy) return -1;
         memcpy(copy, given.data, given.size);
         PyEval_RestoreThread(self->thread);
         *out = PyOS_string_to_double(copy, &stop, NULL);
         PyErr_Clear();
         self->thread = PyEval_SaveThread();
         free(copy);
-        return stop && isfinite(*out);
+        return stop && isfinite(*out) ? 1 : -1;
     }
     *out = minus ? -*out : *out;
     return 1;
@@ -817,7 +817,7 @@ static inline int take_line(scanner *self, const text *cells, int count, size_t 
     text qid = cells[0], id = cells[2];
     for (int cell = 0; strange && cell < count; cell++)
         if (!is_clean(cells[cell])) return 1;
-    if (count < 6 || count > 10 || !is_rank(cells[3]) || !decimal(self, cells[4], &score) || id.size > LONGEST_ID ||
+    if (count < 6 || count > 10 || !is_rank(cells[3]) || decimal(self, cells[4], &score) < 1 || id.size > LONGEST_ID ||
         qid.size > LONGEST_ID || (count > 6 && decimal(self, cells[5], &other)))
         return self->failed ? -1 : 1;
     if ((qid.size != self->qid.size || memcmp(qid.data, self->qid.data, qid.size)) && begin_segment(self, qid))

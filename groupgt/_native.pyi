@@ -1,6 +1,5 @@
 """The compiled module; what its functions take and return is said in `groupgt.native`."""
 
-from collections.abc import Sequence
 from typing import Any
 
 source: str

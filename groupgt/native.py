@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -46,9 +47,8 @@ def _load() -> ModuleType | None:
     if os.environ.get("GROUPGT_NATIVE") == "0":
         return None
     try:
-        from groupgt import _native
-
-        return _native if _native.source == digest() else None
+        module = import_module("groupgt._native")
+        return module if module.source == digest() else None
     except (ImportError, OSError):
         return None
 

@@ -17,7 +17,7 @@ import groupgt
 ROOT = Path(groupgt.__file__).parent
 # Left never imports right; members of one set do not know one another.
 LAYERS = [
-    {"errors", "runtime"},
+    {"errors", "native", "runtime"},
     {"plugins"},
     {"options"},
     {"model"},

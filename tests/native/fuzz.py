@@ -20,7 +20,9 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +150,9 @@ def check_probe(module: Any, rng: random.Random) -> None:
         else:
             rankings[qid], beside[qid] = names, scores
         if odd and names and rng.random() < 0.2:
-            rankings[qid] = rng.choice((None, 7, "text", (), names[0], {1: 2}, [[1]], [Text("a")], [b"a"], [None], Text))
+            rankings[qid] = rng.choice(
+                (None, 7, "text", (), names[0], {1: 2}, [[1]], [Text("a")], [b"a"], [None], Text)
+            )
             beside.pop(qid, None)
     lengths, hits = module.probe(rankings, beside or None, qids, index, by_id)
     found: dict[int, list[list[int]]] = {}
@@ -175,18 +179,33 @@ def a_score(rng: random.Random) -> Any:
         return float(rng.randrange(6))
     if kind < 0.9:
         return rng.uniform(-1, 1)
-    return rng.choice((0.0, -0.0, 1e308, -1e308, 5e-324, 3, -7, 2**53 + 1, 10**30))
+    return rng.choice((0.0, -0.0, 1e308, -1e308, 5e-324, 3, -7, 2**53 + 1, 10**30, 10**400))
 
 
 def as_pairs(ranking: Any, beside: Any) -> tuple[list[str] | None, list[float] | None]:
     """The names of a ranking and the scores that order it; None where it is none."""
+    nothing = None, None
     if type(ranking) is dict:
-        numbers = [score for score in ranking.values() if type(score) in (int, float)]
-        return (list(ranking), numbers) if len(numbers) == len(ranking) else (None, None)
+        scores = as_numbers(ranking.values())
+        return nothing if scores is None else (list(ranking), scores)
     if type(ranking) is not list:
-        return None, None
-    names = [cell[0] if type(cell) is tuple else cell for cell in ranking]
-    return names, None if beside is None else [float(score) for score in beside]
+        return nothing
+    pairs = [cell if type(cell) in (tuple, list) else (cell, None) for cell in ranking]
+    if any(len(pair) != 2 or type(pair[0]) is not str for pair in pairs):
+        return nothing
+    scores = None if beside is None else as_numbers(beside)
+    if as_numbers(score for _, score in pairs if score is not None) is None or (beside is not None and scores is None):
+        return nothing
+    return [name for name, _ in pairs], scores
+
+
+def as_numbers(scores: Iterable[Any]) -> list[float] | None:
+    """Finite doubles; None where one is none."""
+    try:
+        numbers = [float(score) if type(score) in (int, float) else math.nan for score in scores]
+    except OverflowError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
 
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -204,7 +223,8 @@ def a_number(rng: random.Random) -> str:
         point = rng.randrange(len(digits) + 1)
         return f"{rng.choice(('', '-', '+'))}{digits[:point]}{rng.choice(('.', ''))}{digits[point:]}"
     if kind == 7:
-        return f"{rng.randrange(10**rng.randrange(1, 20))}{rng.choice('eE')}{rng.choice(('', '+', '-'))}{rng.randrange(40)}"
+        power = f"{rng.choice('eE')}{rng.choice(('', '+', '-'))}{rng.randrange(40)}"
+        return str(rng.randrange(10 ** rng.randrange(1, 20))) + power
     # Halfway between two doubles, and beside it.
     value = rng.getrandbits(53) * 2 + 1 + rng.randrange(-1, 2)
     return f"{value}{rng.choice(('', 'e-5', 'e-17', 'e3', '.0'))}"
@@ -212,7 +232,7 @@ def a_number(rng: random.Random) -> str:
 
 def a_line(rng: random.Random, qid: str, name: str) -> bytes:
     gap = rng.choice((" ", " ", " ", "\t", "  ", " \t"))
-    tag = ["tag", "more", "of it", "x"][: rng.choice((1, 1, 1, 2, 4))]
+    tag = ["tag", rng.choice(("more", "more", "1", "1e999", "1_0")), "of it", "x"][: rng.choice((1, 1, 1, 2, 4))]
     cells = [qid, "Q0", name, rng.choice(("1", "12", "3.0", "-1", "7.")), a_number(rng), *tag]
     line = rng.choice(("", "", " ")) + gap.join(cells) + rng.choice(("", "", " "))
     return line.encode("utf-8", "surrogatepass") + rng.choice((b"\n", b"\n", b"\n", b"\r\n", b"\n\n"))
@@ -232,7 +252,7 @@ def cells_of(line: bytes) -> list[bytes] | None:
         return []
     if not (RANK.fullmatch(cells[3]) and NUMBER.fullmatch(cells[4]) and math.isfinite(float(cells[4]))):
         return None
-    if len(cells) > 6 and NUMBER.fullmatch(cells[5]) and math.isfinite(float(cells[5])):
+    if len(cells) > 6 and NUMBER.fullmatch(cells[5]):
         return None
     return None if max(len(cells[0]), len(cells[2])) > 1 << 16 else cells
 
@@ -311,7 +331,7 @@ def compare_scattered(
     doubt: int,
 ) -> None:
     cuts = sorted({0, len(data), *(data.find(b"\n", rng.randrange(len(data) + 1)) + 1 for _ in range(3))})
-    parts = list(zip(cuts, cuts[1:], strict=False))
+    parts = list(pairwise(cuts))
     told = [module.scan(data[low:high], index, FIRST, by_id, low, b"") for low, high in parts]
     bad = [low + each[2] for (low, _), each in zip(parts, told, strict=True) if each[2] >= 0]
     assert (bad[0] if bad else -1) == doubt, (bad, doubt, data)
@@ -332,7 +352,9 @@ def compare_scattered(
     hits = np.array([ints(hits)[at] for at in order], np.int64).reshape(-1, 5).tobytes()
     counts = np.zeros((len(order), 5), np.int64)
     for low, high in parts:
-        counts += np.array(ints(module.scan(data[low:high], index, SECOND, by_id, low, hits)[0]), np.int64).reshape(-1, 5)
+        counts += np.array(ints(module.scan(data[low:high], index, SECOND, by_id, low, hits)[0]), np.int64).reshape(
+            -1, 5
+        )
     found, last, ahead, above, equal = [], -1, 0, 0, 0
     for row, (_, one, two, three, _) in zip(ints(hits), counts.tolist(), strict=True):
         if row[0] != last:
@@ -379,7 +401,7 @@ def check_hostile(module: Any, rng: random.Random) -> None:
     data = b"".join(a_line(rng, rng.choice(qids or ["q"]), name) for name in names)
     junk: list[Any] = [None, 1, "a", b"a", [1], [[1]], {}, {"a": {}}, (), math.nan]
     calls: list[Callable[[], Any]] = [
-        lambda: module.probe({qid: names for qid in qids}, None, qids, index, True),
+        lambda: module.probe(dict.fromkeys(qids, names), None, qids, index, True),
         lambda: module.probe(rng.choice(junk), rng.choice(junk), rng.choice((qids, *junk)), index, False),
         lambda: module.index(rng.choice((qids, *junk)), rng.choice((rows, *junk)), 3),
         lambda: module.scan(data, index, rng.randrange(-1, 4), True, rng.randrange(-5, 5), rng.randbytes(80)),
@@ -388,10 +410,8 @@ def check_hostile(module: Any, rng: random.Random) -> None:
         lambda: module.scan(data, index, SECOND, True, 0, np.array([[0, 0, 0, 0, 0]] * 3, np.int64).tobytes()),
     ]
     for call in calls:
-        try:
+        with suppress(TypeError, ValueError, OverflowError):
             call()
-        except (TypeError, ValueError, OverflowError):
-            pass
 
 
 def check_threads(module: Any, rng: random.Random) -> None:
@@ -456,7 +476,9 @@ def built(folder: Path) -> list[Path]:
     module = folder / "_native.abi3.so"
     subprocess.run([compiler, *options, "-fPIC", "-shared", *include, str(SOURCE), "-o", str(module)], check=True)
     found = [
-        subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         for name in ("libasan.so", "libubsan.so")
     ]
     return [Path(each) for each in found if Path(each).is_absolute()]
