@@ -6,14 +6,12 @@ import json
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment import retrieval
 from groupgt.experiment.runner import run_experiment
-from groupgt.retrievers.base import strictly_falling
 
 SEARCH = """\
 from pathlib import Path
@@ -156,51 +154,3 @@ def test_the_cache_of_a_file_is_its_own(file: Path, capsys: pytest.CaptureFixtur
     main(["cache", str(file.parent / "cache"), "--format", "json"])
     (left,) = json.loads(capsys.readouterr().out)
     assert left["experiment"] == "other"
-
-
-@pytest.mark.parametrize(
-    "scores",
-    [
-        [1.0, 1.0, 1.0],
-        [0.0, 0.0, 0.0, -0.0],
-        [1 / 61 + 1 / 62, 1 / 62 + 1 / 61, 1 / 63],
-        [3.0, 2.0, 1.0],
-        [1.0, 1.0 - 1e-12, 1.0 - 2e-12, 0.5],  # apart as doubles, equal in single precision
-        [1e300, 1e299, 1.0],
-        [],
-    ],
-)
-def test_written_scores_fall_in_single_precision(scores: list[float]) -> None:
-    found = strictly_falling(scores)
-    with np.errstate(over="ignore"):
-        single = np.array(found, dtype=np.float32)
-    assert bool((single[1:] < single[:-1]).all())
-    assert found == pytest.approx(scores, rel=1e-6, abs=1e-40) or max(scores) > 1e38
-
-
-def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="the extra groupgt[peers] is not installed")
-    changes = ["convention=trec", "evaluate.metrics=[ndcg, map]", "evaluate.primary=ndcg@10", "compare=null"]
-    outcome = run_experiment(sweep, changes=changes)
-    assert outcome.folder is not None
-    tied = 0
-    for name, evaluation in outcome.evaluations["handbook"].items():
-        scores = outcome.answers["handbook", name].scores or {}
-        tied += sum(len(set(each)) < len(each) for each in scores.values())
-        truth = evaluation.truth
-        qrels = {qid: {each: 1 for group in groups for each in group} for qid, groups in truth.items() if groups}
-        file = outcome.folder / "runs" / "handbook" / f"{_file_of(outcome.folder, name)}.trec"
-        run: dict[str, dict[str, float]] = {}
-        for line in file.read_text().splitlines():
-            qid, _, document, _, score, _ = line.split()
-            run.setdefault(qid, {})[document] = float(score)
-        found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(run)
-        for qid, value in zip(truth.qids, evaluation.values["ndcg.trec@10"].tolist()):
-            if qid in found:
-                assert value == pytest.approx(found[qid]["ndcg_cut_10"], abs=1e-12), (name, qid)
-    assert tied > 10  # the fusions have equal scores
-
-
-def _file_of(folder: Path, name: str) -> str:
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    return str(manifest["systems"][name]["files"])

@@ -16,6 +16,7 @@ from groupgt.cli.main import main
 from groupgt.experiment.plan import plan
 from groupgt.experiment.process import shared_process
 from groupgt.store.files import umask
+from tests.experiment.faulty_files import GATES, STORED, changed, written
 
 FILE = """\
 version: 1
@@ -188,3 +189,12 @@ def test_lists_that_are_handed_out_are_the_codes_to_change(file: Path) -> None:
     outcome = groupgt.run_experiment(file, changes=["evaluate.timed=3"], allow_code=True)
     assert outcome.answers["own", "mine"].ids["q0"] == ["a"]
     assert outcome.answers["own", "mine"].ids["q39"] == ["x"]
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(0)", "import sys; sys.exit()", "raise SystemExit('bye')"])
+def test_code_that_ends_the_process_does_not_pass(folder: Path, code: str) -> None:
+    (folder / "ending.py").write_text(f"def search(queries, k):\n    {code}\n")
+    text = changed((STORED, "use: python\n    with: {target: 'ending:search'}"), (GATES, ""))
+    with pytest.raises(SystemExit) as end:
+        main(["run", str(written(folder, text)), "--allow-code"])
+    assert end.value.code == 2

@@ -10,51 +10,17 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.experiment import runner
-from groupgt.experiment.plan import plan
-from groupgt.experiment.starter import write_starter
-from groupgt.retrievers.bm25 import BM25
+from groupgt.cli.main import main
+from groupgt.experiment.experiment import load
+from groupgt.experiment.retrieval import Task, needed
+from groupgt.experiment.runner import run_experiment
 from groupgt.store import files
-
-HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
-
-FILE = """\
-version: 1
-name: trial
-convention: coverage
-datasets:
-  handbook:
-    corpus: {corpus}
-    ground_truth: {questions}
-    where: {{split: dev}}
-systems:
-  plain: bm25
-  shallow: {{use: bm25, with: {{k1: 0.1, b: 0.0, variant: robertson, stopwords: english}}}}
-evaluate:
-  depth: 50
-  k: [1, 10]
-  metrics: [recall, ndcg, redundancy]
-  primary: ndcg@10
-  by: [type, n_groups]
-output: {{folder: out, formats: [table, json, csv, runs]}}
-"""
-
-
-@pytest.fixture
-def experiment(tmp_path: Path) -> Path:
-    file = tmp_path / "trial.yaml"
-    names = {"corpus": (HANDBOOK / "corpus.jsonl").as_posix(), "questions": (HANDBOOK / "questions.jsonl").as_posix()}
-    file.write_text(FILE.format(**names))
-    return file
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timings.json")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+from tests.experiment.conftest import HANDBOOK, MEMBERS
+from tests.experiment.folders import contents
 
 
 def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
-    first, second = runner.run_experiment(experiment), runner.run_experiment(experiment)
+    first, second = run_experiment(experiment), run_experiment(experiment)
     assert first.folder is not None
     assert second.folder is not None
     assert first.folder != second.folder
@@ -68,7 +34,7 @@ def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
 
 
 def test_written_runs_give_the_same_figures(experiment: Path) -> None:
-    outcome = runner.run_experiment(experiment)
+    outcome = run_experiment(experiment)
     assert outcome.folder is not None
     for system, evaluation in outcome.evaluations["handbook"].items():
         run = outcome.folder / "runs" / "handbook" / f"{system}.trec"
@@ -84,14 +50,14 @@ def test_written_runs_give_the_same_figures(experiment: Path) -> None:
 
 
 def test_results_of_another_system(experiment: Path) -> None:
-    outcome = runner.run_experiment(experiment)
+    outcome = run_experiment(experiment)
     assert outcome.folder is not None
     run = outcome.folder / "runs" / "handbook" / "plain.trec"
     text = experiment.read_text().replace(
         "  plain: bm25\n", f"  plain: {{use: results, with: {{path: '{run.as_posix()}'}}}}\n"
     )
     experiment.write_text(text)
-    again = runner.run_experiment(experiment)
+    again = run_experiment(experiment)
     assert again.evaluations["handbook"]["plain"].means == outcome.evaluations["handbook"]["plain"].means
 
 
@@ -101,13 +67,13 @@ def test_node_output_follows_the_whole_ground_truth(experiment: Path, tmp_path: 
     pl.DataFrame({"retrieved_ids": pl.Series(answers, dtype=pl.List(pl.String))}).write_parquet(tmp_path / "0.parquet")
     text = experiment.read_text().replace("  plain: bm25\n", "  plain: {use: results, with: {path: 0.parquet}}\n")
     experiment.write_text(text)
-    evaluation = runner.run_experiment(experiment).evaluations["handbook"]["plain"]
+    evaluation = run_experiment(experiment).evaluations["handbook"]["plain"]
     assert evaluation["recall@10"] == 1
     assert evaluation.counts["queries"] == 60
 
 
 def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = runner.run_experiment(experiment)
+    first = run_experiment(experiment)
     assert first.folder is not None
     before = sorted(path.name for path in first.folder.parent.iterdir())
 
@@ -116,37 +82,75 @@ def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeyp
 
     monkeypatch.setattr(files, "sync", full)
     with pytest.raises(groupgt.DataError, match="No space left"):
-        runner.run_experiment(experiment)
+        run_experiment(experiment)
     assert sorted(path.name for path in first.folder.parent.iterdir()) == before
 
 
 def test_where_that_leaves_nothing_is_an_error(experiment: Path) -> None:
     experiment.write_text(experiment.read_text().replace("split: dev", "split: train"))
     with pytest.raises(groupgt.DataError, match="no question is left"):
-        runner.run_experiment(experiment)
+        run_experiment(experiment)
     experiment.write_text(experiment.read_text().replace("split: train", "part: dev"))
     with pytest.raises(groupgt.DataError, match="no column 'part'"):
-        runner.run_experiment(experiment)
+        run_experiment(experiment)
 
 
 def test_questions_without_text_cannot_be_searched(experiment: Path, tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"qid": "1", "retrieval_gt": [["forms-list"]], "split": "dev", "type": "x"}\n')
     experiment.write_text(experiment.read_text().replace((HANDBOOK / "questions.jsonl").as_posix(), "q.jsonl"))
     with pytest.raises(groupgt.ConfigError, match="no text"):
-        runner.run_experiment(experiment)
+        run_experiment(experiment)
 
 
-def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BM25, "retrieve", None)
-    headers, rows = plan(experiment)
-    assert headers[0] == "dataset"
-    assert [row[1] for row in rows] == ["plain", "shallow"]
-    assert rows[0][3:] == [60, 188, 6, "retrieve"]
+def test_only_reports_what_is_asked_and_the_baseline(sweep: Path) -> None:
+    outcome = run_experiment(sweep, only=["fused[k=60]"])
+    assert set(outcome.evaluations["handbook"]) == {"fused[k=60]", "bm25[k1=0.9,b=0.4]"}
+    assert outcome.retrieved == 2  # the inputs
+    with pytest.raises(groupgt.ConfigError, match="no system has this name"):
+        run_experiment(sweep, only=["lsa"])
 
 
-def test_the_starter_runs_and_replaces_nothing(tmp_path: Path) -> None:
-    write_starter(tmp_path / "new")
-    outcome = runner.run_experiment(tmp_path / "new" / "experiment.yaml")
-    assert 0 < outcome.evaluations["mine"]["bm25[k1=1.2,b=0.75]"]["ndcg@3"] <= 1
-    with pytest.raises(groupgt.ConfigError, match="there already"):
-        write_starter(tmp_path / "new")
+def test_a_fusion_deeper_than_the_file_asks_its_inputs_again(sweep: Path) -> None:
+    tasks = needed(load(sweep, changes=["systems.fused.with={depth: 50}"]))
+    assert tasks[:4] == [Task("handbook", name, 20) for name in MEMBERS]
+    assert tasks[4:] == [Task("handbook", MEMBERS[0], 50), Task("handbook", MEMBERS[3], 50)]
+
+
+def test_jobs_change_no_byte(sweep: Path, tmp_path: Path) -> None:
+    one = run_experiment(sweep, output=tmp_path / "one", changes=["cache=one"])
+    two = run_experiment(sweep, output=tmp_path / "two", changes=["cache=one"], jobs=2, refresh=True)
+    assert two.retrieved == 4
+    assert contents(one.folder) == contents(two.folder)
+
+
+def test_several_data_sets_and_the_best_of_all(sweep: Path) -> None:
+    text = sweep.read_text(encoding="utf-8")
+    own = text[text.index("  handbook:") : text.index("systems:")]
+    text = text.replace("systems:", own.replace("handbook:", "other:", 1).replace("dev", "test") + "systems:", 1)
+    sweep.write_text(text, encoding="utf-8")
+    outcome = run_experiment(sweep)
+    assert set(outcome.best) == {"handbook", "other"}
+    means = {
+        name: sum(outcome.evaluations[dataset][name]["ndcg@10"] for dataset in outcome.evaluations) / 2
+        for name in outcome.evaluations["handbook"]
+    }
+    assert outcome.overall == max(means, key=lambda name: means[name])
+
+
+def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["run", str(sweep), "--check"])
+    assert "retrieve" in capsys.readouterr().out
+    main(["run", str(sweep), "--format", "json", "--jobs", "2"])
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["datasets"]["handbook"]["best"] in [*MEMBERS, "fused[k=10]", "fused[k=60]"]
+    assert printed["times"]["systems"]
+    main(["run", str(sweep), "--only", "bm25*", "--set", "evaluate.k=3", "--set", "evaluate.primary=ndcg@3"])
+    shown = capsys.readouterr()
+    assert "ndcg@3" in shown.out
+    assert "4 of 4 retrievals were kept" in shown.err
+    main(["cache", str(sweep), "--format", "json"])
+    listed = json.loads(capsys.readouterr().out)
+    assert sorted(each["system"] for each in listed) == MEMBERS
+    main(["cache", str(sweep), "--clear", "--only", "bm25[k1=0.9,*"])
+    assert "removed 2 runs" in capsys.readouterr().err
+    assert run_experiment(sweep).retrieved == 2

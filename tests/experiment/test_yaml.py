@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import groupgt
+from groupgt.experiment.plan import plan
 from groupgt.experiment.yaml import read_yaml
+from tests.experiment.faulty_files import GOOD, told
 
 
 def read(tmp_path: Path, text: str) -> Any:
@@ -95,3 +98,70 @@ def test_other_files(tmp_path: Path) -> None:
         read_yaml(file)
     with pytest.raises(groupgt.ConfigError, match="cannot be read"):
         read_yaml(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("raw", "start"),
+    [
+        (b"", "1:1: the file is empty"),
+        (b"# nothing\n", "1:1: the file is empty"),
+        (b"- version: 1\n", "1:1: expected a mapping"),
+        (GOOD.replace("seed", "\tseed").encode(), "4:1: not YAML"),
+        (GOOD.encode("utf-16"), "1:1: expected UTF-8"),
+        (GOOD.encode() + b"\x00", "61:1: expected text, found the control character"),
+        (b"a: " + b"[" * 1000, "1:43: expected at most 40 levels"),
+        (b"- " * 1000 + b"x", "1:81: expected at most 40 levels"),
+    ],
+)
+def test_what_is_no_experiment_file(folder: Path, raw: bytes, start: str) -> None:
+    file = folder / "e.yaml"
+    file.write_bytes(raw)
+    with pytest.raises(groupgt.ConfigError) as caught:
+        plan(file)
+    assert str(caught.value).removeprefix(f"{file}:").startswith(start)
+
+
+@pytest.mark.parametrize("raw", [b"\xef\xbb\xbf" + GOOD.encode(), GOOD.replace("\n", "\r\n").encode()])
+def test_marks_and_line_ends_of_other_editors(folder: Path, raw: bytes) -> None:
+    file = folder / "e.yaml"
+    file.write_bytes(raw)
+    assert plan(file)
+
+
+@pytest.mark.parametrize(
+    ("settings", "starts"),
+    [
+        (["evaluate.k"], ["--set evaluate.k: expected path.to.key=value"]),
+        (["=5"], ["--set =5: expected path.to.key=value"]),
+        (["gate.9.min=1"], ["--set gate.9.min: there is nothing at gate.9"]),
+        (["gate.0=~"], ["--set gate.0: gate.0: expected a mapping, found nothing"]),
+        (["systems.sweep.matrix.k1.2=3"], ["--set systems.sweep.matrix.k1.2: expected a key of a mapping, or"]),
+        (["systems.sweep.matrix.k1.x=3"], ["--set systems.sweep.matrix.k1.x: expected a key of a mapping, or"]),
+        (
+            ["systems.fused.matrix.k.0=x"],
+            ["--set systems.fused.matrix.k.0: systems.fused.matrix.k.0: expected a whole"],
+        ),
+        (["systems.fused.with.deph=5"], ["--set systems.fused.with.deph: systems.fused.with.deph: unknown option"]),
+        (["seed=x", "nam=x"], ["--set nam: nam: unknown key", "--set seed: seed: expected a whole number"]),
+        (["name=[a"], ["--set name:1:3: not YAML"]),
+        (["name=&a b"], ["--set name:1:1: anchors"]),
+        (["cache=${env:GROUPGT_UNSET}"], ["--set cache:1:1: cache: the environment variable GROUPGT_UNSET is not set"]),
+        (["output.folder.x=5"], ["--set output.folder.x: expected a key of a mapping"]),
+        (["compare.baseline=plane"], ["--set compare.baseline: compare.baseline: expected plain"]),
+        (["gate.2.slice.type=mlti"], ["--set gate.2.slice.type: gate.2.slice.type: no question of dataset 'mine'"]),
+        (["compare=~"], ["54:50: gate.1.max_drop: a drop is against a baseline"]),
+    ],
+)
+def test_faults_of_changes(folder: Path, settings: list[str], starts: Sequence[str]) -> None:
+    found = sorted(told(folder, GOOD, changes=settings))
+    for each, start in zip(found, starts):
+        assert each.startswith(start), found
+    assert len(found) == len(starts), found
+
+
+@pytest.mark.parametrize("setting", ["name=", "a.b.c=1", "evaluate..k=5", "systems.sweep.wiht.k1=1"])
+def test_a_change_at_fault_is_named(folder: Path, setting: str) -> None:
+    name = setting.partition("=")[0]
+    found = told(folder, GOOD, changes=[setting])
+    assert len(found) == 1, found
+    assert found[0].startswith(f"--set {name}"), found

@@ -1,4 +1,4 @@
-"""Result folders read back: merged into one comparison, told over time, and refused where they do not fit."""
+"""Result folders read back, merged into one comparison and told over time."""
 
 from __future__ import annotations
 

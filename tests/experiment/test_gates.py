@@ -11,6 +11,7 @@ from groupgt.cli.main import main
 from groupgt.experiment import timing
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.runner import run_experiment
+from tests.experiment.faulty_files import COMPARE, Fault, check_one
 
 SWEPT = "bm25[k1=1.2,b=0.75]"
 
@@ -170,3 +171,66 @@ def test_a_drop_that_cannot_be_tested_fails(tmp_path: Path) -> None:
     (gate,) = gates(file, "{system: worse, metric: recall, max_drop: 0.02, unless: not_significant}")
     assert not gate.passed
     assert "(1 query); t has no p-value for so few queries" in gate.reason
+
+
+# --- Of files.
+
+FAULTS: list[Fault] = [
+    (
+        "gate: unknown system",
+        [("system: plain", "system: plane")],
+        "56:14",
+        "gate.3.system",
+        "or a pattern, found 'plane'",
+    ),
+    ("gate: unknown pattern", [('"fused*"', '"fusd*"')], "54:14", "gate.1.system", "or a pattern, found 'fusd*'"),
+    ("gate: a family", [('"fused*"', "fused")], "54:14", "gate.1.system", "did you mean 'fused["),
+    ("gate: unknown dataset", [("dataset: mine", "dataset: mien")], "55:28", "gate.2.dataset", "did you mean 'mine'"),
+    ("gate: no system", [('system: "sweep*", ', "")], "53:5", "gate.0.system", "this key is needed and missing"),
+    ("gate: asks nothing", [(", min: 0.1", "")], "53:5", "gate.0", "one of min, max and max_drop, found nothing"),
+    ("gate: asks two things", [("min: 0.1", "min: 0.1, max: 1")], "53:5", "gate.0", "found min and max"),
+    ("gate: a bound of text", [("min: 0.1", "min: '0.1'")], "53:47", "gate.0.min", "expected a number, found '0.1'"),
+    ("gate: a drop below 0", [("max_drop: 0.9", "max_drop: -1")], "54:50", "gate.1.max_drop", "at least 0"),
+    ("gate: no baseline", [(COMPARE, "")], "52:50", "gate.1.max_drop", "name it as compare.baseline"),
+    ("gate: no such metric", [("metric: recall@3", "metric: recal@3")], "53:32", "gate.0.metric", "mean 'recall'"),
+    ("gate: not evaluated", [("metric: recall@3", "metric: recall@5")], "53:32", "gate.0.metric", "found 'recall@5'"),
+    ("gate: no cutoff", [("metric: recall@3", "metric: recall")], "53:32", "gate.0.metric", "found 'recall'"),
+    (
+        "gate: no such latency",
+        [("latency_p95_ms", "latency")],
+        "56:29",
+        "gate.3.metric",
+        "or one of build_s, latency_p50",
+    ),
+    ("gate: latency of files", [("system: plain", "system: stored")], "56:14", "gate.3.system", "have no latency"),
+    (
+        "gate: latency untimed",
+        [("timed: 2", "timed: 0"), ("    max_latency_ms: 10000\n", "")],
+        "55:29",
+        "gate.3.metric",
+        "evaluate.timed is 0",
+    ),
+    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "has a min or max, and no slices"),
+    ("gate: no such column", [("{type: multi}", "{tpe: multi}")], "55:", "gate.2.slice", "did you mean 'type'"),
+    (
+        "gate: no such value",
+        [("{type: multi}", "{type: mlti}")],
+        "55:48",
+        "gate.2.slice.type",
+        "there are multi, single",
+    ),
+    ("gate: no text", [('{system: "fused*", metric: ndcg@3, max_drop: 0.9}', "hello")], "54:5", "gate.1", "a mapping"),
+    (
+        "gate: unless",
+        [("max_drop: 0.9", "min: 0.9, unless: not_significant")],
+        "54:58",
+        "gate.1.unless",
+        "it goes with max_drop",
+    ),
+    ("gate: unless what", [("max_drop: 0.9", "max_drop: 0.9, unless: x")], "54:63", "gate.1.unless", "found 'x'"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0])
+def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
+    check_one(folder, fault)

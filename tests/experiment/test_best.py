@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import groupgt
 from groupgt.experiment.best import best_of, scores
 from groupgt.experiment.runner import run_experiment
+from tests.experiment.faulty_files import Fault, check_one
 
 # Three systems, two metrics.
 MEANS = [[0.6, 0.2], [0.5, 0.4], [0.1, 0.5]]
@@ -87,3 +88,50 @@ def test_means_of_what_should_be_little_are_not_added(sweep: Path) -> None:
     with pytest.raises(groupgt.ConfigError, match="redundancy"):
         run_experiment(sweep, changes=[change, "evaluate.best=mean"])
     assert run_experiment(sweep, changes=[change, "evaluate.best=rank"]).best["handbook"]
+
+
+# --- Of files.
+
+FAULTS: list[Fault] = [
+    (
+        "best: not evaluated",
+        [("recall@1, ndcg@3]", "recall@1, ndcg@5]")],
+        "46:25",
+        "evaluate.best.metrics.1",
+        "expected one of the metrics: recall@1, recall@3, ndcg@1",
+    ),
+    (
+        "best: mean of what should be little",
+        [("rank\n    metrics: [recall@1,", "mean\n    metrics: [redundancy@1,")],
+        "46:14",
+        "evaluate.best.metrics",
+        "of redundancy@1 less is; name the others",
+    ),
+    (
+        "best: mean of all",
+        [("rank\n    metrics: [recall@1, ndcg@3]", "normalized_mean")],
+        "45:5",
+        "evaluate.best.metrics",
+        "of redundancy@1, redundancy@3 less is; name the others",
+    ),
+    (
+        "best: primary and metrics",
+        [("strategy: rank", "strategy: primary")],
+        "46:14",
+        "evaluate.best.metrics",
+        "the strategy primary looks at `primary` alone; remove this key",
+    ),
+    (
+        "best: no primary",
+        [("  primary: ndcg@3\n", ""), ("strategy: rank\n    metrics: [recall@1, ndcg@3]\n", "strategy: primary\n")],
+        "44:5",
+        "evaluate.best",
+        "the strategy primary needs `evaluate.primary`",
+    ),
+    ("best: no latency", [("max_latency_ms: 10000", "max_latency_ms: 0")], "47:21", "evaluate.best.", "number above 0"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0])
+def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
+    check_one(folder, fault)

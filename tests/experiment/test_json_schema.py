@@ -1,0 +1,144 @@
+"""The JSON Schema of experiment files agrees with what is checked, on what is good and on what is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from groupgt.cli.main import main
+from groupgt.experiment.starter import write_starter
+from groupgt.experiment.yaml import read_yaml
+from tests.experiment.faulty_files import (
+    BEST,
+    GATES,
+    Change,
+    changed,
+    told,
+    written,
+)
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads((ROOT / "configs" / "groupgt.schema.json").read_text(encoding="utf-8"))
+
+
+def objections(file: Path) -> list[str]:
+    """What the JSON Schema says against a file."""
+    jsonschema = pytest.importorskip("jsonschema", reason="the extra groupgt[checks] is not installed")
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(read_yaml(file).value)]
+
+
+def test_the_schema_that_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["schema"])
+    assert capsys.readouterr().out == (ROOT / "configs" / "groupgt.schema.json").read_text(encoding="utf-8")
+    jsonschema = pytest.importorskip("jsonschema", reason="the extra groupgt[checks] is not installed")
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda file: file.name)
+def test_the_schema_accepts_every_config(file: Path) -> None:
+    assert objections(file) == []
+
+
+def test_the_schema_accepts_the_starter(tmp_path: Path) -> None:
+    assert objections(write_starter(tmp_path / "own")[0]) == []
+
+
+ACCEPTED: dict[str, list[Change]] = {
+    "as it is": [],
+    "a system in short": [("plain: bm25", "plain: {use: bm25}")],
+    "a system with nothing": [("plain: bm25", "plain: {use: bm25, with: {}, matrix: {}, inputs: [], only: []}")],
+    "one dataset": [("[mine]", "mine")],
+    "one input": [('["sweep*"]', '"sweep*"')],
+    "no where": [("    where: {type: [single, multi]}\n", "")],
+    "where of a number": [("{type: [single, multi]}", "{year: [2020, 2021]}")],
+    "where of one text": [("{type: [single, multi]}", "{type: multi}")],
+    "one cutoff": [("k: [1, 3]", "k: 3"), ("[recall@1, ", "[recall@3, ")],
+    "one metric": [("[recall, ndcg, redundancy]", "ndcg"), ("[recall@1, ", "["), (GATES, "")],
+    "no cutoffs": [("k: [1, 3]", "k: []"), ("[recall, ndcg, redundancy]", "[recall@1, recall@3, ndcg@3]")],
+    "the best in short": [(BEST, "strategy: rank"), ("best:\n    strategy: rank", "best: rank")],
+    "one metric of the best": [("[recall@1, ndcg@3]", "ndcg@3")],
+    "no ceiling": [("max_latency_ms: 10000", "max_latency_ms: null")],
+    "a whole ceiling": [("max_latency_ms: 10000", "max_latency_ms: 1.5e4")],
+    "one slice": [("by: [type]", "by: n_groups")],
+    "a labeller in short": [("timed: 2", "labeller: id")],
+    "a labeller": [("timed: 2", "labeller: {use: id, with: {}}")],
+    "a policy in short": [("timed: 2", "policy: trec")],
+    "a policy": [("timed: 2", "policy: {preset: trec, missing: zero}")],
+    "one format": [("[table, json]", "html")],
+    "no formats": [("[table, json]", "[]")],
+    "no cache": [("cache: cache", "cache: null")],
+    "nothing for a cache": [("cache: cache", "cache:")],
+    "no primary": [("primary: ndcg@3", "primary: null")],
+    "no least version": [('">=0.1"', "null")],
+    "no comparison": [("compare:\n  baseline: plain", "compare: null"), ("max_drop: 0.9", "min: 0.1")],
+    "no gates": [(GATES, "gate: []\n")],
+    "a bound of a whole number": [("min: 0.1", "min: 0, max: null, unless: null")],
+    "a slice of a number": [("{type: multi}", "{year: 2021}")],
+    "a slice of groups": [("{type: multi}", "{n_groups: 2}")],
+    "an option of nothing": [("{depth: 50}", "{depth: null}")],
+    "an option of a list": [("{depth: 50}", "{weights: [1, 0.5]}")],
+    "a whole number for a number": [("{stopwords: english}", "{stemmer: none}"), ("[0.9, 1.2]", "[0.9, 1]")],
+    "a needed option in a matrix": [("with: {path: run.trec}", "matrix: {path: [run.trec]}")],
+    "a variable": [("path: run.trec", "path: '${env:GROUPGT_UNSET:-run}.trec'")],
+}
+
+
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_the_schema_accepts_what_the_check_accepts(folder: Path, name: str) -> None:
+    text = changed(*ACCEPTED[name])
+    assert told(folder, text) == []
+    assert objections(folder / "e.yaml") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("seed: 7", "sead: 7"),
+        ("    where:", "    were:"),
+        ("on_error: skip", "onerror: skip"),
+        ("{depth: 50}", "{depht: 50}"),
+        ("{path: run.trec}", "{path: run.trec, k1: 1}"),
+        ("  depth: 20", "  depht: 20"),
+        ("max_latency_ms", "max_latency"),
+        ("timed: 2", "labeller: {use: id, wiht: {}}"),
+        (": plain\ngate", ": plain\n  tset: t\ngate"),
+        ("min: 0.1", "mni: 0.1"),
+        ("folder: out", "foldr: out"),
+        ("k1: [0.9, 1.2]", "k3: [0.9, 1.2]"),
+        ("timed: 2", "policy: {mising: zero}"),
+    ],
+    ids=lambda change: change[1].strip().splitlines()[-1],
+)
+def test_the_schema_refuses_unknown_keys(folder: Path, change: Change) -> None:
+    assert objections(written(folder, changed(change)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("version: 1", "version: 2"),
+        ("name: trial", "name: ../x"),
+        ("seed: 7", "seed: -1"),
+        ("convention: coverage", "convention: coverge"),
+        ("{depth: 50}", "{depth: deep}"),
+        ("b: [0.4, 0.75]", "b: []"),
+        ("b: [0.4, 0.75]", "b: 0.4"),
+        ("on_error: skip", "on_error: skp"),
+        ("k: [1, 3]", "k: [0]"),
+        ("[recall, ndcg, redundancy]", "[]"),
+        ("strategy: rank", "strategy: rnk"),
+        ("baseline: plain", "alpha: 0.5"),
+        ("max_drop: 0.9", "max_drop: -1"),
+        ("max_drop: 0.9", "max_drop: 0.9, unless: lucky"),
+        ("{type: multi}", "{type: [multi]}"),
+        ("[table, json]", "[tabel]"),
+        ("cache: cache", "cache: 5"),
+    ],
+    ids=lambda change: change[1].replace("\n", " "),
+)
+def test_the_schema_refuses_wrong_values(folder: Path, change: Change) -> None:
+    assert told(folder, changed(change))
+    assert objections(folder / "e.yaml")

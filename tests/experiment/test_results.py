@@ -1,0 +1,123 @@
+"""Result folders: every file that was asked for, and readable by what it is meant for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.experiment.runner import run_experiment
+from groupgt.retrievers.base import strictly_falling
+from tests.experiment.conftest import MEMBERS
+from tests.experiment.faulty_files import GATES, STORED, changed, written
+from tests.experiment.folders import file_of
+
+
+def test_what_is_written(sweep: Path) -> None:
+    outcome = run_experiment(sweep)
+    assert outcome.folder is not None
+    names = {path.name for path in outcome.folder.iterdir()}
+    files = {"table.txt", "table.md", "table.tex", "table.html", "results.json", "means.csv", "per_query.csv", "runs"}
+    assert names == files | {"comparison.csv", "truth", "timings.json", "manifest.json"}
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    comparison = results["datasets"]["handbook"]["comparison"]
+    assert comparison["baseline"] == MEMBERS[0]
+    systems = {each["run"]: each["metrics"] for each in results["datasets"]["handbook"]["systems"]}
+    rows = [row for row in comparison["rows"] if row["system"] != MEMBERS[0]]
+    assert len(rows) == (len(systems) - 1) * len(systems[MEMBERS[0]])
+    for row in rows:
+        mean = systems[row["system"]][row["metric"]]["mean"]
+        difference = mean - systems[MEMBERS[0]][row["metric"]]["mean"]
+        assert row["against_baseline"]["delta"] == pytest.approx(difference, abs=1e-12)
+    timings = json.loads((outcome.folder / "timings.json").read_text(encoding="utf-8"))
+    for each in timings["systems"]:
+        assert 0 < each["latency_p50_ms"] <= each["latency_p95_ms"]
+        assert each["build_s"] > 0
+        assert len(each["single_ms"]) == 30
+    html = (outcome.folder / "table.html").read_text(encoding="utf-8")
+    assert html.count("<table>") == html.count("</table>") == 7
+    assert "\\toprule" in (outcome.folder / "table.tex").read_text(encoding="utf-8")
+
+
+def test_no_value_of_the_environment_is_written(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUPGT_SECRET", "english")
+    text = sweep.read_text(encoding="utf-8").replace(
+        "    matrix: {k1: [0.9", '    with: {stopwords: "${env:GROUPGT_SECRET}"}\n    matrix: {k1: [0.9'
+    )
+    sweep.write_text(text, encoding="utf-8")
+    outcome = run_experiment(sweep)
+    assert outcome.folder is not None
+    manifest = (outcome.folder / "manifest.json").read_text(encoding="utf-8")
+    assert "${env:GROUPGT_SECRET}" in manifest
+    assert '"english"' not in manifest
+
+
+def test_ids_with_blanks_are_written_as_json_lines(sweep: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a b", "contents": "ferry"}\n', encoding="utf-8")
+    (tmp_path / "qa.jsonl").write_text('{"qid": "1", "query": "ferry", "retrieval_gt": [["a b"]]}\n', encoding="utf-8")
+    data = "datasets={own: {corpus: corpus.jsonl, ground_truth: qa.jsonl}}"
+    outcome = run_experiment(sweep, changes=[data, "evaluate.by=n_groups"], only=["bm25[k1=0.9,b=0.4]"])
+    assert outcome.folder is not None
+    (written,) = (outcome.folder / "runs" / "own").iterdir()
+    again = groupgt.evaluate(tmp_path / "qa.jsonl", written, ["recall"])
+    assert written.suffix == ".jsonl"
+    assert again["recall"] == 1
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [1.0, 1.0, 1.0],
+        [0.0, 0.0, 0.0, -0.0],
+        [1 / 61 + 1 / 62, 1 / 62 + 1 / 61, 1 / 63],
+        [3.0, 2.0, 1.0],
+        [1.0, 1.0 - 1e-12, 1.0 - 2e-12, 0.5],  # apart as doubles, equal in single precision
+        [1e300, 1e299, 1.0],
+        [],
+    ],
+)
+def test_written_scores_fall_in_single_precision(scores: list[float]) -> None:
+    found = strictly_falling(scores)
+    with np.errstate(over="ignore"):
+        single = np.array(found, dtype=np.float32)
+    assert bool((single[1:] < single[:-1]).all())
+    assert found == pytest.approx(scores, rel=1e-6, abs=1e-40) or max(scores) > 1e38
+
+
+def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="the extra groupgt[peers] is not installed")
+    changes = ["convention=trec", "evaluate.metrics=[ndcg, map]", "evaluate.primary=ndcg@10", "compare=null"]
+    outcome = run_experiment(sweep, changes=changes)
+    assert outcome.folder is not None
+    tied = 0
+    for name, evaluation in outcome.evaluations["handbook"].items():
+        scores = outcome.answers["handbook", name].scores or {}
+        tied += sum(len(set(each)) < len(each) for each in scores.values())
+        truth = evaluation.truth
+        qrels = {qid: {each: 1 for group in groups for each in group} for qid, groups in truth.items() if groups}
+        file = outcome.folder / "runs" / "handbook" / f"{file_of(outcome.folder, name)}.trec"
+        run: dict[str, dict[str, float]] = {}
+        for line in file.read_text().splitlines():
+            qid, _, document, _, score, _ = line.split()
+            run.setdefault(qid, {})[document] = float(score)
+        found = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut_10"}).evaluate(run)
+        for qid, value in zip(truth.qids, evaluation.values["ndcg.trec@10"].tolist()):
+            if qid in found:
+                assert value == pytest.approx(found[qid]["ndcg_cut_10"], abs=1e-12), (name, qid)
+    assert tied > 10  # the fusions have equal scores
+
+
+def test_long_values_make_no_long_names_of_files(folder: Path) -> None:
+    text = changed(
+        ("table, json", "table, runs"), ("  plain: bm25", f"  plain: bm25\n  {'y' * 100}: bm25"), (GATES, "")
+    )
+    (folder / "own_ranking.py").write_text("def search(queries, k):\n    return [['d0'] for each in queries]\n")
+    long = f"use: python\n    with: {{target: 'own_ranking:search'}}\n    matrix: {{version: [{'z' * 300}]}}"
+    outcome = groupgt.run_experiment(written(folder, changed((STORED, long), text=text)), allow_code=True)
+    assert outcome.folder is not None
+    files = list(outcome.folder.rglob("*.trec"))
+    assert len(files) == sum(map(len, outcome.evaluations.values()))
+    assert max(len(file.name) for file in files) < 110
