@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
+    from groupgt.metrics.own import metric
     from groupgt.model.ground_truth import GroundTruth
     from groupgt.model.lengths import Lengths
     from groupgt.model.policy import Policy
@@ -62,6 +63,7 @@ _HOME = {
     "evaluate": "evaluation.evaluate",
     "label": "evaluation.evaluate",
     "list_metrics": "metrics.language",
+    "metric": "metrics.own",
     "parse_metric": "metrics.language",
     "read_ground_truth": "formats.detect",
     "read_lengths": "formats.corpus",
@@ -94,6 +96,7 @@ __all__ = [
     "evaluate",
     "label",
     "list_metrics",
+    "metric",
     "parse_metric",
     "read_ground_truth",
     "read_lengths",

@@ -16,6 +16,7 @@ from inspect import cleandoc
 from typing import Any
 
 from groupgt.errors import ConfigError, display, listed, near_names
+from groupgt.runtime import users_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,10 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of things chosen by name; `holds` is the class that an entry point of the `group` leads to."""
+    """A kind of things chosen by name; `holds` is the class that an entry point of the `group` leads to.
+
+    Where it holds none, the module of an entry point registers what it brings.
+    """
 
     plural: str
     group: str = ""
@@ -70,7 +74,7 @@ class Kind:
 
 
 KINDS = {
-    "metric": Kind("metrics", "groupgt.metrics", "groupgt.metrics.base:Definition"),
+    "metric": Kind("metrics", "groupgt.metrics", holds=""),
     "labeller": Kind("labellers", "groupgt.labellers"),
     "retriever": Kind("retrievers", "groupgt.retrievers", "groupgt.retrievers.base:RetrieverPlugin"),
     "tokenizer": Kind("tokenizers", "groupgt.tokenizers"),
@@ -123,12 +127,22 @@ def find(kind: str, name: Any) -> Any:
 
     Raises `ConfigError` where there is none, with the names there are, and where an entry point is at fault.
     """
-    if not isinstance(name, str):
-        raise ConfigError(f"expected {listed(ours(kind))}, found {display(name)}")
+    found = looked_up(kind, name) if isinstance(name, str) else None
+    if found is None:
+        known = names(kind) if isinstance(name, str) else ours(kind)
+        raise ConfigError(f"expected {listed(known)}, found {display(name)}{near_names(str(name), known)}")
+    return found
+
+
+def looked_up(kind: str, name: str) -> Any:
+    """The same, or None where there is nothing of that name."""
     if name in ours(kind):
         return _ours(kind, name)
     if (kind, name) not in REGISTERED:
-        REGISTERED[kind, name] = _installed(kind, name)
+        point = entry_points(kind).get(name)
+        if point is None:
+            return None
+        REGISTERED[kind, name] = _loaded(kind, name, point)
     return REGISTERED[kind, name]
 
 
@@ -170,23 +184,20 @@ def _ours(kind: str, name: str) -> Any:
     return _attribute(OURS[kind][name]).named(kind, name)
 
 
-def _installed(kind: str, name: str) -> Any:
-    """What an installed package brings under a name."""
-    point = entry_points(kind).get(name)
-    if point is None:
-        known = names(kind)
-        raise ConfigError(f"expected {listed(known)}, found {display(name)}{near_names(name, known)}")
+def _loaded(kind: str, name: str, point: Any) -> Any:
+    """What an entry point leads to."""
     try:
-        found = point.load()
-    except Exception as error:  # whatever the package raises when it is imported
+        with users_code():
+            found = point.load()
+    except (Exception, SystemExit) as error:  # whatever the package raises when it is imported
         raise ConfigError(f"the plugin {point.value} cannot be loaded: {one_line(error)}") from None
-    if (kind, name) in REGISTERED:
-        # Its module registered it.
+    if (kind, name) in REGISTERED:  # by the module itself
         return REGISTERED[kind, name]
     expected = KINDS[kind].holds
-    if not isinstance(found, _attribute(expected)) or kind == "metric":
-        way = f"groupgt.metric({name!r}, …)(function)" if kind == "metric" else f"a {expected.replace(':', '.')}"
-        raise ConfigError(f"the plugin {point.value}: expected {way}, found {display(found)}")
+    if not expected:
+        raise ConfigError(f"the plugin {point.value}: expected groupgt.{kind}({name!r}, …), found {display(found)}")
+    if not isinstance(found, _attribute(expected)):
+        raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(found)}")
     return found.named(kind, name)
 
 

@@ -1,12 +1,14 @@
-"""What groupgt asks of the Python process: late imports, and garbage collection put off."""
+"""What groupgt asks of the Python process: late imports, garbage collection put off, and code of the user's kept in."""
 
 from __future__ import annotations
 
 import gc
+import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +28,7 @@ else:
     # polars takes longer to import than a small file to evaluate.
     pl = _Late("polars")
 
-__all__ = ["no_garbage_collection", "pl"]
+__all__ = ["no_garbage_collection", "pl", "users_code"]
 
 
 @contextmanager
@@ -39,3 +41,24 @@ def no_garbage_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def users_code() -> Iterator[None]:
+    """While code of the user's runs: what it prints goes to standard error, and `os._exit` is an error like `sys.exit`.
+
+    Results go to standard output, and a run that ends without any must not look done.
+    """
+    exit_at_once, process = os._exit, os.getpid()
+
+    def refused(status: int) -> NoReturn:
+        if os.getpid() != process:  # a process that was forked meanwhile ends as it likes
+            exit_at_once(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = refused
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os._exit = exit_at_once

@@ -36,8 +36,10 @@ def explanation(
     if not evaluation.truth.judgments.defined[query]:
         parts.append("no group with a relevant alternative: the query is undefined and counts in no mean")
     for row in _figures(evaluation, query, metrics):
-        figures = row["worked"] if row["worked"] is not None else "undefined"
-        parts.append(f"{row['metric']} = {fixed(row['value'])}\n  {row['formula']}\n  = {figures}")
+        lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
+        if row["worked"] is not None or np.isnan(row["value"]):
+            lines.append(f"  = {row['worked'] or 'undefined'}")
+        parts.append("\n".join(lines))
     return printable("\n\n".join(parts))
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from inspect import iscoroutine
 from typing import Annotated, Any
@@ -22,6 +20,7 @@ from groupgt.model.spans import TEXT, kind_of
 from groupgt.model.validity import finite_number, shown
 from groupgt.options import Clash, Rule
 from groupgt.plugins import Plugin
+from groupgt.runtime import users_code
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,7 @@ class Code(Reader):
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {shown(batch[0].result)})"
         try:
-            # What it prints is not a result.
-            with redirect_stdout(sys.stderr):
+            with users_code():
                 given = self.function(list(batch))
                 if iscoroutine(given):
                     given.close()

@@ -54,12 +54,13 @@ Function = Callable[..., Floats]
 class Formula:
     """One reading of a metric: its function, the formula as text, and the hook that fills the formula in.
 
-    `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`.
+    `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`; ours have
+    one each.
     """
 
     function: Function
     text: str
-    explanation: Callable[..., str]
+    explanation: Callable[..., str] | None = None
     source: str = ""
 
 

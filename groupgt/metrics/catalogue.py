@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from groupgt.errors import ConfigError, MetricError
 from groupgt.metrics import contents, diversity, gains, ranks, sets, users
 from groupgt.metrics.base import Definition
+from groupgt.plugins import REGISTERED, looked_up
 
 CATALOGUE: dict[str, Definition] = {
     definition.name: definition
@@ -41,3 +43,19 @@ TREC_EVAL: dict[str, str] = {
     "map_cut": "map.trec",
     "success": "hit_rate.trec",
 }
+
+
+def definition_of(name: str) -> Definition | None:
+    """The metric of a name: ours, one registered in this process, or one that an installed package brings."""
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    try:
+        definition: Definition | None = looked_up("metric", name)
+    except ConfigError as error:
+        raise MetricError(str(error)) from None
+    return definition
+
+
+def registered() -> list[Definition]:
+    """The metrics that were registered in this process."""
+    return [definition for (kind, _), definition in REGISTERED.items() if kind == "metric"]

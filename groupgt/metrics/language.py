@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 
 from groupgt.errors import Faults, MetricError, listed, near_names
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
+from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of, registered
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.lengths import UNITS, Budget
 from groupgt.model.validity import shown
+from groupgt.plugins import names
 
 HIGHEST_K = 10**15
 
@@ -21,7 +22,7 @@ _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
     re.DOTALL,
 )
-_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)")
+IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,12 @@ class Metric:
 
     @property
     def definition(self) -> Definition:
-        """The catalogue's entry."""
-        return CATALOGUE[self.name]
+        """The catalogue's entry; raises `MetricError` where this process knows no such metric."""
+        definition = definition_of(self.name)
+        if definition is None:
+            way = "import the module that registers it, or name that under the entry points groupgt.metrics"
+            raise MetricError(f"metric {self.name!r}: there is none of this name in this process; {way}")
+        return definition
 
     @property
     def formula(self) -> Formula:
@@ -77,9 +82,10 @@ class Metric:
         """How deep this metric looks into each query."""
         return Cut.at(hits, self.cutoff)
 
-    def explanation(self, hits: Hits, query: int) -> str:
-        """The formula with the figures of one query filled in, as an expression."""
-        return self.formula.explanation(Sheet.of(hits, query, self.cut(hits)), **dict(self.parameters))
+    def explanation(self, hits: Hits, query: int) -> str | None:
+        """The formula with the figures of one query filled in, as an expression; None where nobody wrote one."""
+        explain = self.formula.explanation
+        return None if explain is None else explain(Sheet.of(hits, query, self.cut(hits)), **dict(self.parameters))
 
     @property
     def budget(self) -> Budget | None:
@@ -139,12 +145,12 @@ def split_names(text: str) -> list[str]:
 
 
 def list_metrics() -> list[Definition]:
-    """Every metric there is, with its formulas, parameters and sources: the catalogue.
+    """Every metric there is, with its formulas, parameters and sources: the catalogue, and what was registered.
 
     >>> [definition.name for definition in list_metrics()][:3]
     ['precision', 'recall', 'f1']
     """
-    return list(CATALOGUE.values())
+    return [*CATALOGUE.values(), *registered()]
 
 
 def _number_text(value: float | str) -> str:
@@ -167,9 +173,9 @@ class _Parser:
         match = _TEXT.fullmatch(self.expand(self.text.strip()))
         if match is None:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
-        definition = CATALOGUE.get(match["name"])
+        definition = definition_of(match["name"])
         if definition is None:
-            known = [*CATALOGUE, *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
+            known = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
             near = near_names(match["name"], known) or "; `groupgt metrics` lists them all"
             raise self.fail(f"there is no metric named {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
@@ -182,7 +188,7 @@ class _Parser:
 
     def expand(self, text: str) -> str:
         """Resolves aliases; what the alias fixes may not be said again."""
-        trec_eval = _TREC_EVAL.fullmatch(text)
+        trec_eval = IN_TREC_EVAL.fullmatch(text)
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name']]}@{trec_eval['k']}"
         while True:
