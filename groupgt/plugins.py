@@ -153,9 +153,8 @@ def ours(kind: str) -> list[str]:
 
 def names(kind: str) -> list[str]:
     """All names there are: our own, then those that this process registered or that packages bring."""
-    own = ours(kind)
-    others = {name for registered, name in REGISTERED if registered == kind}
-    return [*own, *sorted((others | set(entry_points(kind))) - set(own))]
+    others = {*registered(kind), *entry_points(kind)}
+    return [*ours(kind), *sorted(others - set(ours(kind)))]
 
 
 def entry_points(kind: str) -> dict[str, Any]:
@@ -166,6 +165,11 @@ def entry_points(kind: str) -> dict[str, Any]:
 
     own = ours(kind)
     return {point.name: point for point in installed(group=KINDS[kind].group) if point.name not in own}
+
+
+def registered(kind: str) -> dict[str, Any]:
+    """What this process registered of a kind, or found by entry points, by name."""
+    return {name: made for (own, name), made in REGISTERED.items() if own == kind}
 
 
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groupgt.errors import ConfigError, MetricError
 from groupgt.metrics import contents, diversity, gains, ranks, sets, users
 from groupgt.metrics.base import Definition
-from groupgt.plugins import REGISTERED, looked_up
+from groupgt.plugins import looked_up
 
 CATALOGUE: dict[str, Definition] = {
     definition.name: definition
@@ -54,8 +54,3 @@ def definition_of(name: str) -> Definition | None:
     except ConfigError as error:
         raise MetricError(str(error)) from None
     return definition
-
-
-def registered() -> list[Definition]:
-    """The metrics that were registered in this process."""
-    return [definition for (kind, _), definition in REGISTERED.items() if kind == "metric"]

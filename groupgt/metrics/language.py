@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 from groupgt.errors import Faults, MetricError, listed, near_names
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of, registered
+from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.lengths import UNITS, Budget
 from groupgt.model.validity import shown
-from groupgt.plugins import names
+from groupgt.plugins import names, registered
 
 HIGHEST_K = 10**15
 
@@ -150,7 +150,7 @@ def list_metrics() -> list[Definition]:
     >>> [definition.name for definition in list_metrics()][:3]
     ['precision', 'recall', 'f1']
     """
-    return [*CATALOGUE.values(), *registered()]
+    return [*CATALOGUE.values(), *registered("metric").values()]
 
 
 def _number_text(value: float | str) -> str:

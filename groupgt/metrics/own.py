@@ -19,7 +19,7 @@ from groupgt.metrics.language import IN_TREC_EVAL, Metric
 from groupgt.model.hits import Floats, Hits, Judgments
 from groupgt.model.validity import finite_number
 from groupgt.options import choices, limits, words
-from groupgt.plugins import REGISTERED, one_line, register
+from groupgt.plugins import one_line, register, registered
 from groupgt.runtime import users_code
 
 # What tables call their own columns.
@@ -92,7 +92,7 @@ def metric(
     """
     _check_name(name)
 
-    def registered(function: Callable[..., Any]) -> Metric:
+    def known_as_metric(function: Callable[..., Any]) -> Metric:
         own = Own(name, function, "cut" in inspect.signature(function).parameters)
         known = tuple(_parameters(name, function) if parameters is None else parameters)
         definition = Definition(
@@ -104,14 +104,14 @@ def metric(
             bounded=bounded,
             takes_cutoff=takes_cutoff,
         )
-        if replace or not _is_same(REGISTERED.get(("metric", name)), definition):
+        if replace or not _is_same(registered("metric").get(name), definition):
             try:
                 register("metric", name, definition, replacing=replace)
             except ConfigError as error:
                 raise MetricError(str(error)) from None
         return Metric(name)
 
-    return registered
+    return known_as_metric
 
 
 def _check_name(name: str) -> None:

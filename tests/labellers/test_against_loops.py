@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import groupgt
+from groupgt import testing
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.likeness import METHODS
-from tests import laws
 from tests.agreement import all_metrics, at
 from tests.labellers import slow
 from tests.labellers.slow import World, fill, named
@@ -102,7 +102,7 @@ def check_reference(world: World) -> None:
         if ids is None:
             continue
         for text, metric in result.metrics.items():
-            if metric.name in laws.GREEDY and laws.shares(ids[0]):
+            if metric.name in testing.GREEDY and testing.share_documents(ids[0]):
                 continue  # equal gains go by the names of alternatives, which are others here
             k = metric.cutoff if isinstance(metric.cutoff, int) else None
             expected = reference(*ids, metric.name, metric.convention, dict(metric.parameters), k)

@@ -1,0 +1,310 @@
+"""The laws that every metric obeys, for tests of a metric of one's own (extra `test`).
+
+`check_metric` looks for hits that break one of them; the suite asks the same of every metric of ours.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, GroupgtError, listed, near_names
+from groupgt.evaluation.evaluate import evaluate
+from groupgt.metrics.base import CONVENTIONS, Definition
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.hits import Floats
+
+# Queries by id: groups as ground truth has them, and a ranking.
+Batch = Mapping[str, tuple[list[Any], list[str]]]
+# (batch, metrics, policy) → the values of each metric, shape (Q,).
+Values = Callable[[Batch, Sequence[Metric], Any], Mapping[Metric, Floats]]
+SLACK = 1e-12
+KS = (1, 2, 3, 5, 10)
+# Their ideal is greedy: it can be beaten where groups share documents, and ties are broken by id.
+GREEDY = ("alpha_ndcg", "nerr_ia", "nnrbp")
+
+
+def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, examples: int = 100) -> None:
+    """Raises `AssertionError` where a metric breaks a law, with the smallest queries that show it.
+
+    Without `laws` all are asked that can be: `bounded`, `order`, `repeats`, `appending`, `alone` and `text`
+    (`groupgt.testing.LAWS` says what each says). Each is tried on so many random `examples`, the same ones every time.
+
+    >>> check_metric("recall@5", laws=["bounded", "order"], examples=10)
+    >>> check_metric("hits", laws=["repeats"], examples=10)
+    """
+    try:
+        import hypothesis
+    except ImportError:
+        raise ConfigError("check_metric needs hypothesis: pip install 'groupgt[test]'") from None
+    one = parse_metric(metric)
+    for name in laws or LAWS:
+        if name not in LAWS:
+            raise ConfigError(f"laws: expected {listed(LAWS)}, found {name!r}{near_names(name, LAWS)}")
+    chosen = laws if laws is not None else [name for name, law in LAWS.items() if law.applies(one.definition)]
+    settings = hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.shrink),
+        report_multiple_bugs=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    for name in chosen:
+        # Few queries and a number for all that is random: the smallest are soon found.
+        ask = settings(hypothesis.given(batches(2), hypothesis.strategies.integers(0, 99))(_asked(name, one)))
+        try:
+            ask()
+        except AssertionError as error:
+            text = str(error).partition("\n")[0]
+        except hypothesis.errors.Flaky:
+            text = f"{one}: another value for the same hits"
+        else:
+            continue
+        raise AssertionError(f"the law {name!r} is broken: {LAWS[name].says}\n{text}")
+
+
+def _asked(name: str, metric: Metric) -> Callable[[Batch, int], None]:
+    """A test of one law."""
+
+    def ask(batch: Batch, seed: int) -> None:
+        for line in LAWS[name].broken(batch, random.Random(seed), [metric]):  # noqa: S311  # no secret
+            raise AssertionError(line)
+
+    return ask
+
+
+# ---- laws ---------------------------------------------------------------------------------------------------------
+# Each says what of a batch breaks it, a line each.
+
+
+def values_of(batch: Batch, metrics: Sequence[Metric], policy: Any = None) -> Mapping[Metric, Floats]:
+    """The values of each metric for a batch, shape (Q,); what an evaluation raises is an assertion that failed."""
+    truth = {qid: groups for qid, (groups, _) in batch.items()}
+    run = {qid: ranking for qid, (_, ranking) in batch.items()}
+    try:
+        result = evaluate(truth, run, list(metrics), policy=policy, corpus=_texts(batch))
+    except GroupgtError as error:
+        raise AssertionError(f"{error} for {dict(batch)}") from error
+    return {metric: result.values[name] for name, metric in result.metrics.items()}
+
+
+def _texts(batch: Batch) -> dict[str, str]:
+    """A text of one word for every id, for the metrics that read texts."""
+    names = {name for groups, _ in batch.values() for group in groups for name, _ in alternatives(group)}
+    names |= {str(name) for _, ranking in batch.values() for name in ranking}
+    return {name: f"word{name}" for name in names}
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law in words, the function that says what of a batch breaks it, and of which metrics it can be asked."""
+
+    says: str
+    broken: Callable[[Batch, random.Random, Sequence[Metric]], list[str]]
+    applies: Callable[[Definition], bool] = lambda definition: True
+
+
+def bounded(
+    batch: Batch,
+    rng: random.Random,
+    metrics: Sequence[Metric],
+    values: Values = values_of,
+    policy: Any = None,
+    *,
+    shared: bool = False,
+) -> list[str]:
+    """Values lie in [0, 1]; those over a greedy ideal may pass 1 where documents are `shared` by groups."""
+    broken = []
+    for metric, column in values(batch, at(metrics, (None, 1, 3)), policy).items():
+        for (groups, ranking), value in zip(batch.values(), column.tolist()):
+            may_pass = metric.name in GREEDY and (shared or share_documents(groups))
+            highest = np.inf if may_pass else 1.0
+            if not np.isnan(value) and not 0.0 <= value <= highest:
+                broken.append(f"{metric} = {value!r} for {groups}, {ranking}")
+    return broken
+
+
+def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
+    """The order of groups and within them, and the names of ids, do not matter."""
+    changed: dict[str, tuple[list[Any], list[str]]] = {}
+    for qid, (groups, ranking) in batch.items():
+        names = sorted({name for group in groups for name, _ in alternatives(group)} | set(ranking))
+        other = dict(zip(names, rng.sample([f"n{number:03d}" for number in range(len(names))], len(names))))
+        shuffled = []
+        for group in rng.sample(groups, len(groups)):
+            cells = [{"id": other[name], "grade": grade} for name, grade in alternatives(group)]
+            shuffled.append({"alternatives": rng.sample(cells, len(cells)), "weight": weight(group)})
+        changed[qid] = (shuffled, [other[name] for name in ranking])
+    asked = at([metric for metric in metrics if metric.name not in GREEDY], (None, 3))
+    before, after = values(batch, asked, None), values(changed, asked, None)
+    broken = []
+    for metric in asked:
+        for position, qid in enumerate(batch):
+            first, second = float(before[metric][position]), float(after[metric][position])
+            if not _is_near(first, second):
+                groups, ranking = batch[qid]
+                to = f"{changed[qid][0]}, {changed[qid][1]}"
+                broken.append(f"{metric} = {first!r} for {groups}, {ranking}, and {second!r} for {to}")
+    return broken
+
+
+def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
+    """A repeated result scores no more than an irrelevant result in its place; no less, where lower is better."""
+    repeated: dict[str, tuple[list[Any], list[str]]] = {}
+    replaced: dict[str, tuple[list[Any], list[str]]] = {}
+    for qid, (groups, ranking) in batch.items():
+        if ranking:
+            place = rng.randint(1, len(ranking))
+            again = rng.choice(ranking[:place])
+            repeated[qid] = (groups, [*ranking[:place], again, *ranking[place:]])
+            replaced[qid] = (groups, [*ranking[:place], "irrelevant", *ranking[place:]])
+    return no_better(repeated, replaced, at(metrics, (None, 3)), values)
+
+
+def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
+    """Appended results change no value @k where there were k results, not by a bit."""
+    longer = appended(batch, rng)
+    asked = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
+    before, after = values(batch, asked, None), values(longer, asked, None)
+    broken = []
+    for metric in asked:
+        for position, (qid, (groups, ranking)) in enumerate(batch.items()):
+            first, second = float(before[metric][position]), float(after[metric][position])
+            is_long = isinstance(metric.cutoff, int) and len(ranking) >= metric.cutoff
+            if is_long and not np.array_equal(first, second, equal_nan=True):
+                to = longer[qid][1]
+                broken.append(f"{metric} = {first!r} for {groups}, {ranking}, and {second!r} for the ranking {to}")
+    return broken
+
+
+def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
+    """A query's value does not depend on which other queries are evaluated with it, not by a bit."""
+    if not batch:
+        return []
+    qid = rng.choice(list(batch))
+    asked = at(metrics, (None, 5))
+    together, single = values(batch, asked, None), values({qid: batch[qid]}, asked, None)
+    position = list(batch).index(qid)
+    broken = []
+    for metric in asked:
+        first, second = float(single[metric][0]), float(together[metric][position])
+        if not np.array_equal(first, second, equal_nan=True):
+            groups, ranking = batch[qid]
+            others = {other: rows for other, rows in batch.items() if other != qid}
+            broken.append(f"{metric} = {first!r} for {groups}, {ranking} alone, and {second!r} beside {others}")
+    return broken
+
+
+def text(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
+    """A metric's text reads back to it, under any convention in force."""
+    return [
+        f"{metric} under {convention} is read as {parse_metric(str(metric), convention)}"
+        for metric in at(metrics, (None, 7))
+        for convention in CONVENTIONS
+        if parse_metric(str(metric), convention) != metric
+    ]
+
+
+LAWS = {
+    "bounded": Law("values lie in [0, 1]", bounded, lambda definition: definition.bounded),
+    "order": Law(
+        "the order of groups and within them, and the names of ids, do not matter",
+        order,
+        lambda definition: definition.name not in GREEDY,
+    ),
+    "repeats": Law("a repeated result scores no more than an irrelevant result in its place", repeats),
+    "appending": Law(
+        "appended results change no value @k where there were k results",
+        appending,
+        lambda definition: definition.takes_cutoff,
+    ),
+    "alone": Law("a query's value does not depend on which other queries are evaluated with it", alone),
+    "text": Law("a metric's text reads back to it", text),
+}
+
+
+# ---- what laws are asked of --------------------------------------------------------------------------------------
+
+
+def batches(most: int = 6) -> Any:
+    """A strategy of hypothesis: up to so many queries, whose groups overlap, with grades, weights, repeats and all."""
+    from hypothesis import strategies as st
+
+    ids = st.sampled_from([f"d{number}" for number in range(9)])
+    grades = st.one_of(st.sampled_from([-1, 0, 1, 2, 3, 4]), st.floats(min_value=1e-6, max_value=4))
+    cells = st.fixed_dictionaries({"id": ids, "grade": grades})
+    weights = st.one_of(st.just(1), st.floats(min_value=1e-6, max_value=1e6))
+    group = st.one_of(
+        st.lists(ids, min_size=1, max_size=4),
+        st.fixed_dictionaries({"alternatives": st.lists(cells, min_size=1, max_size=4), "weight": weights}),
+    )
+    ranking = st.lists(st.one_of(ids, st.sampled_from(["x", "y"])), max_size=10)
+    query = st.tuples(st.lists(group, max_size=5), ranking)
+    return st.lists(query, min_size=1, max_size=most).map(lambda rows: {f"q{n}": row for n, row in enumerate(rows)})
+
+
+def at(metrics: Iterable[Metric], ks: Sequence[int | None]) -> list[Metric]:
+    """The metrics at cutoffs, where they take one."""
+    cut = [replace(metric, cutoff=k) for metric in metrics for k in ks if metric.definition.takes_cutoff]
+    return [*cut, *(metric for metric in metrics if not metric.definition.takes_cutoff)]
+
+
+def no_better(
+    worse: Batch, better: Batch, metrics: Sequence[Metric], values: Values = values_of, slack: float = SLACK
+) -> list[str]:
+    """What is broken where `worse` scores more than `better`; less, where lower is better."""
+    broken = []
+    first, second = values(worse, metrics, None), values(better, metrics, None)
+    for metric in metrics:
+        sign = 1 if metric.higher_is_better else -1
+        gap = sign * (first[metric] - second[metric])
+        limit = slack * np.maximum(1.0, np.abs(second[metric]))
+        for position in np.flatnonzero(gap > limit).tolist():
+            groups, ranking = list(worse.values())[position]
+            other = list(better.values())[position][1]
+            high, low = float(first[metric][position]), float(second[metric][position])
+            broken.append(f"{metric} = {high!r} for {groups}, {ranking}, and {low!r} for {other}")
+    return broken
+
+
+def appended(batch: Batch, rng: random.Random) -> dict[str, tuple[list[Any], list[str]]]:
+    """The batch with one to four results more in each ranking."""
+    longer = {}
+    for qid, (groups, ranking) in batch.items():
+        ids = [name for group in groups for name, _ in alternatives(group)]
+        longer[qid] = (groups, [*ranking, *rng.choices([*ids, "y1", "y2"], k=rng.randint(1, 4))])
+    return longer
+
+
+def alternatives(group: Any) -> list[tuple[str, float]]:
+    """(id, grade) of a group in any shape."""
+    cells = group["alternatives"] if isinstance(group, dict) else group
+    return [(cell["id"], cell.get("grade", 1)) if isinstance(cell, dict) else (cell, 1) for cell in cells]
+
+
+def weight(group: Any) -> float:
+    """The weight of a group in any shape."""
+    return float(group.get("weight", 1)) if isinstance(group, dict) else 1.0
+
+
+def share_documents(groups: Sequence[Any]) -> bool:
+    """Whether a relevant document stands in two groups."""
+    seen: set[str] = set()
+    for group in groups:
+        relevant = {name for name, grade in alternatives(group) if grade > 0}
+        if relevant & seen:
+            return True
+        seen |= relevant
+    return False
+
+
+def _is_near(first: float, second: float) -> bool:
+    if np.isnan(first) or np.isnan(second):
+        return bool(np.isnan(first) and np.isnan(second))
+    return abs(first - second) <= SLACK * max(1.0, abs(first))

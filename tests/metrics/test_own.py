@@ -1,0 +1,365 @@
+"""A metric of one's own: ten lines, and it works wherever a metric's name is written."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from annotated_types import Gt, Le
+
+import groupgt
+from groupgt import plugins
+from groupgt.cli.main import main
+from groupgt.metrics.base import Parameter
+from groupgt.metrics.description import as_dict, details
+from groupgt.metrics.views import met_groups, relevant_results
+from groupgt.metrics.worksheet import Sheet
+
+TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": []}
+RUN = {"q1": ["a", "x", "b", "y"], "q2": ["x", "c"]}
+FORMULA = "Σ over groups met of 2^((1 − rank) ÷ h) ÷ m"
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is registered here is forgotten afterwards."""
+    monkeypatch.setattr(plugins, "REGISTERED", {})
+
+
+def half_life(hits: Any, h: Annotated[float, Gt(0), Le(100)] = 5.0) -> Any:
+    """How early each group is met: what it is worth halves every h results.
+
+    More is said here.
+    """
+    rows = met_groups(hits)
+    worth = np.bincount(rows.query, 2.0 ** ((1 - rows.rank) / h), minlength=hits.size)
+    return worth / np.maximum(hits.judgments.groups, 1)
+
+
+def named(name: str = "half_life", function: Callable[..., Any] = half_life, **facts: Any) -> Any:
+    return groupgt.metric(name, **{"formula": FORMULA, **facts})(function)
+
+
+def test_it_works_in_evaluate() -> None:
+    metric = named()
+    assert repr(metric) == "Metric('half_life')"
+    asked = [metric, "half_life(h=2)", "half_life@2", "half_life(h=1)@3", "recall@2"]
+    found = groupgt.evaluate(TRUTH, RUN, asked)
+    values = {name: column.tolist() for name, column in found.values.items()}
+    # q1: a at rank 1, b at rank 3; q2: c at rank 2; q3 is undefined
+    assert values["half_life"][:2] == pytest.approx([(1 + 2 ** (-2 / 5)) / 2, 2 ** (-1 / 5)])
+    assert values["half_life(h=2)"][:2] == pytest.approx([(1 + 0.5) / 2, 2**-0.5])
+    assert values["half_life@2"][:2] == pytest.approx([0.5, 2 ** (-1 / 5)])
+    assert values["half_life(h=1)@3"][:2] == [(1 + 0.25) / 2, 0.5]
+    assert all(np.isnan(column[2]) for column in values.values())
+    assert groupgt.evaluate(TRUTH, RUN, ["half_life"], k=[1, 2]).means.keys() == {"half_life@1", "half_life@2"}
+
+
+def test_it_works_in_compare_and_by_slices() -> None:
+    named()
+    compared = groupgt.compare(TRUTH, {"one": RUN, "two": {"q1": ["b"], "q2": ["c"]}}, ["half_life"], baseline="one")
+    assert compared["two"]["half_life"].delta == pytest.approx((0.5 - (1 + 2 ** (-2 / 5)) / 2 + 1 - 2 ** (-1 / 5)) / 2)
+    assert groupgt.evaluate(TRUTH, RUN, ["half_life"], by="n_groups").slices
+
+
+def test_it_works_under_a_budget_and_on_frames() -> None:
+    import polars as pl
+
+    named()
+    lengths = groupgt.Lengths({"tokens": dict.fromkeys("abcxy", 10)})
+    budget = groupgt.evaluate(TRUTH, RUN, ["half_life@20tokens"], lengths=lengths)
+    assert budget.values["half_life@20tokens"][0] == 0.5
+    rows = [(qid, name, -float(rank)) for qid, names in RUN.items() for rank, name in enumerate(names)]
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    lists = groupgt.evaluate(TRUTH, RUN, ["half_life@2"])
+    assert groupgt.evaluate(TRUTH, frame, ["half_life@2"]).values["half_life@2"].tobytes() == (
+        lists.values["half_life@2"].tobytes()
+    )
+
+
+def test_explain_shows_the_formula_and_the_value() -> None:
+    metric = named()
+    text = groupgt.evaluate(TRUTH, RUN, [metric]).explain("q2")
+    assert text.endswith(f"half_life = 0.8706\n  {FORMULA}")
+    assert groupgt.evaluate(TRUTH, RUN, [metric]).explain("q3").endswith("\n  = undefined")
+
+    def worked(sheet: Sheet, h: float = 5.0) -> str:
+        terms = " + ".join(f"2**((1 - {group.first})/{h:g})" for group in sheet.groups if group.first)
+        return f"({terms or 0}) / {len(sheet.groups)}"
+
+    metric = named(worked=worked, replace=True)
+    text = groupgt.evaluate(TRUTH, RUN, ["half_life(h=2)"]).explain("q1")
+    assert text.endswith("  = (2**((1 - 1)/2) + 2**((1 - 3)/2)) / 2")
+
+
+def test_a_function_may_ask_for_the_cut() -> None:
+    seen = []
+
+    def at_k(hits: Any, cut: Any) -> Any:
+        seen.append((cut.k.tolist(), cut.top.tolist(), None if cut.ideal is None else cut.ideal.tolist()))
+        return np.bincount(relevant_results(hits).query, minlength=hits.size) / np.maximum(cut.k, 1)
+
+    named("own_precision", at_k)
+    found = groupgt.evaluate(TRUTH, RUN, ["own_precision@3", "precision.trec@3", "own_precision"])
+    assert found.values["own_precision@3"].tobytes() == found.values["precision.trec@3"].tobytes()
+    assert seen[0] == ([3, 3, 3], [3, 2, 0], [3, 3, 3])
+    assert seen[1] == ([4, 2, 0], [4, 2, 0], None)
+
+
+def test_what_it_is_given_cannot_be_changed() -> None:
+    def spoiling(hits: Any) -> Any:
+        for column in (
+            hits.rank,
+            hits.query,
+            hits.length,
+            hits.judgments.group_weight,
+            hits.judgments.alternative_group,
+        ):
+            assert not column.flags.writeable
+        rows = met_groups(hits)
+        rows.rank[:] = 1
+        hits.judgments.groups[:] = 1
+        return np.ones(hits.size)
+
+    named("spoiling", spoiling)
+    alone = groupgt.evaluate(TRUTH, RUN, ["mrr", "recall"])
+    truth = groupgt.GroundTruth.of(TRUTH)
+    beside = groupgt.evaluate(truth, RUN, ["spoiling", "mrr", "recall"])
+    again = groupgt.evaluate(truth, RUN, ["mrr", "recall"])
+    assert alone.means["mrr"] == beside.means["mrr"] == again.means["mrr"]
+    assert alone.means["recall"] == beside.means["recall"] == again.means["recall"]
+
+
+# ---- parameters -------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_those_of_the_function() -> None:
+    def weighted(hits: Any, h: Annotated[float, Gt(0)] = 5.0, form: Literal["linear", "exp"] = "linear") -> Any:
+        return np.full(hits.size, 1.0 if form == "exp" else 0.0)
+
+    named("weighted", weighted)
+    assert str(groupgt.parse_metric("weighted(form=exp, h=5)@2")) == "weighted(form=exp)@2"
+    for text, words in (
+        ("weighted(h=0)", "h: expected a number above 0, found 0"),
+        ("weighted(form=log)", "form: expected linear or exp, found 'log'"),
+        ("weighted(g=1)", "has no parameter 'g': its parameters are h, form"),
+    ):
+        with pytest.raises(groupgt.MetricError, match=words):
+            groupgt.parse_metric(text)
+    assert groupgt.evaluate(TRUTH, RUN, ["weighted(form=exp)"]).means["weighted(form=exp)"] == 1
+
+
+def test_parameters_of_ones_own() -> None:
+    odd = Parameter("h", 3.0, "an odd number", lambda value: value % 2 == 1)
+    named(parameters=[odd])
+    with pytest.raises(groupgt.MetricError, match="h: expected an odd number, found 4"):
+        groupgt.parse_metric("half_life(h=4)")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda hits, h: None, "the parameter h needs a name and a default"),
+        (lambda hits, *more: None, "the parameter more needs a name and a default"),
+        (lambda hits, form="linear": None, r"form: expected a number as its default, or choices \(Literal\[…\]\)"),
+        (lambda hits, flag=True: None, "flag: expected a number as its default"),
+    ],
+)
+def test_parameters_that_are_none(function: Any, words: str) -> None:
+    with pytest.raises(groupgt.MetricError, match=words):
+        named("mine", function)
+
+
+def test_a_default_out_of_range() -> None:
+    def low(hits: Any, h: Annotated[float, Gt(0)] = 0.0) -> Any:
+        return np.zeros(hits.size)
+
+    with pytest.raises(groupgt.MetricError, match="h: expected a number above 0 as its default, found"):
+        named("low", low)
+
+
+# ---- names ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("recall", "metric 'recall': this name is groupgt's own and cannot be replaced; choose another"),
+        ("rr", "this is another name of one of groupgt's own"),
+        ("recall_5", "this is another name of one of groupgt's own"),
+        ("retrieval_mine", "this is another name of one of groupgt's own"),
+        ("qid", "tables and gates use this name for something else"),
+        ("latency_p99", "tables and gates use this name for something else"),
+        ("Mine", "expected a name of lower-case letters"),
+        ("mine@5", "expected a name of lower-case letters"),
+        ("", "expected a name of lower-case letters"),
+        (5, "metric 5: expected a name"),
+    ],
+)
+def test_names_that_cannot_be_had(name: Any, words: str) -> None:
+    with pytest.raises(groupgt.MetricError, match=words):
+        named(name)
+    assert not plugins.REGISTERED
+
+
+def test_the_same_function_again_is_fine_and_another_is_not() -> None:
+    named()
+    named()
+    again: dict[str, Any] = {}
+    source = "def mine(hits, h=1.0):\n    return hits.length * h\n"
+    for _ in range(2):  # as a cell of a notebook that is run again
+        exec(source, again)
+        named("mine", again["mine"])
+    with pytest.raises(groupgt.MetricError, match="another has this name; pass replace=True, or choose another name"):
+        named("half_life", lambda hits: hits.length)
+    with pytest.raises(groupgt.MetricError, match="another has this name"):
+        named(formula="something else")
+    named("half_life", lambda hits: hits.length / 4, replace=True)
+    assert groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["half_life"])["half_life"] == 0.25
+
+
+def test_functions_of_one_code_that_close_over_other_values_are_others() -> None:
+    def made(value: float) -> Any:
+        return lambda hits: np.full(hits.size, value)
+
+    named("mine", made(0.5))
+    with pytest.raises(groupgt.MetricError, match="another has this name"):
+        named("mine", made(0.25))
+
+
+def test_a_name_that_nobody_registered() -> None:
+    metric = named()
+    carried = pickle.dumps(metric)
+    plugins.REGISTERED.clear()
+    with pytest.raises(groupgt.MetricError, match=r"there is no metric named 'half_lif'.*did you mean|groupgt metrics"):
+        groupgt.parse_metric("half_lif")
+    with pytest.raises(groupgt.MetricError, match="there is none of this name in this process; import the module"):
+        groupgt.evaluate(TRUTH, RUN, [pickle.loads(carried)])
+
+
+def test_near_names_know_it() -> None:
+    named()
+    with pytest.raises(groupgt.MetricError, match=r"did you mean 'half_life'\?"):
+        groupgt.parse_metric("half_live")
+
+
+# ---- what is wrong with what it returns -------------------------------------------------------------------------
+
+
+def fails(hits: Any) -> Any:
+    raise KeyError("nothing\nthere")
+
+
+def leaves(hits: Any) -> Any:
+    sys.exit(3)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda hits: 1.0, r"expected a number for each of 3 queries, found an array of shape \(\)"),
+        (lambda hits: np.ones(2), r"found an array of shape \(2,\)"),
+        (lambda hits: np.ones((3, 1)), r"found an array of shape \(3, 1\)"),
+        (lambda hits: ["a", "b", "c"], "ValueError: could not convert string to float"),
+        (lambda hits: None, r"found an array of shape \(\)"),
+        (lambda hits: np.array([1, np.inf, 0]), "query 'q2': expected a finite number, or NaN where there is none"),
+        (fails, r"KeyError: 'nothing\\nthere' \(.*test_own.py:\d+\)"),
+        (leaves, r"SystemExit: 3 \(.*test_own.py:\d+\)"),
+    ],
+)
+def test_values_that_are_none(function: Any, words: str) -> None:
+    named("mine", function)
+    with pytest.raises(groupgt.MetricError, match=f"metric 'mine': .*{words}"):
+        groupgt.evaluate(TRUTH, RUN, ["mine"])
+
+
+def test_what_it_prints_is_no_result(capsys: pytest.CaptureFixture[str]) -> None:
+    def chatty(hits: Any) -> Any:
+        print("here")
+        return np.zeros(hits.size)
+
+    named("chatty", chatty)
+    groupgt.evaluate(TRUTH, RUN, ["chatty"])
+    assert capsys.readouterr() == ("", "here\n")
+
+
+def test_nan_is_no_value() -> None:
+    named("mine", lambda hits: np.where(hits.length > 2, 1.0, np.nan))
+    found = groupgt.evaluate(TRUTH, RUN, ["mine"])
+    assert (found["mine"], found.per_query["mine"].to_list()) == (1.0, [1.0, None, None])
+
+
+def test_lower_may_be_better() -> None:
+    metric = named("reading", lambda hits: hits.length / 10, higher_is_better=False, takes_cutoff=False)
+    assert not metric.higher_is_better
+    with pytest.raises(groupgt.MetricError, match="reading looks at the whole ranking and takes no cutoff"):
+        groupgt.parse_metric("reading@5")
+    # a query without results has nothing to be worse by
+    assert np.isnan(groupgt.evaluate({"q": [["a"]]}, {}, [metric]).values["reading"][0])
+
+
+# ---- where it is listed -----------------------------------------------------------------------------------------
+
+
+def test_the_catalogue_describes_it() -> None:
+    metric = named(source="a paper")
+    assert groupgt.list_metrics()[-1] is metric.definition
+    shown = details(metric.definition)
+    assert shown.startswith("half_life: How early each group is met: what it is worth halves every h results.\n")
+    assert FORMULA in shown
+    assert "h: a number above 0, at most 100; default 5.0" in shown
+    assert as_dict(metric.definition)["formulas"][0]["source"] == "a paper"
+
+
+@pytest.fixture
+def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A distribution on the path that brings metrics, as pip would install it."""
+    (tmp_path / "brought_metrics.py").write_text(
+        "import groupgt\n"
+        "print('imported')\n"
+        "@groupgt.metric('brought', formula='length ÷ 10')\n"
+        "def brought(hits):\n    'How much there is to read.'\n    return hits.length / 10\n"
+        "silent = 5\n"
+    )
+    info = tmp_path / "brought-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[groupgt.metrics]\nbrought = brought_metrics:brought\nsilent = brought_metrics:silent\n"
+        "broken = no_such_module:x\nrecall = brought_metrics:brought\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("brought_metrics", None)
+
+
+def test_an_installed_metric_works_in_the_shell(brought: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (brought / "truth.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"]]}\n')
+    (brought / "run.trec").write_text("q Q0 a 1 2 t\nq Q0 b 2 1 t\n")
+    files = [str(brought / "truth.jsonl"), str(brought / "run.trec")]
+    main(["evaluate", *files, "-m", "brought,brought@1,recall", "--format", "json"])
+    out, err = capsys.readouterr()
+    means = {name: row["mean"] for name, row in json.loads(out)["runs"][0]["metrics"].items()}
+    assert means == {"brought": 0.2, "brought@1": 0.1, "recall": 1.0}
+    assert "imported" in err
+    main(["explain", *files, "--query", "q", "-m", "brought"])
+    assert capsys.readouterr().out.endswith("brought = 0.2000\n  length ÷ 10\n")
+
+
+@pytest.mark.usefixtures("brought")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("silent", r"the plugin brought_metrics:silent: expected groupgt.metric\('silent', …\), found 5"),
+        ("broken", "the plugin no_such_module:x cannot be loaded: ModuleNotFoundError"),
+    ],
+)
+def test_installed_metrics_at_fault(name: str, words: str) -> None:
+    with pytest.raises(groupgt.MetricError, match=words):
+        groupgt.parse_metric(name)
