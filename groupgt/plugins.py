@@ -16,7 +16,7 @@ from inspect import cleandoc
 from typing import Any
 
 from groupgt.errors import ConfigError, display, listed, near_names
-from groupgt.runtime import users_code
+from groupgt.runtime import one_line, users_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,11 +203,6 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
     if not isinstance(found, _attribute(expected)):
         raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(found)}")
     return found.named(kind, name)
-
-
-def one_line(error: BaseException) -> str:
-    """An exception in one line: its class, and the first line of what it says."""
-    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
 
 
 def _attribute(home: str) -> Any:

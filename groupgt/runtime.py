@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
@@ -28,7 +29,7 @@ else:
     # polars takes longer to import than a small file to evaluate.
     pl = _Late("polars")
 
-__all__ = ["no_garbage_collection", "pl", "users_code"]
+__all__ = ["no_garbage_collection", "no_silent_exit", "one_line", "pl", "place_of", "users_code"]
 
 
 @contextmanager
@@ -45,20 +46,46 @@ def no_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def users_code() -> Iterator[None]:
-    """While code of the user's runs: what it prints goes to standard error, and `os._exit` is an error like `sys.exit`.
+    """While code of the user's runs: it prints to standard error, and it ends the process only as an error."""
+    with no_silent_exit(), redirect_stdout(sys.stderr):
+        yield
 
-    Results go to standard output, and a run that ends without any must not look done.
+
+@contextmanager
+def no_silent_exit() -> Iterator[None]:
+    """While code of the user's may run: `os._exit(0)`, which would be success without results, is like `sys.exit`.
+
+    This process alone is guarded, and not a child in which the code is run: that would read all data once more, and
+    keep modules, debuggers and whatever the code holds in memory from the one who runs it.
     """
-    exit_at_once, process = os._exit, os.getpid()
+    leave, process, thread, is_active = os._exit, os.getpid(), threading.get_ident(), True
 
     def refused(status: int) -> NoReturn:
-        if os.getpid() != process:  # a process that was forked meanwhile ends as it likes
-            exit_at_once(status)
-        raise SystemExit(f"os._exit({status})")
+        if status or not is_active or os.getpid() != process:  # a fork of the user's may leave as it likes
+            leave(status)
+        if threading.get_ident() == thread:
+            raise SystemExit("os._exit(0)")
+        # Nobody hears what is raised in another thread.
+        print("groupgt: code of yours ended the run: os._exit(0)", file=sys.stderr, flush=True)  # noqa: T201
+        leave(2)
 
     os._exit = refused
     try:
-        with redirect_stdout(sys.stderr):
-            yield
+        yield
     finally:
-        os._exit = exit_at_once
+        is_active = False
+        if os._exit is refused:
+            os._exit = leave
+
+
+def place_of(error: BaseException) -> str:
+    """` (file:line)` at which something was raised; of `os._exit` the line that called it."""
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+
+
+def one_line(error: BaseException) -> str:
+    """An exception in one line: its class, and the first line of what it says."""
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")

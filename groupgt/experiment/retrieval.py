@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import math
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -19,7 +18,6 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import GroupgtError, RetrieverError
-from groupgt.experiment import process
 from groupgt.experiment.datasets import Data, sha256
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.systems import System
@@ -28,6 +26,7 @@ from groupgt.formats import corpus as corpus_reader
 from groupgt.formats.modules import source_of
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, Corpus, Retriever, RetrieverPlugin, Setting, checked
+from groupgt.runtime import one_line, place_of, users_code
 from groupgt.store.cache import key_of
 
 # What lies in the cache is understood by its own kind of groupgt alone.
@@ -212,8 +211,7 @@ def retrieve(
         faults = [text if text.startswith(start) else f"{start}: {text}" for text in error.faults]
         raise RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in faults), total=error.total) from None
     except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
-        what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
-        text = f"dataset {task.dataset!r}: system {task.system!r}: {what}{_where(error)}"
+        text = f"dataset {task.dataset!r}: system {task.system!r}: {one_line(error)}{place_of(error)}"
         raise RetrieverError(text) from error
     finally:
         if already < len(begun.answers.ids) < len(data.queries):
@@ -222,12 +220,6 @@ def retrieve(
 
 def _so_far(task: Task, begun: Begun) -> Done:
     return Done(begun.answers, Timing(task.dataset, task.system, 0.0, [], begun.batched_ms, machine()))
-
-
-def _where(error: BaseException) -> str:
-    """The line at which something was raised; of `os._exit` the line that called it."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != process.__file__]
-    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def _retrieve(
@@ -248,14 +240,16 @@ def _retrieve(
         corpus, qids = Corpus([*corpus.ids], [*corpus.texts]), [*qids]
     setting = Setting(corpus, qids, experiment.config.seed)
     start = saved = time.perf_counter()
-    retriever = system.kind.build(setting, options)
+    with users_code():
+        retriever = system.kind.build(setting, options)
     build = time.perf_counter() - start
     answered(len(begun.answers.ids))
     for first in range(len(begun.answers.ids), len(data.queries), options.batch_size()):
         batch = data.queries.part(first, first + options.batch_size())
         batch_qids = [*batch.ids]  # whatever the retriever does with those it is handed
         start = time.perf_counter()
-        rankings = retriever.retrieve(batch, task.depth)
+        with users_code():
+            rankings = retriever.retrieve(batch, task.depth)
         end = time.perf_counter()
         answers = checked(task.system, batch_qids, rankings, task.depth)
         begun.add(answers, 1000 * (end - start) / len(batch_qids))
@@ -274,5 +268,6 @@ def _timed(retriever: Retriever, data: Data, depth: int, count: int) -> Iterator
         place = number * total // min(count, total)
         question = data.queries.part(place, place + 1)
         start = time.perf_counter()
-        retriever.retrieve(question, depth)
+        with users_code():
+            retriever.retrieve(question, depth)
         yield 1000 * (time.perf_counter() - start)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
+from groupgt.runtime import one_line, users_code
 
 # The bytes of the modules of targets, as they were when they were imported.
 READ: dict[str, bytes | None] = {}
@@ -20,14 +21,14 @@ def imported(target: str, folder: Path) -> Any:
     sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
     _forget(module_name, folder)
     try:
-        found: Any = import_module(module_name)
+        with users_code():
+            found: Any = import_module(module_name)
         READ[module_name] = _source(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
         raise ConfigError(f"target: there is no module {missing!r}, beside the file or installed") from None
     except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
-        raise ConfigError(f"target: {module_name} cannot be imported: {what}") from None
+        raise ConfigError(f"target: {module_name} cannot be imported: {one_line(error)}") from None
     for part in name.split("."):
         if not hasattr(found, part):
             near = near_names(part, [each for each in dir(found) if not each.startswith("_")])

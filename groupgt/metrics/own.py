@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -19,8 +18,8 @@ from groupgt.metrics.language import IN_TREC_EVAL, Metric
 from groupgt.model.hits import Floats, Hits, Judgments
 from groupgt.model.validity import finite_number
 from groupgt.options import choices, limits, words
-from groupgt.plugins import one_line, register, registered
-from groupgt.runtime import users_code
+from groupgt.plugins import register, registered
+from groupgt.runtime import one_line, place_of, users_code
 
 # What tables call their own columns.
 TAKEN = ("qid", "run", "system", "dataset", "metric")
@@ -178,9 +177,7 @@ class Own:
         except GroupgtError:
             raise
         except (Exception, SystemExit) as error:  # whatever the function raises
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{frame.filename}:{frame.lineno}"
-            raise MetricError(f"metric {self.name!r}: {one_line(error)} ({where})") from error
+            raise MetricError(f"metric {self.name!r}: {one_line(error)}{place_of(error)}") from error
         if values.shape != (hits.size,):
             what = f"expected a number for each of {hits.size:,} queries, found an array of shape {values.shape}"
             raise MetricError(f"metric {self.name!r}: {what}")

@@ -6,6 +6,7 @@ import json
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 from math import comb, log2
@@ -21,9 +22,10 @@ from groupgt.formats import source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.lengths import Budget
+from groupgt.testing import alternatives
 from tests import laws, reference
 from tests.agreement import TOLERANCE, all_metrics, random_query
-from tests.metrics.test_worked import evaluated
+from tests.metrics.test_worksheet import evaluated
 
 BUDGETS = (1, 2, 4, 9, 20, 1000)
 # Under @k these cut their ideal: ndcg.autorag at the length of the list, the others at k.
@@ -250,7 +252,7 @@ def test_a_budget_that_fits_everything_is_no_cutoff() -> None:
         columns = values(batch, [with_budget(metric, 1000), metric], lengths)
         alike = same(columns[with_budget(metric, 1000)], columns[metric])
         if title(metric) == "ndcg.autorag":
-            listed = [sum(len({n for n, g in laws.cells(each) if g > 0}) for each in gs) for gs, _ in batch.values()]
+            listed = [sum(len({n for n, g in alternatives(each) if g > 0}) for each in gs) for gs, _ in batch.values()]
             long_enough = np.array([len(ranking) for _, ranking in batch.values()]) >= listed
             assert alike[long_enough].all()
             assert long_enough.any()
@@ -277,7 +279,7 @@ def test_a_budget_of_k_results_of_length_one_is_k_where_no_ideal_is_cut() -> Non
     for metric in cuttable():
         name = title(metric)
         for k in (1, 2, 5):
-            at_k, fits = laws.cut(metric, k), with_budget(metric, k)
+            at_k, fits = replace(metric, cutoff=k), with_budget(metric, k)
             columns = values(batch, [at_k, fits], ones)
             alike = same(columns[at_k], columns[fits])
             if name in CUT_IDEALS:
@@ -504,7 +506,7 @@ def test_explain_shows_the_prefix_at_work() -> None:
 
 def completion(groups: list[Any], ranking: list[str], lengths: Mapping[str, int] | None, duplicates: str) -> float:
     """What it takes until every group is met: results, or their lengths together; infinite where one never is."""
-    wanted = [{name for name, grade in laws.cells(group) if grade > 0} for group in groups]
+    wanted = [{name for name, grade in alternatives(group) if grade > 0} for group in groups]
     results = list(dict.fromkeys(ranking)) if duplicates == "drop" else ranking
     spent = 0
     for rank, name in enumerate(results, 1):
@@ -536,7 +538,7 @@ def test_depth_is_that_of_a_slow_loop(unit: str, duplicates: str, seed: int) -> 
     depths = [
         completion(groups, ranking, None if unit == "results" else lengths, duplicates)
         for groups, ranking in batch.values()
-        if any(grade > 0 for group in groups for _, grade in laws.cells(group))
+        if any(grade > 0 for group in groups for _, grade in alternatives(group))
     ]
     assert any(each.depth is None for each in found)
     assert any(each.depth is not None for each in found)

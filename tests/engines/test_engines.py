@@ -13,9 +13,10 @@ import pytest
 import groupgt
 from groupgt.engines.columns import any_order
 from groupgt.formats import source
+from groupgt.testing import at
 from tests import laws
 
-METRICS = [laws.cut(metric, k) for metric in laws.registered() for k in (None, 1, 3, 5)]
+METRICS = at(laws.registered(), (None, 1, 3, 5))
 
 
 @pytest.fixture

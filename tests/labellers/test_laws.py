@@ -335,7 +335,7 @@ def test_order_and_names_do_not_matter(which: str) -> None:
             mixed.append({"alternatives": rng.sample(cells, len(cells)), "weight": testing.weight(group)})
         shuffled[qid] = (mixed, ranking)
     found = differing(values_of(which, batch), values_of(which, shuffled, salt="other/"), slack=1e-12)
-    assert [name for name in found if parse_metric(name).name not in laws.GREEDY] == []
+    assert [name for name in found if parse_metric(name).name not in testing.GREEDY] == []
 
 
 @pytest.mark.parametrize("which", KITS)
@@ -360,7 +360,7 @@ def test_how_another_query_spells_a_text_does_not_matter() -> None:
     groups = [[{"text": text} for text in own] for own in (["aa", "dd"], ["aa", "ff"], ["dd"], ["ff"])]
     other = [[{"text": "FF"}, {"text": "DD"}]]
     run = {"q": [{"text": "dd"}, {"text": "ee"}]}
-    asked = [*laws.GREEDY, "alpha_ndcg@2"]
+    asked = [*testing.GREEDY, "alpha_ndcg@2"]
     alone = groupgt.evaluate({"q": groups}, run, asked, labeller="text")
     together = groupgt.evaluate({"other": other, "q": groups}, run, asked, labeller="text")
     for name, column in alone.values.items():

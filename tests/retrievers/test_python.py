@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import groupgt
+from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
 from groupgt.formats.modules import imported
 from groupgt.options import options_from
@@ -350,3 +351,49 @@ def test_a_retriever_that_stops_short_is_told(tmp_path: Path) -> None:
     (tmp_path / "truth.jsonl").write_text(rows + rows.replace('"qid": "q', '"qid": "r'))
     with pytest.warns(groupgt.GroupgtWarning, match="exactly 2 results for every query, where 3 were asked for"):
         run_experiment(file, allow_code=True)
+
+
+PRINTING = """
+print("while it is imported")
+
+def build(corpus):
+    print("while it is built")
+
+    def search(queries, k):
+        print("while it answers")
+        return [["d1"] for _ in queries]
+
+    return search
+"""
+
+
+def test_what_it_prints_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text(PRINTING)
+    file = small(tmp_path, 'own: {use: python, with: {target: "mine:build"}}')
+    main(["run", str(file), "--allow-code"])
+    out, err = capsys.readouterr()
+    assert "while it" not in out
+    for when in ("is imported", "is built", "answers"):
+        assert f"while it {when}\n" in err
+
+
+SPOILING = """
+def build(corpus):
+    def search(queries, k):
+        answers = [{"q1": ["d1"], "q2": ["d2"], "q3": ["d3"]}[qid] for qid in queries.ids]
+        queries.ids.reverse()
+        queries.clear()
+        return answers
+
+    corpus.ids.reverse()
+    corpus.texts.clear()
+    return search
+"""
+
+
+def test_what_it_does_to_its_lists_reassigns_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(SPOILING)
+    systems = 'own: {use: python, with: {target: "mine:build"}}\n  bm25: bm25'
+    outcome = run_experiment(small(tmp_path, systems), allow_code=True)
+    assert outcome.evaluations["set"]["own"]["recall@1"] == 1.0
+    assert outcome.evaluations["set"]["bm25"]["recall@1"] == 1.0
