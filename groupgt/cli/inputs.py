@@ -70,11 +70,11 @@ class Inputs:
         _ = self.engine, self.policy
         others = [path for path in also_read if path is not None]
         faults = Faults()
-        try:
-            all_there(self.truth_path, others)
-            _ = self.runs
-        except DataError as error:
-            faults.merge(error)
+        for look in (lambda: self.runs, lambda: all_there(self.truth_path, others)):
+            try:
+                look()
+            except DataError as error:
+                faults.merge(error)
         faults.stop()
         corpus = [] if self.corpus_path is None else [self.corpus_path]
         check_outputs([self.truth_path, *self.runs, *others, *corpus], written)

@@ -201,6 +201,9 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["evaluate", "nope.jsonl", "bm25.trec"], "there is no such file"),
         (["evaluate", "qa.json", "bm25.trec"], "did you mean 'qa.jsonl'"),
+        (["evaluate", "nope.jsonl", "nope.trec", "bm25.trec", "no.trec"], "3 faults"),
+        (["agree", "nope.jsonl", "nope.trec", "--annotator", "no.jsonl"], "3 faults"),
+        (["rechunk", "nope.jsonl", "--from", "no.csv", "--to", "nor.csv"], "3 faults"),
         (["evaluate", "qa.jsonl", "bm25.trec", "-m", "ndgc,recal"], "2 faults"),
         (["evaluate", "qa.jsonl", "bm25.trec", "-k", "0"], "whole numbers above 0"),
         (["evaluate", "qa.jsonl", "bm25.trec", "--format", "gitub"], "did you mean 'github'"),
