@@ -12,10 +12,9 @@ from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options
 from groupgt.cli.output import FILE, check_table_ending, format_option, show_csv, show_json, show_rows, write_table
 from groupgt.cli.settings import setting_options
 from groupgt.cli.terminal import show
-from groupgt.comparison.power import alpha_of, grid, power_of
+from groupgt.comparison.power import alpha_of, grid, power_of, whose_power
 from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import CorrectionName
 from groupgt.errors import ConfigError
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
@@ -74,7 +73,7 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *writt
 @BASELINE
 @click.option("--difference", type=float, metavar="D", help="The wanted difference; else the observed one.")
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="With which to show it.")
-@setting_options("alpha", "correction")
+@setting_options("test", "alpha", "correction")
 @format_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def power_command(
@@ -82,26 +81,26 @@ def power_command(
     baseline: str | None,
     difference: float | None,
     wanted: float,
-    alpha: float,
-    correction: CorrectionName,
     style: str,
+    **settings: Any,
 ) -> None:
     """Say how large a difference these questions can show, and how many questions show a wanted one.
 
-    From the differences of RUNS to the baseline, query by query; by the power of the paired t test. Needs SciPy.
-    Unless --correction is none, alpha is divided by the number of comparisons.
+    From the differences of RUNS to the baseline, query by query: by the power of the test where all that differ do by
+    the same size, as those of complete and hit_rate do, else by that of the paired t test. Needs SciPy. Unless
+    --correction is none, alpha is divided by the number of comparisons.
     """
     # No interval is shown: one resample is enough.
-    settings = Settings(correction=correction, alpha=alpha, resamples=1)
-    comparison = _comparison(inputs, baseline, settings)
+    chosen = Settings(**settings, resamples=1)
+    comparison = _comparison(inputs, baseline, chosen)
     # (column, value, rows of the comparison, their power) of the whole and of each slice
     parts = [("", "", comparison.rows, comparison.power(difference=difference, wanted=wanted))]
     for part in comparison.slices:
-        powers = power_of(part.rows, settings, difference=difference, wanted=wanted)
+        powers = power_of(part.rows, chosen, difference=difference, wanted=wanted)
         parts.append((part.by, part.value, list(part.rows), powers))
     if style == "json":
         rows = [
-            {"by": column, "value": value, "alpha": alpha_of(compared, settings), **asdict(power)}
+            {"by": column, "value": value, "alpha": alpha_of(compared, chosen), **asdict(power)}
             for column, value, compared, powers in parts
             for power in powers
         ]
@@ -114,8 +113,9 @@ def power_command(
         cells += [[*([column, value] if inputs.by else []), *line] for line in lines]
     show_rows([*(["by", "value"] if inputs.by else []), *headers], cells, style)
     if style != "csv":
-        alpha = alpha_of(comparison.rows, settings)
+        meant = whose_power([power for _, _, _, powers in parts for power in powers], chosen)
+        alpha = alpha_of(comparison.rows, chosen)
         show(
-            f"\nagainst {comparison.baseline}: paired t test, two-sided, alpha {alpha:.4g} for each comparison; "
+            f"\nagainst {comparison.baseline}: {meant}, two-sided, alpha {alpha:.4g} for each comparison; "
             "spread is the standard deviation of the differences\n" + "\n".join(comparison.footer)
         )

@@ -49,7 +49,8 @@ class Contrast:
     `delta` is the mean of the differences (system − other), `unpaired` counts queries that count for one of the two
     alone, `wins` those where the system is better (lower, where lower is better). `p_value` is corrected for all
     comparisons of its table, `raw_p_value` is not. `spread` is the standard deviation of the differences,
-    `effect_size` Cohen's d_z, their mean ÷ `spread`. NaN stands for what cannot be said.
+    `effect_size` Cohen's d_z, their mean ÷ `spread`. NaN stands for what cannot be said. Of those that differ `size` is
+    the mean size, 0 where none does, and `alike` says whether all are of that size, as those of 0/1 metrics are.
     """
 
     delta: float
@@ -63,6 +64,8 @@ class Contrast:
     effect_size: float
     raw_p_value: float
     p_value: float
+    size: float = 0.0
+    alike: bool = False
 
     @property
     def differ(self) -> int:
@@ -186,6 +189,7 @@ def _contrasts(
         sign = 1 if metrics[place].higher_is_better else -1
         wins, losses = int((sign * known > SLACK).sum()), int((sign * known < -SLACK).sum())
         delta, (low, high) = _without_rounding(mean_of(difference)), spans[place]
+        sizes = np.abs(known[np.abs(known) > SLACK])
         contrasts.append(
             Contrast(
                 delta=delta,
@@ -199,6 +203,8 @@ def _contrasts(
                 effect_size=_effect_size(known),
                 raw_p_value=float(raw[place]),
                 p_value=float(raw[place]),
+                size=mean_of(sizes) if len(sizes) else 0.0,
+                alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
             )
         )
     return contrasts
