@@ -11,6 +11,7 @@ from groupgt.engines import memory
 from groupgt.engines.columns import carrier
 from groupgt.errors import DataError
 from groupgt.formats import frames
+from groupgt.formats.rankings import NESTED, SCORES
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 TRUTH = "retrieval_gt"
-READ = {"qid", "doc_id", "score", "rank", frames.SCORES, *frames.NESTED}
+READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED}
 
 
 def per_query(
@@ -80,7 +81,7 @@ def _run(batch: pa.Table) -> Run:
     names = READ.intersection(batch.column_names)
     if "qid" not in names:
         raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
-    whole = names & {*frames.NESTED} or ("doc_id" in names and names & {"score", "rank"})
+    whole = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
     return frames.run_of(batch.select(sorted(names)) if whole else batch, "batch")
 
 

@@ -20,6 +20,7 @@ from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
 from groupgt.experiment.runner import run_experiment
 from groupgt.formats import frames
 from groupgt.formats.detect import read_ground_truth, read_run
+from groupgt.formats.rankings import NESTED
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -148,7 +149,7 @@ def _tables(found: _Project, faults: Faults) -> list[_Table]:
         try:
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
                 found.left.append(f"{where}: a copy of the best table of another node")
-            elif set(frames.NESTED) & set(frames.names_of(Source.at(path))):
+            elif set(NESTED) & set(frames.names_of(Source.at(path))):
                 tables.append(_table(path, rows.get(path.name, {}), found.truth.qids))
             else:
                 found.left.append(f"{where}: there are no retrieved ids in it")

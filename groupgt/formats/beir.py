@@ -9,7 +9,7 @@ from pathlib import Path
 from groupgt.errors import DataError, Faults
 from groupgt.formats.csv import table
 from groupgt.formats.jsonl import objects
-from groupgt.formats.rows import Judgment, flat_rows, gather, number_text
+from groupgt.formats.judgments import Judgment, gather, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -54,7 +54,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             seen[qid, document] = where
             rows.append((qid, document, grade))
     faults.stop()
-    return gather(flat_rows(rows), policy, texts=_texts(qrels.path.parent.parent / "queries.jsonl"))
+    return gather(one_by_one(rows), policy, texts=_texts(qrels.path.parent.parent / "queries.jsonl"))
 
 
 def _texts(path: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_name
 from groupgt.formats import csv, frames
 from groupgt.formats.frames import read_table
 from groupgt.formats.jsonl import objects
-from groupgt.formats.rows import length_of
+from groupgt.formats.rankings import length_of
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.lengths import UNITS, Lengths

@@ -1,35 +1,39 @@
-"""CSV and TSV: one judgment or one result a row, under a header line."""
+"""CSV and TSV: one judgment or one result a row, under a header line; and the rows of any other table."""
 
 from __future__ import annotations
 
 import csv
 import io
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
-from groupgt.formats.rows import (
-    CONTENTS,
-    DOCUMENT,
-    Judgment,
-    beside_of,
-    gather,
-    length_of,
-    number_text,
-    ordered_run,
-    run_name,
-)
+from groupgt.formats.judgments import Judgment, gather, number_text
+from groupgt.formats.layout import Layout, layout_of_csv
+from groupgt.formats.rankings import CONTENTS, DOCUMENT, Gathered, columns_of_rows, fields_of, length_of, run_name
 from groupgt.formats.source import Source
-from groupgt.formats.validity import Guard, refuse_rows
+from groupgt.formats.validity import Guard, explained, number_of
+from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.validity import id_fault, is_grade, number_of
 from groupgt.runtime import pl
+
+# A cell may be so wide; rows are read so many at a time.
+WIDEST, BLOCK = 1 << 30, 1 << 12
+# So many columns of a header are named in a message.
+NAMED = 100
+BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
+# What a row of results may say besides query, document and score.
+OTHERS = (*UNITS, "start", "end", *CONTENTS, "parent", DOCUMENT)
+# polars takes its time with more columns than these.
+WIDEST_TABLE = 1000
 
 
 def delimiter_of(line: bytes) -> str:
@@ -39,67 +43,105 @@ def delimiter_of(line: bytes) -> str:
 
 def header_of(source: Source) -> list[str]:
     """The cells of the first line; none where it is no CSV."""
-    first = source.head().split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
+    line = source.first_line.decode("utf-8", "replace")
     try:
-        return [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter_of(first.encode())), [])]
+        with _WideCells():
+            cells = next(csv.reader([line], delimiter=delimiter_of(source.first_line)), [])
     except csv.Error:
         return []
+    return [cell.strip() for cell in cells]
 
 
-@contextmanager
-def _wide_cells() -> Iterator[None]:
-    """Cells of any width, as the other reader takes them; the limit is the process's and is put back."""
-    before = csv.field_size_limit(1 << 30)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+@dataclass(frozen=True)
+class _Text:
+    """A table as its readers need it: `lines` begins anew whenever it is called, and keeps the ends of lines."""
+
+    title: str
+    delimiter: str
+    lines: Callable[[], Iterable[str]]
+
+    @classmethod
+    def of(cls, source: Source) -> _Text:
+        def lines() -> Iterable[str]:
+            if source.is_huge:
+                return (f"{line.decode()}\n" for line in source.raw_lines())
+            source.check_text()
+            return io.StringIO(source.data.decode(), newline="\n")
+
+        return cls(str(source.path), delimiter_of(source.first_line), lines)
 
 
-def table(source: Source, needed: Iterable[str], faults: Faults) -> list[tuple[str, dict[str, str]]]:
+def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
     """Each row as `file:line` and its cells by column; short and long rows are collected as faults."""
-    source.check_text()
-    text = source.data.decode()
-    with _wide_cells():
-        return list(_table(source, text, needed, faults))
+    rows = _rows(_Text.of(source), needed, faults)
+    _, header = next(rows)
+    for number, cells in rows:
+        yield f"{source.path}:{number}", dict(zip(header, cells))
 
 
-def _table(source: Source, text: str, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(source.lines()[0]), strict=True)
-    place = f"{source.path}:1"
-    try:
-        header = [cell.strip() for cell in next(rows, [])]
-    except csv.Error as error:
-        faults.add(place, f"expected a row of CSV: {error}")
-        return
-    for name in dict.fromkeys(header):
-        if header.count(name) > 1:
-            faults.add(place, f"the column {name!r} stands twice; remove one")
-    for name in needed if header else ():
-        if name not in header:
-            near = near_names(name, header).replace("did you mean", "is that")
-            faults.add(place, f"expected the column {name!r}, found {', '.join(header)}{near}")
+def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[int, list[str]]]:
+    """The header, and then each row, with the number of the line in which it begins; what is none is a fault."""
+    rows = ((number, cells) for number, cells in _parsed(text, faults) if any(map(str.strip, cells)))
+    number, cells = next(rows, (1, []))
+    header = [cell.strip() for cell in cells]
+    if not faults:
+        _check_header(header, needed, f"{text.title}:{number}", faults)
+    yield number, header
     if faults:
         return
-    count = 0
-    while True:
-        where = f"{source.path}:{rows.line_num + 1}"
+    found, width = False, len(header)
+    for number, cells in rows:
+        if len(cells) == width:
+            found = True
+            yield number, cells
+        else:
+            names = ", ".join(header[:NAMED]) + ", …" * (width > NAMED)
+            faults.add(f"{text.title}:{number}", f"expected {width} columns ({names}), found {len(cells)}")
+    if not found and not faults:
+        warnings.warn(f"{text.title}: the file is empty: 0 rows", GroupgtWarning, stacklevel=4)
+
+
+def _check_header(header: list[str], needed: Iterable[str], where: str, faults: Faults) -> None:
+    for name, count in Counter(header).items():
+        if count > 1:
+            faults.add(where, f"the column {name!r} stands twice; remove one")
+    known = set(header)
+    for name in needed if header else ():
+        if name not in known:
+            near = near_names(name, header[:1000]).replace("did you mean", "is that")
+            names = ", ".join(header[:NAMED]) + ", …" * (len(header) > NAMED)
+            faults.add(where, f"expected the column {name!r}, found {names}{near}")
+
+
+def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the number of the line in which it begins; one that is no CSV is a fault, and the last."""
+    reader = csv.reader(text.lines(), delimiter=text.delimiter, strict=True)
+    whole = True
+    while whole:
+        block: list[tuple[int, list[str]]] = []
+        number = reader.line_num + 1
         try:
-            row = next(rows)
-        except StopIteration:
-            break
+            with _WideCells():
+                for cells in islice(reader, BLOCK):
+                    block.append((number, cells))
+                    number = reader.line_num + 1
         except csv.Error as error:
-            faults.add(where, f"expected a row of CSV, which begins here: {error}")
-            return
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(header):
-            faults.add(where, f"expected {len(header)} columns ({', '.join(header)}), found {len(row)}")
-            continue
-        count += 1
-        yield where, dict(zip(header, row))
-    if not count and not faults:
-        warnings.warn(f"{source.path}: the file is empty: 0 rows", GroupgtWarning, stacklevel=3)
+            whole = False
+            what = BARE_RETURN if "new-line" in str(error) else f"expected a row of CSV, which begins here: {error}"
+        yield from block
+        if not whole:
+            faults.add(f"{text.title}:{number}", what)
+        whole = whole and len(block) == BLOCK
+
+
+class _WideCells:
+    """Lets cells be as wide as they are; the limit is the process's, and is put back."""
+
+    def __enter__(self) -> None:
+        self.before = csv.field_size_limit(WIDEST)
+
+    def __exit__(self, *error: object) -> None:
+        csv.field_size_limit(self.before)
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -108,11 +150,10 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     rows: list[Judgment] = []
     for where, row in table(source, ("qid", "group", "doc_id"), faults):
         where = f"{where}: query {display(row['qid'])}"
-        grade = number_of(row["grade"]) if row.get("grade") else 1.0
-        wrong = id_fault(row["qid"]) or id_fault(row["doc_id"])
-        if wrong:
-            faults.add(where, f"an id {wrong}")
-        elif grade is None or not is_grade(grade):
+        grade = validity.number_of(row["grade"]) if "grade" in row else 1.0
+        if fault := validity.id_fault(row["qid"]) or validity.id_fault(row["doc_id"]):
+            faults.add(where, f"an id {fault}")
+        elif grade is None or not validity.is_grade(grade):
             faults.add(where, f"expected a number within ±2^31 as the grade, found {row['grade']!r}")
         else:
             rows.append((row["qid"], row["group"], row["doc_id"], grade))
@@ -122,80 +163,107 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
 
 def read_run(source: Source) -> Run:
     """`qid, doc_id, score` or `qid, doc_id, rank` a row."""
-    return _columns(source) if source.is_large else read_slowly(source)
+    return _streamed(source) if source.is_large else _read_rows(source)
 
 
-def read_slowly(source: Source) -> Run:
-    """Reads row by row, and names every row that is wrong."""
+def _read_rows(source: Source) -> Run:
+    """A run of lists, read row by row; raises `DataError` that names every row at fault."""
     faults = Faults()
-    order = "score" if "score" in header_of(source) else "rank"
-    sign = 1.0 if order == "score" else -1.0
-    found: dict[str, tuple[list[str], list[float]]] = {}
-    units = [unit for unit in UNITS if unit in header_of(source)]
-    lengths: dict[str, dict[str, list[int | None]]] = {unit: {} for unit in units}
-    beside: dict[str, dict[str, list[Any]]] = {}
-    for where, row in table(source, ("qid", "doc_id", order), faults):
-        where = f"{where}: query {display(row['qid'])}"
-        score = number_of(row[order].strip())
-        wrong = id_fault(row["qid"]) or id_fault(row["doc_id"])
-        for unit in units:
-            lengths[unit].setdefault(row["qid"], []).append(length_of(row[unit].strip()))
-        if wrong:
-            faults.add(where, f"an id {wrong}")
-        elif score is None:
-            faults.add(where, f"expected a finite number as the {order}, found {row[order]!r}")
-        else:
-            own = found.setdefault(row["qid"], ([], []))
-            own[0].append(row["doc_id"])
-            own[1].append(sign * score)
-            # An empty cell is none, as in a column.
-            for what, cell in beside_of({name: given or None for name, given in row.items()}).items():
-                beside.setdefault(what, {}).setdefault(row["qid"], []).append(cell)
+    gathered = Gathered()
+    for qid, document, score, cells in _results(_Text.of(source), faults):
+        lengths = {unit: length_of(cells[unit].strip()) for unit in UNITS if unit in cells}
+        # An empty cell is none, as in a column.
+        fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
+        gathered.add(qid, document, score, lengths, fields)
     faults.stop()
-    return ordered_run(source, {}, found, lengths, beside)
+    return gathered.run(source)
 
 
-def _whole(cells: pl.Expr) -> pl.Expr:
-    """Lengths, as `length_of` reads them; null for anything else."""
-    plain = cells.str.strip_chars()
-    return (
-        pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
-        .then(plain.cast(pl.Int64, strict=False))
-        .alias(cells.meta.output_name())
-    )
+def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dict[str, str]]]:
+    """Query, document, score (or minus the rank) and the other cells of each row; rows at fault are collected."""
+    rows = _rows(text, (), faults)
+    number, header = next(rows)
+    order = _order(header)
+    _check_header(header, ("qid", "doc_id", order), f"{text.title}:{number}", faults)
+    if faults or not header:
+        deque(rows, maxlen=0)  # warns where the file is empty
+        return
+    sign = 1.0 if order == "score" else -1.0
+    qid_at, document_at, score_at = (header.index(name) for name in ("qid", "doc_id", order))
+    others = [(name, header.index(name)) for name in OTHERS if name in header]
+    for number, row in rows:
+        qid, document = row[qid_at], row[document_at]
+        score = validity.number_of(row[score_at].strip())
+        if fault := validity.id_fault(qid) or validity.id_fault(document):
+            faults.add(f"{text.title}:{number}: query {display(qid)}", f"an id {fault}")
+        elif score is None:
+            what = f"expected a finite number as the {order}, found {row[score_at]!r}"
+            faults.add(f"{text.title}:{number}: query {display(qid)}", what)
+        else:
+            yield qid, document, sign * score, {name: row[at] for name, at in others}
 
 
-def _columns(source: Source) -> Run:
+def _order(header: Sequence[str]) -> str:
+    """The column that orders results."""
+    return "score" if "score" in header else "rank"
+
+
+def _streamed(source: Source) -> Run:
+    """The same as lazy columns, where bytes stand as they should; else what reads with more care."""
     header = header_of(source)
-    order = "score" if "score" in header else "rank"
-    doubtful = not {"qid", "doc_id", order} <= set(header) or len(set(header)) < len(header)
-    if doubtful or (not source.is_huge and source.holds_nul()):
-        return read_slowly(source)
-    first = source.head().split(b"\n", 1)[0]
-    read = source.path if source.is_huge else source.for_polars
-    scanned = pl.scan_csv(read, separator=delimiter_of(first), infer_schema=False, glob=False)
-    frame = _results(scanned, header, order)
-    # What is too large to be read row by row says where it is wrong by the numbers of rows.
-    slowly = (lambda: refuse_rows(frame, str(source.path), order)) if source.is_huge else (lambda: read_slowly(source))
-    return Run(Columns(frame, slowly), name=run_name(source), source=str(source.path))
+    known = {"qid", "doc_id", _order(header)} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
+    layout = layout_of_csv(source, delimiter_of(source.first_line)) if known else Layout(regular=False)
+    if not layout.has_columns(len(header)):
+        return _with_care(source)
+    scanned = pl.scan_csv(
+        source.for_polars,
+        separator=delimiter_of(source.first_line),
+        schema=dict.fromkeys(header, pl.String),
+        glob=False,
+    )
+    recheck = partial(_with_care, source)
+    columns = Columns(_columns(scanned, header), recheck, explained(recheck), ids_checked=layout.plain_ids)
+    return Run(columns, name=run_name(source), source=str(source.path))
 
 
-def run_at(url: str, guard: Guard) -> Run:
-    """The same at a URL."""
+def _with_care(source: Source) -> Run:
+    """The same of a file that looks odd, or holds a fault: row by row, and as columns where it is huge."""
+    if not source.is_huge:
+        return _read_rows(source)
+    text = _Text.of(source)
+    faults = Faults()
+    for _ in _results(text, faults):
+        pass
+    faults.stop()
+    return Run(_columns_of_rows(text, header_of(source)), name=run_name(source), source=text.title)
+
+
+def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
+    """The same at a URL, whose `lines` say where it is wrong."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
     scanned = pl.scan_csv(url, separator=separator, infer_schema=False)
     header = guard(scanned.collect_schema).names()
-    order = "score" if "score" in header else "rank"
-    missing = [name for name in ("qid", "doc_id", order) if name not in header]
+    missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
-    frame = _results(scanned, header, order)
-    return Run(Columns(frame, lambda: refuse_rows(frame, url, order, guard), guard), source=url)
+    text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
+
+    def recheck() -> Run:
+        faults = Faults()
+        for _ in _results(text, faults):
+            pass
+        faults.stop()
+        return Run(_columns_of_rows(text, header), source=url)
+
+    # All columns are read: polars counts the cells of a row in those alone.
+    holds = pl.any_horizontal(pl.all().is_not_null())
+    return Run(Columns(_columns(scanned.filter(holds), header), recheck, explained(recheck)), source=url)
 
 
-def _results(scanned: pl.LazyFrame, header: list[str], order: str) -> pl.LazyFrame:
+def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
     """The columns of results, of cells that are all text."""
-    number = pl.col(order).cast(pl.Float64, strict=False)
+    order = _order(header)
+    number = number_of(pl.col(order))
     # As many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
     return scanned.select(
@@ -209,29 +277,45 @@ def _results(scanned: pl.LazyFrame, header: list[str], order: str) -> pl.LazyFra
     )
 
 
+def _columns_of_rows(text: _Text, header: Sequence[str]) -> Columns:
+    """The same of rows that are read one by one."""
+    whole = [name for name in (*UNITS, "start", "end") if name in header]
+    texts = [name for name in CONTENTS if name in header][:1] + [n for n in ("parent", DOCUMENT) if n in header]
+    called = {DOCUMENT: "document", **dict.fromkeys(CONTENTS, "text")}
+    schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
+    schema |= dict.fromkeys(whole, pl.Int64) | {called.get(name, name): pl.String for name in texts}
+
+    def rows() -> Iterator[tuple[str | float | None, ...]]:
+        for qid, document, score, cells in _results(text, Faults()):
+            lengths = (length_of(cells[name].strip()) for name in whole)
+            yield qid, document, score, *lengths, *(cells[name] or None for name in texts)
+
+    return columns_of_rows(rows, schema, text.title)
+
+
+def _whole(cells: pl.Expr) -> pl.Expr:
+    """Lengths, as `length_of` reads them; null for anything else."""
+    plain = cells.str.strip_chars()
+    return (
+        pl.when(plain.str.contains(r"^[0-9]{1,16}$"))
+        .then(plain.cast(pl.Int64, strict=False))
+        .alias(cells.meta.output_name())
+    )
+
+
 def write_ground_truth(path: Path, rows: Iterator[Judgment], delimiter: str = ",") -> None:
     """`qid, group, doc_id, grade` a row."""
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(["qid", "group", "doc_id", "grade"])
-    for qid, group, document, grade in rows:
-        writer.writerow([*_cells(qid, group, document), number_text(grade)])
-    path.write_text(out.getvalue(), encoding="utf-8", newline="")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(["qid", "group", "doc_id", "grade"])
+        writer.writerows((qid, group, document, number_text(grade)) for qid, group, document, grade in rows)
 
 
-def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
+def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
     """`qid, doc_id, rank, score` a row; without scores, `qid, doc_id, rank`."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else [])])
-    for qid, ids, scores in rankings:
-        for rank, (document, score) in enumerate(zip(ids, scores), 1):
-            writer.writerow([*_cells(qid, document), rank, *([repr(score)] if scored else [])])
-    path.write_text(out.getvalue(), encoding="utf-8", newline="")
-
-
-def _cells(*texts: str) -> tuple[str, ...]:
-    for text in texts:
-        if "\r" in text:
-            raise DataError(f"{text!r} holds a carriage return, which does not survive in CSV; write jsonl or parquet")
-    return texts
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else [])])
+        for qid, ids, scores in rankings:
+            for rank, (document, score) in enumerate(zip(ids, scores), 1):
+                writer.writerow([qid, document, rank, *([repr(score)] if scored else [])])

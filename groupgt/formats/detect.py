@@ -12,6 +12,7 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, parts, spark, trec
+from groupgt.formats.rankings import NESTED
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -243,8 +244,4 @@ def _look_json(source: Source, first: bytes) -> str:
     except (ValueError, RecursionError):
         # Whichever reader gets it names the line; a long first line may only have been cut.
         keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
-    return (
-        "jsonl truth"
-        if "retrieval_gt" in keys or not keys & {"retrieved_ids", "doc_id", *jsonl.NESTED}
-        else "jsonl run"
-    )
+    return "jsonl truth" if "retrieval_gt" in keys or not keys & {"retrieved_ids", "doc_id", *NESTED} else "jsonl run"

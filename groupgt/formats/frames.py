@@ -12,8 +12,9 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import spark
+from groupgt.formats.judgments import Judgment, gather
 from groupgt.formats.parquet import check_pages
-from groupgt.formats.rows import CONTENTS, DOCUMENT, Judgment, gather, length_of, run_name
+from groupgt.formats.rankings import CONTENTS, DOCUMENT, FIELDS, NESTED, SCORES, length_of, run_name
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
@@ -23,10 +24,7 @@ from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import LONGEST_ID, finite_number, id_fault, is_grade, plain
 from groupgt.runtime import pl
 
-NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
-SCORES = "retrieve_scores"
 NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
-FIELDS = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 
 
 def is_frame(value: Any) -> bool:

@@ -3,56 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.rows import beside_of, length_of, ordered_run, score_of
+from groupgt.formats.rankings import FIELDS, NESTED, SCORES, Gathered, fields_of, length_of, score_of
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import LONGEST_ID, id_fault, id_text
+from groupgt.model.validity import id_fault, id_text
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
-NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
-SCORES = "retrieve_scores"
-BESIDE = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line's number and object; lines that hold none are collected as faults."""
     source.warn_if_empty("lines")
-    decoder = json.JSONDecoder(object_pairs_hook=_no_twice, parse_constant=_no_constant)
-    # A lone surrogate can only come from an escape.
-    escapes = b"\\ud" in source.data.lower()
+    decoder = json.JSONDecoder(object_pairs_hook=_distinct_keys, parse_constant=_no_constant)
     for number, line in enumerate(source.lines(), 1):
         if not line.strip():
             continue
+        where = f"{source.path}:{number}"
         try:
             value = decoder.decode(line.decode())
         except (ValueError, RecursionError) as error:
             what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-            faults.add(f"{source.path}:{number}", f"expected a JSON object: {what}")
+            faults.add(where, f"expected a JSON object: {what}")
             continue
         if not isinstance(value, dict):
-            faults.add(f"{source.path}:{number}", f"expected a JSON object, found {display(value)}")
-            continue
-        if escapes and _has_surrogate(value):
-            faults.add(f"{source.path}:{number}", "holds a lone surrogate, which is no character")
-            continue
-        yield number, value
+            faults.add(where, f"expected a JSON object, found {display(value)}")
+        # A lone surrogate can only come from an escape.
+        elif b"\\u" in line and _has_surrogate(value):
+            faults.add(where, "holds a lone surrogate, which is no character")
+        else:
+            yield number, value
 
 
-def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    cells = dict(pairs)
+    if len(cells) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!r} stands twice")
-    return found
+    return cells
 
 
 def _no_constant(text: str) -> float:
@@ -72,21 +68,13 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     faults = Faults()
     lines: list[int] = []
     rows: list[dict[str, Any]] = []
-    # Only a long line, or one with an escape, can hold an id that is too long or no text.
-    doubtful = {number for number, line in enumerate(source.lines(), 1) if len(line) > LONGEST_ID or b"\\u" in line}
     for number, row in objects(source, faults):
-        absent = [key for key in ("qid", "retrieval_gt") if key not in row]
-        if absent:
-            found = ", ".join(row) or "no keys"
-            faults.add(f"{source.path}:{number}", f"expected the keys qid and retrieval_gt, found {found}")
-            continue
-        if number in doubtful:
-            wrong = next((fault for name in _ids_of(row) if (fault := id_fault(name)) and fault != "is blank"), None)
-            if wrong:
-                faults.add(f"{source.path}:{number}", f"query {row['qid']!r}: an id {wrong}")
-                continue
-        lines.append(number)
-        rows.append(row)
+        if "qid" in row and "retrieval_gt" in row:
+            lines.append(number)
+            rows.append(row)
+        else:
+            names = ", ".join(row) or "no keys"
+            faults.add(f"{source.path}:{number}", f"expected the keys qid and retrieval_gt, found {names}")
     others = dict.fromkeys(key for row in rows for key in row if key not in TRUTH_KEYS)
     texts = [None if row.get("query") is None else str(row["query"]) for row in rows]
     try:
@@ -104,69 +92,38 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     return truth
 
 
-def _ids_of(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        value = [value.get(key) for key in ("qid", "retrieval_gt", "alternatives", "ids", "id") if key in value]
-    if isinstance(value, list):
-        for each in value:
-            yield from _ids_of(each)
-    elif isinstance(value, str):
-        yield value
-
-
 def read_run(source: Source) -> Run:
     """`{"qid", "retrieved_ids"[, "retrieve_scores"]}` a query, or `{"qid", "doc_id", "score" | "rank"}` a result."""
     faults = Faults()
-    nested: dict[str, list[str]] = {}
-    long: dict[str, tuple[list[str], list[float]]] = {}
+    gathered = Gathered()
+    nested = False
     orders: set[str] = set()
-    lengths: dict[str, dict[str, list[int | None]]] = {}
-    beside: dict[str, dict[str, list[Any]]] = {}
     for number, row in objects(source, faults):
         where = f"{source.path}:{number}"
         qid = id_text(row.get("qid"))
-        if qid is None or (fault := id_fault(qid)):
-            found = f"{row['qid']!r}" if "qid" in row else f"the keys {', '.join(row) or '(none)'}"
-            faults.add(where, f"expected a qid (text or an integer), found {found}")
+        if qid is None or id_fault(qid):
+            fault = "" if qid is None else f", which {id_fault(qid)}"
+            cell = f"{display(row['qid'])}{fault}" if "qid" in row else f"the keys {', '.join(row) or '(none)'}"
+            faults.add(where, f"expected a qid (text or an integer), found {cell}")
             continue
-        where = f"{where}: query {qid!r}"
+        where = f"{where}: query {display(qid)}"
         keys = [name for name in NESTED if name in row]
-        key = keys[0] if keys else None
         if len(keys) > 1:
             faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep the one that is meant")
-        elif key is not None:
-            ids = _nested(row, key, where, faults)
-            if qid in nested:
+        elif keys:
+            if nested and qid in gathered.ids:
                 faults.add(where, "this query stands twice")
-            nested[qid] = ids
-            for unit in UNITS:
-                if f"retrieved_{unit}" in row:
-                    lengths.setdefault(unit, {})[qid] = list(map(length_of, _listed(row[f"retrieved_{unit}"])))
-            for what, name in BESIDE.items():
-                if name in row:
-                    beside.setdefault(what, {})[qid] = _listed(row[name])
+            nested = True
+            lengths = {unit: list(map(length_of, _listed(row[name]))) for unit, name in _nested_lengths(row)}
+            fields = {field: _listed(row[name]) for field, name in FIELDS.items() if name in row}
+            gathered.add_ranking(qid, _ids_of(row, keys[0], where, faults), lengths, fields)
         else:
-            document, score = id_text(row.get("doc_id")), score_of(row)
             orders.add("score" if row.get("score") is not None else "rank")
-            if document is None:
-                found = repr(row["doc_id"]) if "doc_id" in row else f"the keys {', '.join(row)}"
-                faults.add(where, f"expected retrieved_ids, or a doc_id (text or an integer), found {found}")
-            elif fault := id_fault(document):
-                faults.add(where, f"the doc_id {fault}")
-            elif score is None:
-                given = {name: row[name] for name in ("score", "rank") if name in row}
-                faults.add(where, f"expected a finite number as score or rank, found {given or 'neither'}")
-            else:
-                own = long.setdefault(qid, ([], []))
-                own[0].append(document)
-                own[1].append(score)
-                for unit in UNITS:
-                    if unit in row:
-                        lengths.setdefault(unit, {}).setdefault(qid, []).append(length_of(row[unit]))
-                for what, cell in beside_of(row).items():
-                    beside.setdefault(what, {}).setdefault(qid, []).append(cell)
+            result = _result(row, where, faults)
+            if result is not None and not nested:
+                gathered.add(qid, *result)
     faults.stop()
-    if nested and long:
+    if nested and orders:
         raise DataError(
             f"{source.path}: some lines hold retrieved_ids and some doc_id; expected one of the two throughout"
         )
@@ -174,7 +131,31 @@ def read_run(source: Source) -> Run:
         raise DataError(
             f"{source.path}: some lines hold a score and some only a rank; expected one of the two throughout"
         )
-    return ordered_run(source, nested, long, lengths, beside)
+    return gathered.run(source)
+
+
+def _result(
+    row: dict[str, Any], where: str, faults: Faults
+) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
+    """Document, score, lengths and fields of a result that has a line of its own; None after a fault."""
+    document, score = id_text(row.get("doc_id")), score_of(row)
+    if document is None:
+        cell = repr(row["doc_id"]) if "doc_id" in row else f"the keys {', '.join(row)}"
+        faults.add(where, f"expected retrieved_ids, or a doc_id (text or an integer), found {cell}")
+    elif fault := id_fault(document):
+        faults.add(where, f"the doc_id {fault}")
+    elif score is None:
+        cells = {name: row[name] for name in ("score", "rank") if name in row}
+        faults.add(where, f"expected a finite number as score or rank, found {cells or 'neither'}")
+    else:
+        lengths = {unit: length_of(row[unit]) for unit in UNITS if unit in row}
+        return document, score, lengths, fields_of(row)
+    return None
+
+
+def _nested_lengths(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """The units in which a line says how long its results are, and under which key."""
+    return [(unit, f"retrieved_{unit}") for unit in UNITS if f"retrieved_{unit}" in row]
 
 
 def _listed(cell: Any) -> list[Any]:
@@ -182,7 +163,8 @@ def _listed(cell: Any) -> list[Any]:
     return cell if isinstance(cell, list) else []
 
 
-def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
+def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
+    """The results of a query, best first; what is none, and scores beside them that are none, are faults."""
     cells = row[key]
     if cells is None:
         return []
@@ -198,13 +180,14 @@ def _nested(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
         elif name is not None:
             ids.append(name)
     scores = row.get(SCORES)
-    if scores is not None:
-        if not isinstance(scores, list):
-            faults.add(where, f"expected {SCORES} to be a list of numbers, found {display(scores)}")
-        elif len(scores) != len(cells):
-            faults.add(where, f"expected as many {SCORES} as {key} ({len(cells)}), found {len(scores)}")
-        elif any(score_of({"score": score}) is None for score in scores):
-            faults.add(where, f"expected finite numbers as {SCORES}")
+    if scores is None:
+        return ids
+    if not isinstance(scores, list):
+        faults.add(where, f"expected {SCORES} to be a list of numbers, found {display(scores)}")
+    elif len(scores) != len(cells):
+        faults.add(where, f"expected as many {SCORES} as {key} ({len(cells)}), found {len(scores)}")
+    elif any(score_of({"score": score}) is None for score in scores):
+        faults.add(where, f"expected finite numbers as {SCORES}")
     return ids
 
 
@@ -220,7 +203,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
+def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
     """One query a line; scores only where there were some."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:

@@ -6,8 +6,9 @@ import glob
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -83,15 +84,35 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
     if all(source.is_parquet for source in sources):
         run = frames.read_parts(sources, title)
     else:
-        faults, parts = Faults(), []
-        for source in sources:
-            try:
-                parts.append(read(replace(source, streamed=True)))
-            except DataError as error:
-                faults.merge(error)
-        faults.stop(DataError)
-        run = _in_one(parts, title)
+        run = _in_one(_read_each(sources, read), title)
     return replace(run, name=name_of(title), source=title)
+
+
+def _read_each(sources: Sequence[Source], read: Callable[[Source], Run]) -> list[Run]:
+    """The run of each file; raises `DataError` with the faults of all."""
+    faults = Faults()
+    parts: list[Run] = []
+    for source in sources:
+        try:
+            parts.append(read(replace(source, streamed=True)))
+        except DataError as error:
+            faults.merge(error)
+    if faults and not any(source.is_huge for source in sources):
+        # What is not read yet may be at fault as well.
+        _recheck([part.as_columns for part in parts], faults)
+    faults.stop()
+    return parts
+
+
+def _recheck(parts: Sequence[Columns], faults: Faults) -> list[Run]:
+    """Each of these read again with care, and what is at fault in them."""
+    runs = []
+    for columns in parts:
+        try:
+            runs.append(columns.checked)
+        except DataError as error:
+            faults.merge(error)
+    return runs
 
 
 def _in_one(parts: Sequence[Run], title: str) -> Run:
@@ -139,14 +160,10 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
         return step()
 
     def recheck() -> Run:
-        faults, checked = Faults(), []
-        for each in held:
-            try:
-                checked.append(each.checked)
-            except DataError as error:
-                faults.merge(error)
-        faults.stop(DataError)
-        return _in_one(checked, title)
+        faults = Faults()
+        runs = _recheck(held, faults)
+        faults.stop()
+        return _in_one(runs, title)
 
     frame = pl.concat([each.frame.select(names) for each in held])
     return Run(Columns(frame, recheck, guard, ids_checked=all(each.ids_checked for each in held)))
@@ -173,18 +190,25 @@ def at_url(url: str, format: str | None = None) -> Run:
     if chosen == "parquet":
         run = frames.run_of(pl.scan_parquet(url), url, guard=guard)
     elif chosen == "csv":
-        run = csv.run_at(url, guard)
+        run = csv.run_at(url, guard, partial(_lines_at, url))
     else:
-        run = trec.run_of_lines(url, url, guard)
+        run = trec.run_at(url, partial(_lines_at, url))
     return replace(run, name=name_of(url), source=url)
+
+
+def _lines_at(url: str) -> Iterator[bytes]:
+    """The lines of a text file at a URL, as they come."""
+    batches = guarded(url, "cannot be read", lambda: iter(pl.scan_lines(url).collect_batches(maintain_order=True)))
+    while (batch := guarded(url, "cannot be read", lambda: next(batches, None))) is not None:
+        yield from map(str.encode, batch["line"].to_list())
 
 
 def fetched(url: str, read: Callable[[Path], Any]) -> Any:
     """What `read` makes of a text file at a URL, of which a copy is read here."""
-    lines = guarded(url, "cannot be read", lambda: pl.scan_lines(url).collect())["line"]
     with tempfile.TemporaryDirectory(prefix="groupgt-") as folder:
         copy = Path(folder) / PurePosixPath(url).name
-        copy.write_bytes("".join(f"{line}\n" for line in lines.to_list()).encode())
+        with copy.open("wb") as file:
+            file.writelines(line + b"\n" for line in _lines_at(url))
         try:
             return read(copy)
         except DataError as error:

@@ -1,35 +1,49 @@
-"""Bytes of a file, made ready to be understood: decompressed by magic number, checked, decoded, cut into lines."""
+"""The bytes of a file or pipe: opened, decompressed by magic number, decoded and cut into lines, whole or as a stream.
+
+How a file is read depends on its size alone: what is small is read in Python before polars is imported, what is large
+as columns of polars, and what is huge is never held as a whole.
+"""
 
 from __future__ import annotations
 
+import io
 import os
 import stat
-import sys
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 from groupgt.errors import DataError, GroupgtWarning, display, near_names
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
-# Below this many bytes, reading in Python is done before polars is imported.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Above so many bytes of content polars pays for its import.
 SMALL = 8 << 20
-# Above this many, a file is not read as a whole.
+# Above so many, content is not held as a whole.
 HUGE = 512 << 20
-CHUNK, LINE = 1 << 20, 1 << 15
-NEWLINE, RETURN, BLANK = 10, 13, 32
+# How much smaller a file is than its content, where it is compressed: so much at least is taken for granted.
+PACKED = 8
+PIECE = 1 << 20
+# No first line is longer.
+LONGEST_HEAD = 1 << 26
+# So few bytes of zstd at a time, that what they stand for is some tens of megabytes at most.
+ZSTD_PIECE = 1 << 11
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
     """One file or folder; it is opened when its content is first asked for, a pipe is read once.
 
-    `streamed` says that it is to be read as columns, however small it is.
+    `streamed` says that it is to be read as columns, however small it is. `ceiling` is how many bytes of content may be
+    held; 0 is no limit.
     """
 
     path: Path
     streamed: bool = False
+    ceiling: int = 0
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:
@@ -39,16 +53,16 @@ class Source:
         text = os.fspath(path)
         if not text.strip():
             raise DataError(f"expected the path of a file, found the empty text {text!r}")
-        found = Path(text)
+        place = Path(text)
         try:
-            mode = found.stat().st_mode
+            mode = place.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            raise DataError(f"{found}: there is no such file{_neighbours(found)}") from None
+            raise DataError(f"{place}: there is no such file{_neighbours(place)}") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{display(text)}: cannot be read: {_reason(error)}") from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
-            raise DataError(f"{found}: expected a file, a folder or a pipe, found a device")
-        return cls(found)
+            raise DataError(f"{place}: expected a file, a folder or a pipe, found a device")
+        return cls(place)
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -64,23 +78,12 @@ class Source:
         return self.path.is_fifo()
 
     @cached_property
-    def raw(self) -> bytes:
-        """All bytes as they lie on disk, or came through the pipe."""
-        try:
-            return self.path.read_bytes()
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
-
-    @cached_property
     def magic(self) -> bytes:
         """The first bytes as they lie on disk."""
-        if self.is_pipe or self.is_folder:
-            return b"" if self.is_folder else self.raw[:4]
-        try:
-            with self.path.open("rb") as file:
-                return file.read(4)
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+        if self.is_folder:
+            return b""
+        with self._opened() as file:
+            return file.read(4)
 
     @property
     def is_parquet(self) -> bool:
@@ -94,167 +97,242 @@ class Source:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether polars pays for its import; where it is imported, for its start."""
-        if self.streamed:
+        """Whether it is to be read as columns."""
+        if self.streamed or self.is_huge:
             return True
-        least = SMALL // 32 if "polars" in sys.modules else SMALL
-        if self.is_pipe:
-            return len(self.data) > least
-        return self.path.stat().st_size > (least // 8 if self.is_compressed else least)
+        held = self.is_pipe or self.is_compressed
+        return (len(self.data) if held else self.path.stat().st_size) > SMALL
 
     @cached_property
     def is_huge(self) -> bool:
-        """Whether it should not be held as a whole."""
-        return not self.is_pipe and self.path.stat().st_size > (HUGE // 8 if self.is_compressed else HUGE)
+        """Whether its content should not be held as a whole."""
+        if self.is_pipe:
+            return False
+        most = min(HUGE, self.ceiling // 2) if self.ceiling else HUGE
+        size = self.path.stat().st_size
+        if not self.is_compressed:
+            return size > most
+        return size > most // PACKED or not self._hold(most)
 
     @cached_property
     def data(self) -> bytes:
-        """The content, decompressed, without a byte order mark; raises `DataError` for UTF-16 and damage."""
-        return self._checked(self._decompressed(self.raw))
+        """The content as a whole, without a byte order mark at its start.
+
+        Raises `DataError` for UTF-16, for damage, and for more bytes than may be held.
+        """
+        pieces, size = [], 0
+        for piece in self.pieces():
+            size += len(piece)
+            self._check_room(size)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _hold(self, most: int) -> bool:
+        """Keeps the content as `data` where it has so many bytes at most."""
+        pieces, size = [], 0
+        for piece in self.pieces():
+            size += len(piece)
+            if size > most:
+                return False
+            pieces.append(piece)
+        self.__dict__["data"] = b"".join(pieces)
+        return True
+
+    def _check_room(self, size: int) -> None:
+        if 0 < self.ceiling < size:
+            raise DataError(
+                f"{self.path}: the content takes more than the memory ceiling of {bytes_text(self.ceiling)}; raise it, "
+                "or save the data as parquet"
+            )
 
     @property
     def for_polars(self) -> Path | bytes:
-        """What polars may read: the path of a plain file, else the content, which is decompressed and checked here."""
-        return self.data if self.is_compressed or self.is_pipe else self.path
+        """What polars may read: a path, or the content where it is held; huge content polars decompresses by itself."""
+        return self.path if self.is_huge or not (self.is_compressed or self.is_pipe) else self.data
 
-    def holds_nul(self) -> bool:
-        """Whether a NUL occurs: by a search through the mapped file."""
-        if not isinstance(self.for_polars, Path):
-            return b"\0" in self.data
-        import mmap
-
-        with self.path.open("rb") as file:
-            if not self.path.stat().st_size:
-                return False
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-                return mapped.find(b"\0") >= 0
-
-    def is_plain_table(self, separator: str) -> bool:
-        """Whether columns stand where a separator says: no other white space, control character or empty cell.
-
-        One pass over the bytes, on all processors: some per cent of reading the file. False as well where 32 KiB go by
-        without a line end, so that no cell is longer than twice that.
-        """
-        import numpy as np
-
-        if not isinstance(self.for_polars, Path):
-            content = np.frombuffer(self.data, dtype=np.uint8)
-        elif not self.path.stat().st_size:
-            return True
-        else:
-            content = np.memmap(self.path, dtype=np.uint8, mode="r")
-        ends_with_return = self.head().split(b"\n", 1)[0].endswith(b"\r")
-
-        def plain(start: int) -> bool:
-            # One byte more at the front, so that pairs across chunks are seen.
-            part = content[max(start - 1, 0) : start + CHUNK]
-            lines, cells = part == NEWLINE, part == ord(separator)
-            white = (part <= BLANK) if separator == " " else (part < BLANK)
-            known = lines | cells
-            if ends_with_return:
-                known |= part == RETURN
-            if not np.array_equal(white, known & white) or (separator != " " and bool((part == BLANK).any())):
-                return False
-            if (start == 0 and bool(cells[0])) or bool((cells[1:] & known[:-1]).any()):
-                return False
-            whole = len(lines) // LINE * LINE
-            return bool(lines[:whole].reshape(-1, LINE).any(axis=1).all())
-
-        with ThreadPoolExecutor(os.cpu_count()) as workers:
-            return all(workers.map(plain, range(0, len(content), CHUNK)))
+    @property
+    def is_held(self) -> bool:
+        """Whether the content was read as a whole."""
+        return "data" in self.__dict__
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes of the content, without reading the rest where that can be avoided."""
-        if self.is_huge and self.is_compressed:
-            return self._checked(self._first(size))
-        if "data" in self.__dict__ or self.is_compressed or self.is_pipe or not self.is_large:
-            return self.data[:size]
-        with self.path.open("rb") as plain:
-            return self._checked(plain.read(size))
+        """The first bytes of the content, so many at least, and the first line to its end where it has one."""
+        if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
+            end = self.data.find(b"\n", size, LONGEST_HEAD)
+            return self.data[: size if b"\n" in self.data[:size] else end if end >= 0 else LONGEST_HEAD]
+        found = b""
+        for piece in self.pieces(min(size, PIECE)):
+            found += piece
+            if len(found) >= size and (b"\n" in found or len(found) >= LONGEST_HEAD):
+                break
+        return found
 
-    def _first(self, size: int) -> bytes:
-        """The first bytes of what is compressed."""
-        import gzip
-        import zlib
+    @cached_property
+    def first_line(self) -> bytes:
+        """The first line of the content, without its end."""
+        return self.head().split(b"\n", 1)[0].removesuffix(b"\r")
 
-        import zstandard
+    @property
+    def has_returns(self) -> bool:
+        """Whether a carriage return stands at the end of the first line."""
+        return self.head().split(b"\n", 1)[0].endswith(b"\r")
 
-        try:
-            with self.path.open("rb") as file:
-                if self.magic[:2] == GZIP:
-                    return gzip.GzipFile(fileobj=file).read(size)
-                with zstandard.ZstdDecompressor().stream_reader(file) as reader:
-                    return reader.read(size)
-        except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
-            raise DataError(f"{self.path}: the compressed data is damaged or cut off: {error}") from None
+    def pieces(self, size: int = PIECE) -> Iterator[bytes]:
+        """The content piece by piece, decompressed, without a byte order mark at its start; raises `DataError`."""
+        if self.is_held:
+            yield from (self.data[start : start + size] for start in range(0, len(self.data), size))
+            return
+        begin = b""
+        begun = False
+        for piece in self._decompressed(size):
+            if begun:
+                yield piece
+                continue
+            begin += piece
+            begun = len(begin) >= len(BYTE_ORDER_MARK)
+            if begun:
+                yield self._without_mark(begin)
+        if not begun:
+            yield self._without_mark(begin)
 
-    def _decompressed(self, raw: bytes) -> bytes:
-        if raw[:2] == GZIP:
-            import gzip
+    def _without_mark(self, begin: bytes) -> bytes:
+        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(f"{self.path}:1: expected UTF-8, found UTF-16; save the file as UTF-8")
+        return begin.removeprefix(BYTE_ORDER_MARK)
+
+    def _decompressed(self, size: int) -> Iterator[bytes]:
+        """What is in the file, piece by piece."""
+        with self._opened() as file:
+            if not self.is_compressed:
+                try:
+                    yield from iter(lambda: file.read(size), b"")
+                except OSError as error:
+                    raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                return
             import zlib
 
-            try:
-                return gzip.decompress(raw)
-            except (OSError, EOFError, zlib.error) as error:
-                raise DataError(f"{self.path}: the gzip data is damaged or cut off: {error}") from None
-        if raw[:4] == ZSTD:
             import zstandard
 
-            parts, rest = [], raw
+            kind, unpacked = ("zstd", _unzstandard(file)) if self.magic == ZSTD else ("gzip", _gunzipped(file, size))
             try:
-                # Frame by frame: a stream reader says nothing of a frame that is cut off.
-                while rest:
-                    frame = zstandard.ZstdDecompressor().decompressobj()
-                    parts.append(frame.decompress(rest))
-                    if not frame.eof:
-                        raise zstandard.ZstdError("the last frame is not complete")
-                    rest = frame.unused_data
-            except zstandard.ZstdError as error:
-                raise DataError(f"{self.path}: the zstd data is damaged or cut off: {error}") from None
-            return b"".join(parts)
-        return raw
+                yield from unpacked
+            except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+                raise DataError(f"{self.path}: the {kind} data is damaged or cut off: {error}") from None
 
-    def _checked(self, data: bytes) -> bytes:
-        if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(f"{self.path}:1: expected UTF-8, found UTF-16; save the file as UTF-8")
-        return data.removeprefix(b"\xef\xbb\xbf")
-
-    def check_text(self) -> None:
-        """Raises `DataError` with the line of the first byte that is not UTF-8, or NUL."""
+    def _opened(self) -> BinaryIO:
+        """The file as it lies on disk; what came through a pipe is kept."""
         try:
-            self.data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            byte = self.data[error.start]
-            raise DataError(
-                f"{self.path}:{self.line_at(error.start)}: expected UTF-8, found the byte 0x{byte:02x} "
-                f"({error.reason}); save the file as UTF-8"
-            ) from None
-        at = self.data.find(b"\0")
-        if at >= 0:
-            raise DataError(f"{self.path}:{self.line_at(at)}: found a NUL character; remove it")
+            return io.BytesIO(self._piped) if self.is_pipe else self.path.open("rb")
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
 
-    def line_at(self, offset: int) -> int:
-        """The number of the line, from 1, at an offset of the content."""
-        return self.data.count(b"\n", 0, offset) + 1
+    @cached_property
+    def _piped(self) -> bytes:
+        return self.path.read_bytes()
 
-    def lines(self) -> list[bytes]:
-        """The lines of a checked text, without their ends."""
-        return self._lines
+    def lines(self) -> Iterable[bytes]:
+        """The lines without their ends; raises `DataError` with the line of the first byte that is no text."""
+        return map(_without_return, self.raw_lines()) if self.is_huge else self._lines
 
     @cached_property
     def _lines(self) -> list[bytes]:
         self.check_text()
         lines = self.data.split(b"\n")
-        if b"\r" in self.data:
-            lines = [line.removesuffix(b"\r") for line in lines]
-        return lines
+        return list(map(_without_return, lines)) if b"\r" in self.data else lines
+
+    def raw_lines(self) -> Iterator[bytes]:
+        """The same as a stream, with the carriage returns that end some of them."""
+        number = 1
+        begin: list[bytes] = []
+        for piece in self.pieces():
+            end = piece.rfind(b"\n")
+            if end < 0:
+                begin.append(piece)
+                self._check_room(sum(map(len, begin)))
+                continue
+            block = b"".join((*begin, piece[:end]))
+            self._check_text(block, number)
+            lines = block.split(b"\n")
+            number += len(lines)
+            yield from lines
+            begin = [piece[end + 1 :]]
+        block = b"".join(begin)
+        self._check_text(block, number)
+        yield block
+
+    def check_text(self) -> None:
+        """Raises `DataError` with the line of the first byte that is not UTF-8, or NUL."""
+        self._check_text(self.data, 1)
+
+    def _check_text(self, data: bytes, first_line: int) -> None:
+        try:
+            if not data.isascii():
+                data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = first_line + data.count(b"\n", 0, error.start)
+            raise DataError(
+                f"{self.path}:{line}: expected UTF-8, found the byte 0x{data[error.start]:02x} ({error.reason}); "
+                "save the file as UTF-8"
+            ) from None
+        nul = data.find(b"\0")
+        if nul >= 0:
+            line = first_line + data.count(b"\n", 0, nul)
+            raise DataError(f"{self.path}:{line}: found a NUL character; remove it")
 
     def warn_if_empty(self, what: str) -> None:
         """Warns where there is no line with anything in it."""
-        if not self.data.strip():
-            import warnings
-
+        if not any(piece.strip() for piece in self.pieces()):
             warnings.warn(f"{self.path}: the file is empty: 0 {what}", GroupgtWarning, stacklevel=3)
+
+
+def _without_return(line: bytes) -> bytes:
+    """A line without the carriage return that ends each of them in some files."""
+    return line.removesuffix(b"\r")
+
+
+def _gunzipped(file: BinaryIO, size: int) -> Iterator[bytes]:
+    """The content of gzip members one after the other, which zeros may follow."""
+    import zlib
+
+    packed = file.read(size)
+    while packed:
+        member = zlib.decompressobj(31)
+        while not member.eof:
+            content = member.decompress(packed, PIECE)
+            if content:
+                yield content
+            elif not packed and not member.eof:
+                raise EOFError("the last member is not complete")
+            packed = member.unconsumed_tail or (b"" if member.eof else file.read(size))
+        packed = (member.unused_data or file.read(size)).lstrip(b"\0")
+        while not packed and (more := file.read(size)):
+            packed = more.lstrip(b"\0")
+
+
+def _unzstandard(file: BinaryIO) -> Iterator[bytes]:
+    """The content of zstd frames one after the other."""
+    import zstandard
+
+    packed = file.read(ZSTD_PIECE)
+    while packed:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        while not frame.eof:
+            if not packed:
+                raise zstandard.ZstdError("the last frame is not complete")
+            content = frame.decompress(packed)
+            if content:
+                yield content
+            packed = b"" if frame.eof else file.read(ZSTD_PIECE)
+        packed = frame.unused_data or file.read(ZSTD_PIECE)
+
+
+def bytes_text(size: int) -> str:
+    """A number of bytes as a message shows it.
+
+    >>> bytes_text(1_500_000_000), bytes_text(2_000_000)
+    ('1.50 GB', '2 MB')
+    """
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def _reason(error: Exception) -> str:
@@ -263,6 +341,6 @@ def _reason(error: Exception) -> str:
 
 def _neighbours(path: Path) -> str:
     try:
-        return near_names(path.name, [each.name for each in path.parent.iterdir()])
+        return near_names(path.name, [sibling.name for sibling in path.parent.iterdir()])
     except OSError:
         return ""

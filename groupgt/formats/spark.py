@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError, near_names
+from groupgt.formats.rankings import NESTED
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
-NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 # A whole cell that is a number.
 SPELLED = rf"^(?:{NUMBER})\z"
 WHOLE = ("tinyint", "smallint", "int", "bigint")

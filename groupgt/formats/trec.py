@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display
-from groupgt.formats.rows import Judgment, flat_rows, gather, number_text, run_name
+import numpy as np
+
+from groupgt.errors import Faults, GroupgtWarning, display
+from groupgt.formats.judgments import Judgment, gather, number_text, one_by_one
+from groupgt.formats.layout import layout_of_words
+from groupgt.formats.rankings import columns_of_rows, order_fault, run_name
 from groupgt.formats.source import Source
-from groupgt.formats.validity import Guard, guarded, refuse_rows
+from groupgt.formats.validity import explained, is_number, number_of
+from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import LONGEST_ID, id_fault, is_grade, number_of
 from groupgt.runtime import pl
 
+RUN_COLUMNS = "qid Q0 doc rank score tag"
+LEAST, MOST = 6, 10
+BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines with line feeds"
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     """`qid iter doc rel`: each document is a group of one, with its grade."""
-    judged = list(_judgments(source, "qid iter doc rel"))
+    judged = _judgments(source, "qid iter doc rel")
     if len({second for _, second, _, _ in judged}) > 1:
         text = f"{source.path}: the second column holds several values; if these are subtopics, that is groups, "
         warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
-    return gather(flat_rows((qid, document, grade) for qid, _, document, grade in judged), policy)
+    return gather(one_by_one((qid, document, grade) for qid, _, document, grade in judged), policy)
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
@@ -35,192 +41,257 @@ def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
     return gather(_judgments(source, "topic subtopic doc rel"), policy)
 
 
-def _judgments(source: Source, expected: str) -> Iterator[Judgment]:
+def _judgments(source: Source, expected: str) -> list[Judgment]:
     faults = Faults()
     source.warn_if_empty("judgments")
+    flat = "iter" in expected
     rows: list[Judgment] = []
-    seen: dict[tuple[bytes, ...], int] = {}
+    first_line: dict[tuple[bytes, ...], int] = {}
     for number, line in enumerate(source.lines(), 1):
         cells = line.split()
+        where = f"{source.path}:{number}"
+        if b"\r" in line:
+            faults.add(where, BARE_RETURN)
+            continue
         if not cells or cells[0].startswith(b"#"):
             continue
-        where = f"{source.path}:{number}"
         if len(cells) != 4:
             faults.add(where, f"expected 4 columns ({expected}), found {len(cells)}")
             continue
         qid, group, document, grade_text = (cell.decode() for cell in cells)
-        grade = number_of(grade_text)
-        wrong = _wrong(qid, document)
-        if wrong:
-            faults.add(where, wrong)
+        grade = validity.number_of(grade_text)
+        judged = (cells[0], cells[2]) if flat else (cells[0], cells[1], cells[2])
+        if fault := _id_fault(qid, document):
+            faults.add(where, fault)
         elif grade is None:
-            faults.add(
-                where, f"query {qid!r}: expected a number as the relevance of {document!r}, found {grade_text!r}"
-            )
-        elif not is_grade(grade):
+            what = f"expected a number as the relevance of {document!r}, found {grade_text!r}"
+            faults.add(where, f"query {qid!r}: {what}")
+        elif not validity.is_grade(grade):
             faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
-        elif (key := tuple(cells[:3])) in seen or ((key := (cells[0], b"", cells[2])) in seen and "iter" in expected):
-            faults.add(
-                where,
-                f"query {qid!r}: {document!r} is judged twice (first in line {seen[key]}); remove one"
-                f"{ITER_HINT if 'iter' in expected else ''}",
-            )
+        elif judged in first_line:
+            what = f"{document!r} is judged twice (first in line {first_line[judged]}); remove one"
+            faults.add(where, f"query {qid!r}: {what}{ITER_HINT if flat else ''}")
         else:
-            seen[(cells[0], b"", cells[2]) if "iter" in expected else tuple(cells[:3])] = number
+            first_line[judged] = number
             rows.append((qid, group, document, grade))
     faults.stop()
-    yield from rows
+    return rows
 
 
-def _wrong(qid: str, document: str) -> str | None:
+def _id_fault(qid: str, document: str) -> str | None:
     for kind, name in (("query id", qid), ("document id", document)):
-        fault = id_fault(name)
-        if fault:
+        if fault := validity.id_fault(name):
             return f"the {kind} {fault}"
     return None
 
 
 def read_run(source: Source) -> Run:
-    """`qid Q0 doc rank score tag`, by blanks or tabs; more columns are ignored, the rank too: the score rules."""
-    if source.is_large:
-        return _columns(source)
-    return read_slowly(source)
+    """`qid Q0 doc rank score tag`, by blanks or tabs; up to four more columns are ignored, the rank too: the score
+    rules.
+    """
+    return _streamed(source) if source.is_large else _read_lines(source)
 
 
-def read_slowly(source: Source) -> Run:
-    """Reads line by line, and names every line that is wrong."""
+def _read_lines(source: Source) -> Run:
+    """A run of lists, read line by line; raises `DataError` that names every line at fault."""
     faults = Faults()
     source.warn_if_empty("results")
     ids: dict[bytes, list[str]] = {}
     scores: dict[bytes, list[float]] = {}
-    for number, line in enumerate(source.lines(), 1):
-        cells = line.split(None, 5)
-        if len(cells) < 6:
-            if cells:
-                faults.add(
-                    f"{source.path}:{number}", f"expected 6 columns (qid Q0 doc rank score tag), found {len(cells)}"
-                )
-            continue
-        qid, text = cells[0], cells[4]
-        score = _score(text)
-        if score is None:
-            faults.add(
-                f"{source.path}:{number}",
-                f"query {qid.decode()!r}: expected a finite number as the score, found {text.decode()!r}",
-            )
-            continue
-        if len(cells[2]) > LONGEST_ID or len(qid) > LONGEST_ID:
-            which = "document id" if len(cells[2]) > LONGEST_ID else "query id"
-            where = f"{source.path}:{number}: query {display(qid.decode())}"
-            faults.add(where, f"the {which} is longer than {LONGEST_ID:,} bytes; shorten it")
-            continue
+    for qid, document, score in _results(source.lines(), str(source.path), faults, odd=_holds_odd_bytes(source.data)):
         if qid not in ids:
             ids[qid], scores[qid] = [], []
-        ids[qid].append(cells[2].decode())
+        ids[qid].append(document.decode())
         scores[qid].append(score)
     faults.stop()
-    rankings = {qid.decode(): own for qid, own in ids.items()}
-    lists = Lists(rankings, {qid.decode(): own for qid, own in scores.items()})
+    lists = Lists(
+        {qid.decode(): ranking for qid, ranking in ids.items()}, {qid.decode(): row for qid, row in scores.items()}
+    )
     return Run(lists, name=run_name(source), source=str(source.path))
 
 
-def _score(text: bytes) -> float | None:
-    try:
-        score = float(text)
-    except ValueError:
-        return None
-    # float takes 1_000, nan and inf; a score may be none of these.
-    return score if score - score == 0 and b"_" not in text else None
+def _holds_odd_bytes(data: bytes) -> bool:
+    """Whether there may be what no id holds, or a carriage return within a line; False is sure."""
+    content = np.frombuffer(data, dtype=np.uint8)
+    returns = data.count(b"\r\n") + data.endswith(b"\r")
+    known = data.count(b"\n") + data.count(b"\t") + returns
+    return int(np.count_nonzero(content < ord(" "))) != known or validity.holds_odd_letters(content)
 
 
-def _columns(source: Source) -> Run:
-    """The same as lazy columns; what polars would misread (short lines, doubled blanks, odd bytes) has no score here.
+def _results(
+    lines: Iterable[bytes], title: str, faults: Faults, *, odd: bool = True
+) -> Iterator[tuple[bytes, bytes, float]]:
+    """Query, document and score of each line; lines that hold none are collected as faults."""
+    for number, line in enumerate(lines, 1):
+        cells = line.split()
+        doubtful = odd or len(cells) != LEAST or not cells[3].isdigit() or len(line) > validity.LONGEST_ID
+        if doubtful:
+            if not cells:
+                continue
+            if fault := _line_fault(line, cells):
+                faults.add(f"{title}:{number}", fault)
+                continue
+        score = validity.number_of_bytes(cells[4])
+        if score is None:
+            what = f"expected a finite number as the score, found {cells[4].decode()!r}"
+            faults.add(f"{title}:{number}", f"query {display(cells[0].decode())}: {what}")
+            continue
+        yield cells[0], cells[2], score
 
-    A null score is a doubt, and doubts send the file to the slow reader.
-    """
-    if source.is_huge and source.is_compressed:
-        return _huge(source)
-    first = source.head().split(b"\n", 1)[0]
-    separator = "\t" if b"\t" in first else " "
-    if not source.is_plain_table(separator):
-        return _huge(source) if source.is_huge else read_slowly(source)
+
+def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
+    """What is wrong with a line of results, but for its score."""
+    if b"\r" in line:
+        return BARE_RETURN
+    if len(cells) < LEAST:
+        return f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}"
+    if len(cells) > MOST:
+        return f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}: are two lines joined?"
+    query = f"query {display(cells[0].decode())}"
+    sixth = cells[5].decode()
+    if len(cells) > LEAST and validity.is_number(sixth):
+        what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}, of which the sixth is the number {sixth}"
+        return f"{query}: {what}: does an id hold a blank?"
+    if not validity.is_rank(cells[3].decode()):
+        return f"{query}: expected a whole number as the rank, found {display(cells[3].decode())}"
+    fault = _id_fault(cells[0].decode(), cells[2].decode())
+    return None if fault is None else f"{query}: {fault}"
+
+
+def _streamed(source: Source) -> Run:
+    """The same as lazy columns, where bytes stand as they should; else what reads with more care."""
+    separator = "\t" if b"\t" in source.first_line else " "
+    width = len(source.first_line.split())
+    layout = layout_of_words(source, separator)
+    if not LEAST <= width <= MOST or not layout.has_columns(width):
+        return _with_care(source)
+    names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(LEAST, width))]
     rows = pl.scan_csv(
         source.for_polars,
         has_header=False,
-        schema=dict.fromkeys(("qid", "q0", "doc", "rank", "score", "tag"), pl.String),
+        schema=dict.fromkeys(names, pl.String),
         separator=separator,
         quote_char=None,
-        extra_columns="ignore",
         glob=False,
     )
-    # A line with five columns has no tag.
-    score = pl.when(pl.col("tag").is_not_null()).then(pl.col("score").cast(pl.Float64, strict=False))
-    frame = rows.select("qid", "doc", score.alias("score"))
+    # A line with fewer columns has no last one; a rank beyond 64 bits, or with a point, is for the slow reader.
+    whole = pl.col(names[-1]).is_not_null() & pl.col("rank").cast(pl.Int64, strict=False).is_not_null()
+    if width > LEAST:
+        whole &= ~is_number(pl.col("tag"))
+    frame = rows.select("qid", "doc", pl.when(whole).then(number_of(pl.col("score"))).alias("score"))
+    recheck = partial(_with_care, source)
     return Run(
-        Columns(frame, lambda: (_huge if source.is_huge else read_slowly)(source), ids_checked=True),
+        Columns(frame, recheck, explained(recheck), ids_checked=layout.plain_ids),
         name=run_name(source),
         source=str(source.path),
     )
 
 
-def _huge(source: Source) -> Run:
-    """The same, line by line, of what should not be held as a whole."""
+def _with_care(source: Source) -> Run:
+    """The same of a file that looks odd, or holds a fault: line by line, and as columns where it is huge."""
+    if not source.is_huge:
+        return _read_lines(source)
     title = str(source.path)
 
-    def guard(step: Callable[[], Any]) -> Any:
-        return guarded(title, "cannot be read (damaged, cut off, or not UTF-8)", step)
+    def recheck() -> Run:
+        faults = Faults()
+        for _ in _results(source.lines(), title, faults):
+            pass
+        faults.stop()
+        return Run(_columns_of_results(source.lines, title))
 
-    return replace(run_of_lines(source.path, title, guard), name=run_name(source), source=title)
-
-
-def run_of_lines(read: Path | str, title: str, guard: Guard) -> Run:
-    """A run of lines, at a path or a URL, cut at white space one by one: slower than a table, and sure."""
-    white, cell = r"[ \t\r\x0b\x0c]", r"[^ \t\r\x0b\x0c]+"
-    pattern = rf"^{white}*({cell}){white}+{cell}{white}+({cell}){white}+{cell}{white}+({cell}){white}+{cell}"
-    lines = pl.scan_lines(read, row_index_name="row").filter(~pl.col("line").str.contains(rf"^{white}*$"))
-    cells = lines.select("row", cells=pl.col("line").str.strip_chars_start("\ufeff").str.extract_groups(pattern))
-    names = [pl.col("cells").struct[place].alias(name) for place, name in enumerate(("qid", "doc", "text"))]
-    table = cells.select("row", *names).with_columns(score=pl.col("text").cast(pl.Float64, strict=False))
-    columns = Columns(
-        table.select("qid", "doc", "score"),
-        lambda: refuse_rows(table.select("row", "qid", "doc", "score"), title, "score", guard, place="line "),
-        guard,
-    )
-    return Run(columns, source=title)
+    columns = Columns(_columns_of_lines(source.path), recheck, explained(recheck))
+    return Run(columns, name=run_name(source), source=title)
 
 
-def write_run(path: Path, rankings: Iterator[tuple[str, list[str], list[float]]], tag: str) -> None:
-    """Writes a TREC run; ids with blanks cannot be written."""
+def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
+    """A run at a URL, whose `lines` say where it is wrong."""
+
+    def recheck() -> Run:
+        faults = Faults()
+        for _ in _results(lines(), url, faults):
+            pass
+        faults.stop()
+        return Run(_columns_of_results(lines, url))
+
+    return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
+
+
+def _columns_of_results(lines: Callable[[], Iterable[bytes]], title: str) -> Columns:
+    """Results that are read line by line, as columns."""
+
+    def rows() -> Iterator[tuple[str, str, float]]:
+        for qid, document, score in _results(lines(), title, Faults()):
+            yield qid.decode(), document.decode(), score
+
+    return columns_of_rows(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
+
+
+def _columns_of_lines(read: Path | str) -> pl.LazyFrame:
+    """Lines cut at white space one by one: slower than a table, and sure; a line that is no result has no score."""
+    blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
+    columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
+    pattern = f"^{blank}*" + f"{blank}+".join(columns)
+    pattern += f"((?:{blank}+{cell}){{0,{MOST - LEAST}}}){blank}*$"
+    lines = pl.scan_lines(read, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
+    line = pl.when(pl.col("row") == 0).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise(pl.col("line"))
+    cells = lines.select(line.str.extract_groups(pattern).struct.rename_fields(_GROUPS).alias("cells")).unnest("cells")
+    joined = (pl.col("more") != "") & is_number(pl.col("sixth"))
+    return cells.select("qid", "doc", pl.when(~joined).then(number_of(pl.col("text"))).alias("score"))
+
+
+# What the groups of the pattern hold; that of a rank's point comes between.
+_GROUPS = ["qid", "doc", "point", "text", "sixth", "more"]
+
+
+def run_fault(rankings: Iterable[tuple[str, Sequence[str], Sequence[float]]]) -> str | None:
+    """Why a TREC run cannot hold these results, best first; None where it can.
+
+    It has no place for ids with blanks, and its readers order results by score, and equal scores by id.
+    """
+    for qid, ids, scores in rankings:
+        # All ids at once: one with a blank makes two words, or none.
+        if " ".join((qid, *ids)).encode().split() != [name.encode() for name in (qid, *ids)]:
+            return _blank_fault(qid, *ids)
+        if fault := order_fault(qid, ids, scores):
+            return fault
+    return None
+
+
+def judgments_fault(rows: Iterable[Judgment]) -> str | None:
+    """Why qrels cannot hold these judgments; None where they can."""
+    for qid, _, document, _ in rows:
+        if qid.startswith("#"):
+            return f"the query id {qid!r} would be read as a comment; write jsonl, csv or parquet"
+        if fault := _blank_fault(qid, document):
+            return fault
+    return None
+
+
+def _blank_fault(*names: str) -> str | None:
+    for name in names:
+        if name.encode().split() != [name.encode()]:
+            return f"the id {name!r} holds white space and cannot stand in a TREC file; write jsonl or parquet"
+    return None
+
+
+def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], tag: str) -> None:
+    """Writes a TREC run that is at no fault (`run_fault`)."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:
-            # All ids at once: one with a blank makes two words, or none.
-            if " ".join([qid, *ids]).encode().split() != [name.encode() for name in (qid, *ids)]:
-                _check_blanks(qid, *ids)
             file.writelines(
                 f"{qid} Q0 {document} {rank} {score!r} {tag}\n"
                 for rank, (document, score) in enumerate(zip(ids, scores), 1)
             )
 
 
-def write_qrels(path: Path, rows: Iterator[Judgment]) -> None:
-    """Writes flat qrels."""
+def write_qrels(path: Path, rows: Iterable[Judgment]) -> None:
+    """Writes qrels without groups, of judgments that are at no fault (`judgments_fault`)."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for qid, _, document, grade in rows:
-            _check_blanks(qid, document)
-            file.write(f"{qid} 0 {document} {number_text(grade)}\n")
+        file.writelines(f"{qid} 0 {document} {number_text(grade)}\n" for qid, _, document, grade in rows)
 
 
-def write_subtopics(path: Path, rows: Iterator[Judgment]) -> None:
-    """Writes subtopic qrels; the subtopic is the group's name or number."""
+def write_subtopics(path: Path, rows: Iterable[Judgment]) -> None:
+    """Writes subtopic qrels; the subtopic is the group's name or number, without blanks."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for qid, group, document, grade in rows:
-            _check_blanks(qid, document)
-            file.write(f"{qid} {group} {document} {number_text(grade)}\n")
-
-
-def _check_blanks(*names: str) -> None:
-    for name in names:
-        if len(name.encode().split()) != 1:
-            raise DataError(
-                f"the id {name!r} holds white space and cannot stand in a TREC file; write jsonl or parquet"
-            )
+        file.writelines(f"{qid} {group} {document} {number_text(grade)}\n" for qid, group, document, grade in rows)

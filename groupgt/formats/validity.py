@@ -38,9 +38,8 @@ def is_score(number: pl.Expr) -> pl.Expr:
 
 
 def number_of(text: pl.Expr) -> pl.Expr:
-    """The finite number that a text spells; null where it spells none."""
-    number = text.cast(pl.Float64, strict=False)
-    return pl.when(number.is_finite()).then(number)
+    """The number that a text spells; what is null or not finite is none."""
+    return text.cast(pl.Float64, strict=False)
 
 
 def is_rank(text: pl.Expr) -> pl.Expr:
@@ -60,6 +59,19 @@ def guarded(title: object, what: str, read: Callable[[], Any]) -> Any:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{title}: {what}: {first}") from None
+
+
+def explained(recheck: Callable[[], Any]) -> Guard:
+    """A guard that reads a source anew, with care, where polars could not: that says what is wrong, and where."""
+
+    def guard(step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            recheck()
+            raise
+
+    return guard
 
 
 def refuse_rows(

@@ -10,7 +10,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, trec
-from groupgt.formats.rows import Judgment
+from groupgt.formats.judgments import Judgment
 from groupgt.model.ground_truth import GroundTruth
 
 Ranking = tuple[str, list[str], list[float]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from groupgt.errors import Faults, display
 from groupgt.model.hits import Ints
-from groupgt.model.validity import id_text, is_integer
+from groupgt.model.validity import id_fault, id_text, is_integer
 
 FARTHEST = 10**12
 TEXT: Literal["text"] = "text"
@@ -49,7 +49,7 @@ def span_of(cell: Mapping[str, Any]) -> Span | str:
     Span(doc='a', start=3, end=9)
     """
     name = id_text(cell.get("doc", cell.get("doc_id")))
-    if name is None or not name.strip():
+    if name is None or id_fault(name):
         return f"expected the id of a document as doc, found {display(cell.get('doc', cell.get('doc_id')))}"
     bounds = []
     for key in ("start", "end"):

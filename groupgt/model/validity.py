@@ -59,6 +59,9 @@ def id_fault(name: str) -> str | None:
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
     (None, 'is blank', 'holds the control character U+0009')
     """
+    # Nearly all are printable, and begin with a visible character.
+    if name[:1] > " " and len(name) <= LONGEST_ID // 4 and name.isprintable():
+        return None
     if not name.strip():
         return "is blank"
     if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
@@ -89,6 +92,11 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
     if len(joined) > LONGEST_ID // 4 and max(map(len, names)) > LONGEST_ID // 4:
         return False
     return is_plain_list(joined, len(names))
+
+
+def are_ids(names: Sequence[str]) -> bool:
+    """Whether all of these texts are ids."""
+    return are_plainly_ids(names) or not any(map(id_fault, names))
 
 
 def is_plain_list(joined: str, count: int) -> bool:
@@ -167,6 +175,15 @@ def number_of_bytes(cell: bytes) -> float | None:
         return None
     # float takes nan, inf and 1_000, which are no numbers here.
     return number if number - number == 0 and b"_" not in cell else None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text spells a number, however large.
+
+    >>> is_number("0.9"), is_number("bm25")
+    (True, False)
+    """
+    return _is_number(text) is not None
 
 
 def is_grade(number: float | None) -> bool:

@@ -290,9 +290,9 @@ def test_huge_lines_of_every_kind(tmp_path: Path, expected: Any, huge: None) -> 
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("q Q0 a 1 x t", "line 3: query 'q': expected a finite number as the score, found None"),
-        ("q Q0 a 1 nan t", "line 3: query 'q': expected a finite number as the score, found nan"),
-        ("q Q0 a", "line 3: query None: expected a qid and a doc_id, found null"),
+        ("q Q0 a 1 x t", "run.trec:3: query 'q': expected a finite number as the score, found 'x'"),
+        ("q Q0 a 1 nan t", "run.trec:3: query 'q': expected a finite number as the score, found 'nan'"),
+        ("q Q0 a", "run.trec:3: expected 6 columns (qid Q0 doc rank score tag), found 3"),
     ],
 )
 def test_faults_of_huge_files_name_their_line(tmp_path: Path, huge: None, line: str, told: str) -> None:
@@ -306,13 +306,15 @@ def test_faults_of_huge_files_name_their_line(tmp_path: Path, huge: None, line: 
 def test_a_fault_in_a_huge_table_is_never_a_zero(tmp_path: Path, huge: None, in_parts: bool) -> None:
     """What is surely a table is read as one at first; the lines then say what was wrong."""
     (tmp_path / "run.trec").write_text("q Q0 a 1 9 t\nq Q0 b 1 nan t\n")
-    with pytest.raises(groupgt.DataError, match="line 2: query 'q': expected a finite number as the score, found nan"):
+    with pytest.raises(
+        groupgt.DataError, match="trec:2: query 'q': expected a finite number as the score, found 'nan'"
+    ):
         groupgt.evaluate({"q": [["a"]]}, tmp_path if in_parts else tmp_path / "run.trec", ["mrr"])
 
 
 def test_a_huge_table_names_its_rows(tmp_path: Path, huge: None) -> None:
     (tmp_path / "run.csv").write_text("qid,doc_id,score\nq,a,1\nq,b,one\n")
-    with pytest.raises(groupgt.DataError, match=r"row 2: query 'q': expected a finite number as the score"):
+    with pytest.raises(groupgt.DataError, match=r"run.csv:3: query 'q': expected a finite number as the score"):
         groupgt.evaluate({"q": [["a"]]}, tmp_path / "run.csv", ["mrr"])
 
 
@@ -369,7 +371,7 @@ def test_what_a_store_has_not_is_told(bucket: Any, cli: Any) -> None:
     with pytest.raises(groupgt.ConfigError, match="by the ending or by name"):
         groupgt.evaluate({"q": [["a"]]}, "s3://bucket/none", ["mrr"])
     url = bucket("bad.trec", b"q Q0 a 1 2 t\nq Q0 b 1 two t\n")
-    with pytest.raises(groupgt.DataError, match=r"bad\.trec: line 2: query 'q': expected a finite number"):
+    with pytest.raises(groupgt.DataError, match=r"bad\.trec:2: query 'q': expected a finite number"):
         groupgt.evaluate({"q": [["a"]]}, url, ["mrr"])
     bad = bucket("bad.jsonl", b'{"qid": "q"}\n')
     with pytest.raises(groupgt.DataError, match=r"^s3://bucket/bad\.jsonl:1: expected the keys"):

@@ -63,11 +63,13 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return run
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=["small", "large", "huge"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both readers of text files: `large` makes every file count as one that is."""
-    if request.param == "large":
+    """All readers of text files: `large` and `huge` make every file count as one that is."""
+    if request.param != "small":
         monkeypatch.setattr(source, "SMALL", 0)
+    if request.param == "huge":
+        monkeypatch.setattr(source, "HUGE", 0)
     return str(request.param)
 
 
@@ -117,6 +119,31 @@ BAD_RUNS: list[tuple[str, bytes, int | None, tuple[str, ...]]] = [
     ("five columns in CRLF", swap(TREC, b"2.0 t", b"2.0").replace(b"\n", b"\r\n"), 2, ("6 columns", "found 5")),
     ("five columns, tabs", swap(TREC, b"2.0 t", b"2.0").replace(b" ", b"\t"), 2, ("6 columns", "found 5")),
     ("blank id, tabs", swap(TREC.replace(b" ", b"\t"), b"\tx\t", b"\t\t"), 2, ("6 columns", "found 5")),
+    ("eleven columns", swap(TREC, b"2.0 t", b"2.0 t a b c d e"), 2, ("6 columns", "found 11")),
+    ("eleven columns in every line", TREC.replace(b"0 t", b"0 t a b c d e"), 1, ("6 columns", "found 11", "joined")),
+    ("two lines joined", swap(TREC, b"2.0 t\n", b"2.0 t"), 2, ("6 columns", "found 11", "joined")),
+    ("two files joined", TREC[:-1] + TREC, 5, ("6 columns", "found 11", "joined")),
+    ("a blank in an id", swap(TREC, b"x 2", b"x y 2"), 2, ("query 'q1'", "found 7", "blank")),
+    ("a blank in every id", TREC.replace(b" Q0 ", b" Q0 a "), 1, ("query 'q1'", "found 7", "blank")),
+    ("a number as the tag, and one more", swap(TREC, b"2.0 t", b"2.0 7 t"), 2, ("query 'q1'", "found 7", "sixth")),
+    ("numbers as tags, and one more", TREC.replace(b"0 t\n", b"0 7 t\n"), 1, ("query 'q1'", "found 7", "sixth")),
+    ("rank missing", swap(TREC, b"Q0 x 2 2.0 t", b"Q0 x 2.5 t u"), 2, ("query 'q1'", "rank", "'2.5'")),
+    ("rank in words", swap(TREC, b"x 2", b"x two"), 2, ("query 'q1'", "rank", "'two'")),
+    ("score for a rank", swap(TREC, b"x 2", b"x 0.9"), 2, ("query 'q1'", "rank", "'0.9'")),
+    ("lines ended by CR alone", TREC.replace(b"\n", b"\r"), 1, ("U+000D",)),
+    ("one line ended by CR", swap(TREC, b"2.0 t\n", b"2.0 t\r"), 2, ("U+000D",)),
+    ("CR in an id", swap(TREC, b"x 2", b"x\ry 2"), 2, ("U+000D",)),
+    ("CR in an id, CRLF", swap(TREC.replace(b"\n", b"\r\n"), b"x 2", b"x\ry 2"), 2, ("U+000D",)),
+    ("CR twice", swap(TREC.replace(b"\n", b"\r\n"), b"2.0 t\r", b"2.0 t\r\r"), 2, ("U+000D",)),
+    ("BOM later on", TREC + b"\xef\xbb\xbf" + TREC.replace(b"q", b"r"), 6, ("U+FEFF",)),
+    *(
+        (f"U+{ord(letter):04X} in an id", swap(TREC, b"d2", f"d{letter}2".encode()), 3, (f"U+{ord(letter):04X}",))
+        for letter in "\x01\x1c\x1f\x7f\x80\x85\x9f\u2028\u2029\ufeff"
+    ),
+    *(
+        (f"U+{ord(letter):04X} alone", swap(TREC, b"d2", letter.encode()), 3, ("blank",))
+        for letter in "\x1c\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000"
+    ),
     ("one column", swap(TREC, b"q2 Q0 y 1 2.0 t", b"q2"), 4, ("6 columns", "found 1")),
     ("after a blank line", swap(TREC, b"q1 Q0 x 2 2.0 t", b"\nq1 Q0 x 2 abc t"), 3, ("query 'q1'", "'abc'")),
     ("after a BOM", b"\xef\xbb\xbf" + swap(TREC, b"2.0", b"abc"), 2, ("query 'q1'", "'abc'")),
@@ -163,12 +190,19 @@ GOOD_RUNS: list[tuple[str, bytes]] = [
     ("two blanks everywhere", TREC.replace(b" ", b"  ")),
     ("tabs and a blank after the id", TREC.replace(b" ", b"\t").replace(b"d1\t", b"d1 \t")),
     ("tabs and a blank after the query", TREC.replace(b" ", b"\t").replace(b"q1\t", b"q1 \t")),
-    ("tab in the middle, more columns", swap(TREC, b"q1 Q0 x 2 2.0 t", b"q1 Q0 x\t2 2.0 7 t 9")),
+    ("tab in the middle, more columns", swap(TREC, b"q1 Q0 x 2 2.0 t", b"q1 Q0 x\t2 2.0 t 7 9")),
     ("more columns", TREC.replace(b" t\n", b" t a b c\n")),
+    ("ten columns", TREC.replace(b" t\n", b" t a b c d\n")),
+    ("more columns, tabs", TREC.replace(b" ", b"\t").replace(b"\tt\n", b"\tt\ta\n")),
     ("more columns in the first line", swap(TREC, b"3.0 t", b"3.0 t a b")),
     ("more columns in a later line", swap(TREC, b"1.5 t", b"1.5 t a b")),
     ("quotes", TREC.replace(b" x ", b' "x ')),
     ("rank is not looked at", TREC.replace(b"d1 1", b"d1 99")),
+    ("odd ranks", TREC.replace(b"d1 1", b"d1 +1").replace(b"x 2", b"x 2.0").replace(b"d2 3", b"d2 -3.")),
+    ("a rank beyond 64 bits", TREC.replace(b"d1 1", b"d1 " + b"9" * 30)),
+    ("marks that are no controls", TREC.replace(b"x", "\u200bx\u200e\u00ad".encode())),
+    ("CR after the last line", TREC[:-1] + b"\r"),
+    ("CRLF after the last line alone", TREC[:-1] + b"\r\n"),
     ("gzip", gzip.compress(TREC)),
     ("zstd", zstandard.compress(TREC)),
     ("gzip in two members", gzip.compress(TREC[:20]) + gzip.compress(TREC[20:])),
@@ -538,7 +572,7 @@ def test_a_folder_that_is_no_ground_truth(cli: Cli, tmp_path: Path) -> None:
 
 # --- Damage ------------------------------------------------------------------------------------------------------
 
-BIG = TREC + b"".join(b"q3 Q0 z%d %d %d t\n" % (i, i, -i) for i in range(5_000))
+BIG = QRELS + b"".join(b"q3 0 z%d 1\n" % i for i in range(5_000))
 GZIP, ZSTD = gzip.compress(BIG, mtime=0), zstandard.ZstdCompressor(write_checksum=True).compress(BIG)
 
 
@@ -569,12 +603,11 @@ DAMAGED = [
 @pytest.mark.parametrize(("kind", "how", "data"), DAMAGED, ids=[f"{kind} {how}" for kind, how, _ in DAMAGED])
 @pytest.mark.parametrize("side", ["truth", "run"])
 def test_damaged(side: str, kind: str, how: str, data: bytes, cli: Cli, truth: Path, size: str) -> None:
+    path, run = put(truth.parent / "damaged", data), put(truth.parent / "run.trec", TREC)
     if side == "run":
-        path = put(truth.parent / "run.trec", data)
-        found = cli("evaluate", truth, path, *METRICS)
+        found = cli("evaluate", truth, path, "--run-format", "trec", *METRICS)
     else:
-        path = put(truth.parent / "qrels.txt", data)
-        found = cli("evaluate", path, put(truth.parent / "run.trec", TREC), *METRICS)
+        found = cli("evaluate", path, run, "--truth-format", "trec", *METRICS)
     fails(found, path, kind, "damaged or cut off")
 
 

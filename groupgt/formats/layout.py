@@ -1,0 +1,183 @@
+"""One look at the bytes of a table, before polars reads them: whether columns stand where separators say.
+
+polars is fast and trusting: it drops carriage returns and surplus cells, and takes quotes where they fall. What looks
+odd here goes to the readers in Python, which say what is wrong and in which line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from groupgt.formats.source import BYTE_ORDER_MARK, Source
+from groupgt.model.validity import holds_odd_letters
+
+Bytes = NDArray[np.uint8]
+Bools = NDArray[np.bool_]
+# So many bytes are looked at together; and where so many go by without a line end, a cell may be too long for an id.
+CHUNK, LINE = 1 << 20, 1 << 15
+LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What bytes of a table tell.
+
+    `regular` says that polars reads them as meant, `plain_ids` that no cell can hold what an id may not, or be blank.
+    `separators` stand between the cells of `lines` lines, of which an `open_line` has no end yet.
+    """
+
+    regular: bool = True
+    plain_ids: bool = True
+    lines: int = 0
+    separators: int = 0
+    open_line: bool = False
+
+    def then(self, later: Layout) -> Layout:
+        """What these bytes and those that follow tell."""
+        return Layout(
+            self.regular and later.regular,
+            self.plain_ids and later.plain_ids,
+            self.lines + later.lines,
+            self.separators + later.separators,
+            later.open_line,
+        )
+
+    def has_columns(self, count: int) -> bool:
+        """Whether there are so many cells in a line on average: then none has more, where none has fewer."""
+        return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
+
+
+def layout_of_words(source: Source, separator: str) -> Layout:
+    """Of words in columns, such as those of a TREC run: no cell is quoted, empty, or holds a blank."""
+    look = partial(_look_at_words, separator=ord(separator), returns=source.has_returns)
+    content = _mapped(source)
+    if content is None:
+        return reduce(Layout.then, map(look, _streamed(source)), Layout())
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        return reduce(Layout.then, workers.map(look, _cut(content)), Layout())
+
+
+def layout_of_csv(source: Source, separator: str) -> Layout:
+    """Of cells that may be quoted; separators and line ends within quotes are part of them."""
+    look = partial(_look_at_cells, separator=ord(separator))
+    content = _mapped(source)
+    if content is None:
+        return _layout_in_turn(look, _streamed(source))
+    with ThreadPoolExecutor(os.cpu_count()) as workers:
+        quotes = np.fromiter(workers.map(_count_quotes, _cut(content)), np.int64)
+        # Whether a chunk begins within quotes.
+        within = np.concatenate(([0], np.cumsum(quotes))) & 1
+        layout = reduce(Layout.then, workers.map(look, _cut(content), within[:-1].tolist()), Layout())
+    return replace(layout, regular=False) if within[-1] else layout
+
+
+def _layout_in_turn(look: Callable[[Bytes, int], Layout], chunks: Iterator[Bytes]) -> Layout:
+    """The same chunk by chunk."""
+    layout, within = Layout(), 0
+    for chunk in chunks:
+        layout = layout.then(look(chunk, within))
+        within ^= _count_quotes(chunk) & 1
+    return replace(layout, regular=False) if within else layout
+
+
+def _look_at_words(chunk: Bytes, *, separator: int, returns: bool) -> Layout:
+    lines, cells = chunk == LINE_END, chunk == separator
+    white = chunk <= BLANK if separator == BLANK else chunk < BLANK
+    borders = lines | cells
+    if returns:
+        borders |= chunk == RETURN
+    regular = (
+        np.array_equal(white, borders & white)
+        and (separator == BLANK or not bool((chunk == BLANK).any()))
+        and not bool((cells[1:] & borders[:-1]).any())
+        and not (returns and _has_bare_return(chunk, lines))
+        and _has_no_long_line(lines)
+    )
+    return Layout(regular, not holds_odd_letters(chunk), *_counts(lines, cells))
+
+
+def _look_at_cells(chunk: Bytes, within: int, *, separator: int) -> Layout:
+    """The first byte of a chunk is the last of the one before it; `within` says whether quotes are open after it."""
+    lines, cells = chunk == LINE_END, chunk == separator
+    quotes = chunk[1:] == QUOTE
+    whole = not bool((chunk == 0).any())
+    if not within and not bool(quotes.any()):
+        regular = whole and not _has_bare_return(chunk, lines)
+        borders = lines | cells
+        known = borders | (chunk == RETURN)
+        controls = (chunk < BLANK) & ~known
+        # A cell that is empty, or begins with a blank.
+        blank = borders[:-1] & (known[1:] | (chunk[1:] == BLANK))
+        plain = not bool(controls.any()) and not bool(blank.any()) and _has_no_long_line(lines)
+        return Layout(regular, plain and not holds_odd_letters(chunk), *_counts(lines, cells))
+    # Whether quotes are open after each byte, and before it.
+    after = np.bitwise_xor.accumulate(np.concatenate(([within], quotes)).astype(np.uint8)).view(np.bool_)
+    after, before = after[1:], after[:-1]
+    left, quoted = chunk[:-1], chunk[:-1] == QUOTE
+    borders = lines | cells
+    # What opens stands at a cell's begin, or is the second of two; what closes at its end, or is the first.
+    regular = (
+        whole
+        and not bool((quotes & ~before & ~(borders[:-1] | quoted)).any())
+        and not bool((quoted & ~before & ~(borders[1:] | quotes | (chunk[1:] == RETURN))).any())
+        and not bool(((left == RETURN) & ~lines[1:] & ~before).any())
+    )
+    outside = np.concatenate(([False], ~before))
+    return Layout(regular, False, *_counts(lines & outside, cells & outside, open_line=not (lines[-1] and outside[-1])))
+
+
+def _counts(lines: Bools, cells: Bools, *, open_line: bool | None = None) -> tuple[int, int, bool]:
+    """How many lines end, how many separators stand in them, and whether one has no end yet."""
+    last = not lines[-1] if open_line is None else open_line
+    return int(np.count_nonzero(lines[1:])), int(np.count_nonzero(cells[1:])), bool(last)
+
+
+def _has_bare_return(chunk: Bytes, lines: Bools) -> bool:
+    """Whether a carriage return is followed by anything but a line end."""
+    returns = np.flatnonzero(chunk[:-1] == RETURN)
+    return bool(len(returns)) and not bool(lines[returns + 1].all())
+
+
+def _has_no_long_line(lines: Bools) -> bool:
+    whole = len(lines) // LINE * LINE
+    return bool(lines[:whole].reshape(-1, LINE).any(axis=1).all())
+
+
+def _count_quotes(chunk: Bytes) -> int:
+    return int(np.count_nonzero(chunk[1:] == QUOTE))
+
+
+def _mapped(source: Source) -> Bytes | None:
+    """The content where it lies; None where it is to be decompressed piece by piece."""
+    if isinstance(source.for_polars, bytes):
+        return np.frombuffer(source.for_polars, dtype=np.uint8)
+    if source.is_compressed:
+        return None
+    size = source.path.stat().st_size
+    content = np.memmap(source.path, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+    mark = len(BYTE_ORDER_MARK)
+    return content[mark:] if bytes(content[:mark]) == BYTE_ORDER_MARK else content
+
+
+def _cut(content: Bytes) -> Iterator[Bytes]:
+    """Content in chunks, each with the byte that stands before it; before the first a line ends."""
+    if len(content):
+        yield np.concatenate((np.array([LINE_END], dtype=np.uint8), content[:CHUNK]))
+    for start in range(CHUNK, len(content), CHUNK):
+        yield content[start - 1 : start + CHUNK]
+
+
+def _streamed(source: Source) -> Iterator[Bytes]:
+    """The same of content that comes piece by piece."""
+    last = b"\n"
+    for piece in source.pieces(CHUNK):
+        if piece:
+            yield np.frombuffer(last + piece, dtype=np.uint8)
+            last = piece[-1:]

@@ -1,0 +1,161 @@
+"""Results, a row each, as text files hold them: gathered into rankings, or streamed as columns, by the readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+from groupgt.errors import DataError
+from groupgt.formats.source import Source
+from groupgt.model.lengths import LONGEST
+from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.validity import finite_number
+from groupgt.runtime import pl
+
+# The columns that may hold the text of a result.
+CONTENTS = ("contents", "text")
+# The column that names a result's document, where its id does not.
+DOCUMENT = "doc"
+# What a query's results are called in a list of their own, and what stands in lists beside them.
+NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+SCORES = "retrieve_scores"
+FIELDS = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
+BLOCK = 1 << 14
+
+
+class Gathered:
+    """Results of one file, put together by query as their rows go by; scores put them in order."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, list[str]] = {}
+        self.scores: dict[str, list[float]] = {}
+        self.lengths: dict[str, dict[str, list[int | None]]] = {}
+        self.fields: dict[str, dict[str, list[Any]]] = {}
+
+    def add(
+        self,
+        qid: str,
+        document: str,
+        score: float,
+        lengths: Mapping[str, int | None] | None = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Adds one result, with its lengths by unit and its fields by name."""
+        if qid not in self.ids:
+            self.ids[qid], self.scores[qid] = [], []
+        self.ids[qid].append(document)
+        self.scores[qid].append(score)
+        for unit, length in (lengths or {}).items():
+            self.lengths.setdefault(unit, {}).setdefault(qid, []).append(length)
+        for name, cell in (fields or {}).items():
+            self.fields.setdefault(name, {}).setdefault(qid, []).append(cell)
+
+    def add_ranking(
+        self,
+        qid: str,
+        ids: list[str],
+        lengths: Mapping[str, list[int | None]],
+        fields: Mapping[str, list[Any]],
+    ) -> None:
+        """Adds all results of a query, whose order is given."""
+        self.ids[qid] = ids
+        for unit, column in lengths.items():
+            self.lengths.setdefault(unit, {})[qid] = column
+        for name, cells in fields.items():
+            self.fields.setdefault(name, {})[qid] = cells
+
+    def run(self, source: Source) -> Run:
+        """All of them as a run that is called as its file."""
+        fields = {name: lambda cells=cells: cells for name, cells in self.fields.items()}  # bound now
+        lists = Lists(self.ids, self.scores or None, self.lengths, fields)
+        return Run(lists, name=run_name(source), source=str(source.path))
+
+
+def columns_of_rows(
+    rows: Callable[[], Iterator[tuple[Any, ...]]], schema: Mapping[str, pl.DataType | type[pl.DataType]], title: str
+) -> Columns:
+    """Rows that Python reads one by one, as columns that stream: `rows` begins anew whenever they are asked for."""
+    from polars.io.plugins import register_io_source
+
+    def batches(
+        names: list[str] | None, condition: pl.Expr | None, most: int | None, size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        left = rows() if most is None else islice(rows(), most)
+        while block := list(islice(left, BLOCK)):
+            frame = pl.DataFrame(block, schema=dict(schema), orient="row")
+            frame = frame if names is None else frame.select(names)
+            yield frame if condition is None else frame.filter(condition)
+
+    def recheck() -> Run:
+        raise DataError(f"{title}: the results changed while they were read")
+
+    return Columns(register_io_source(batches, schema=dict(schema)), recheck, ids_checked=True)
+
+
+def run_name(source: Source) -> str:
+    """The file's stem, without the ending of its compression.
+
+    >>> from pathlib import Path
+    >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
+    'bm25.v2'
+    """
+    path = source.path
+    if path.suffix in (".gz", ".zst"):
+        path = path.with_suffix("")
+    return path.stem
+
+
+def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float]) -> str | None:
+    """Why readers that go by scores would order the results of a query otherwise; None where they would not."""
+    for rank, (before, after) in enumerate(pairwise(scores)):
+        if before < after or (before == after and ids[rank] < ids[rank + 1]):
+            return (
+                f"query {qid!r}: {ids[rank]!r} stands before {ids[rank + 1]!r}, and its score ({before!r}, {after!r}) "
+                "or, where scores are equal, its id would put it behind; write jsonl or parquet, which keep the order"
+            )
+    return None
+
+
+def score_of(row: Mapping[str, Any]) -> float | None:
+    """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
+    cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
+    number = finite_number(cell)
+    return None if number is None else sign * number
+
+
+def length_of(cell: Any) -> int | None:
+    """A length: a whole number from 0, as a number or as text; None for anything else.
+
+    >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
+    (12, 12, 12, None, None)
+    """
+    if isinstance(cell, str):
+        cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
+    elif isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)  # a column with gaps holds numbers with a point
+    return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
+
+
+def fields_of(row: Mapping[str, Any], id_column: str = "doc_id") -> dict[str, Any]:
+    """What a result carries besides its id and score: its `text`, its `parent`, and the `span` of its document.
+
+    >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
+    {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
+    """
+    fields: dict[str, Any] = {}
+    column = next((name for name in CONTENTS if name in row), None)
+    if column is not None:
+        fields["text"] = row[column]
+    if "parent" in row:
+        fields["parent"] = row["parent"]
+    if "start" in row and "end" in row:
+        bounds = {key: _whole(row[key]) for key in ("start", "end")}
+        fields["span"] = {"doc": row.get(DOCUMENT, row.get(id_column)), **bounds}
+    return fields
+
+
+def _whole(cell: Any) -> Any:
+    """A whole number, where the cell of a CSV file is one."""
+    length = length_of(cell.strip()) if isinstance(cell, str) else None
+    return cell if length is None else length

@@ -1,0 +1,275 @@
+"""Groups as users write them, read into columns: what `GroundTruth.from_rows` is made of, and every fault in them.
+
+A group is a list of ids, or a mapping of its alternatives, weight and name; an alternative is an id, a place in a
+document, or a text, each with or without a grade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from groupgt.errors import Faults, display
+from groupgt.model.policy import Policy
+from groupgt.model.spans import TEXT, Form, kind_of, span_of
+from groupgt.model.validity import are_ids, finite_number, id_fault, id_text, is_grade, plain
+
+SEQUENCES = (list, tuple, set, frozenset)
+# An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.
+SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
+
+
+def read_groups(
+    qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
+) -> dict[str, Any]:
+    """The columns of a `GroundTruth`, from the groups of each query; raises `DataError` with every fault.
+
+    `place` names a row in messages. An id may still stand twice in a group of plain lists.
+    """
+    columns = _read_plain(qids, rows)
+    if columns is not None:
+        return columns
+    reader = _Reader(policy)
+    for position, (qid, row) in enumerate(zip(qids, rows)):
+        reader.read(qid, row, place(position) if place else "")
+    return reader.columns()
+
+
+def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> dict[str, Any] | None:
+    """Reads lists of lists of text in a few passes in C; None where anything at all is unusual."""
+    if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
+        return None
+    if not set(map(type, rows)) <= {list, tuple}:
+        return None
+    groups = list(chain.from_iterable(rows))
+    if not set(map(type, groups)) <= {list, tuple} or not all(groups):
+        return None
+    ids = list(chain.from_iterable(groups))
+    if not set(map(type, ids)) <= {str} or not are_ids(ids):
+        return None
+    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+    return {
+        "qids": list(qids),
+        "ids": ids,
+        "group_of": np.repeat(np.arange(len(groups)), sizes),
+        "grade": np.ones(len(ids)),
+        "group_query": np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows))),
+        "group_weight": np.ones(len(groups)),
+    }
+
+
+class _Alternative(NamedTuple):
+    """What may stand for a group: its id, or the place or text itself, and which of them it is."""
+
+    name: str
+    grade: float
+    form: Form
+
+
+class _Group(NamedTuple):
+    """Alternatives that differ, and whether an id among those given was blank."""
+
+    alternatives: list[_Alternative]
+    weight: float = 1.0
+    name: str | None = None
+    has_blank: bool = False
+
+
+class _Reader:
+    """Reads every shape, one alternative at a time, and collects what is wrong."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.faults = Faults()
+        self.places: dict[str, str] = {}
+        self.qids: list[str] = []
+        self.ids: list[str] = []
+        self.group_of: list[int] = []
+        self.grades: list[float] = []
+        self.forms: list[Form] = []
+        self.group_query: list[int] = []
+        self.weights: list[float] = []
+        self.names: list[str | None] = []
+        self.repeated = 0
+        self.dropped = 0
+
+    def columns(self) -> dict[str, Any]:
+        """Everything that was read; raises `DataError` with every fault."""
+        self.faults.stop()
+        return {
+            "qids": self.qids,
+            "ids": self.ids,
+            "group_of": np.array(self.group_of, dtype=np.int64),
+            "grade": np.array(self.grades, dtype=np.float64),
+            "group_query": np.array(self.group_query, dtype=np.int64),
+            "group_weight": np.array(self.weights, dtype=np.float64),
+            "group_name": self.names if any(name is not None for name in self.names) else None,
+            "forms": self.forms if any(form is not None for form in self.forms) else None,
+            "repeated_ids": self.repeated,
+            "dropped": self.dropped,
+        }
+
+    def read(self, qid: Any, row: Any, place: str) -> None:
+        """Reads the groups of one query."""
+        name = id_text(qid)
+        fault = None if name is None else id_fault(name)
+        if name is None or fault:
+            why = "" if fault in (None, "is blank") else f", which {fault}"
+            self.faults.add(place, f"expected a query id (text or an integer), found {display(qid)}{why}")
+            return
+        where = f"{place}: query {display(name)}" if place else f"query {display(name)}"
+        if name in self.places:
+            self.faults.add(where, f"this query stands twice (first {self.places[name]}); merge the two or remove one")
+            return
+        self.places[name] = f"at {place}" if place else "under the same text"
+        self.qids.append(name)
+        groups = [group for cell in self.cells(row, where) if (group := self.group(cell, where)) is not None]
+        self.keep(groups, where)
+
+    def keep(self, groups: Sequence[_Group], where: str) -> None:
+        """Keeps the groups of the query read last; empty ones beside others are a fault, or are dropped."""
+        empty = sum(not group.alternatives for group in groups)
+        if empty == len(groups):
+            return
+        strict = self.policy.empty_groups == "error"
+        if empty and strict:
+            what = f"{empty} of its {len(groups)} groups is empty, so no result can meet it"
+            way = "remove the group, or drop such groups with the policy empty_groups=drop"
+            self.faults.add(where, f"{what}; {way}")
+        self.dropped += empty
+        for group in groups:
+            if not group.alternatives:
+                continue
+            if group.has_blank and strict:
+                way = "remove it, or drop it with the policy empty_groups=drop"
+                self.faults.add(where, f"a group holds a blank id; {way}")
+            for alternative in group.alternatives:
+                self.ids.append(alternative.name)
+                self.grades.append(alternative.grade)
+                self.forms.append(alternative.form)
+                self.group_of.append(len(self.group_query))
+            self.group_query.append(len(self.qids) - 1)
+            self.weights.append(group.weight)
+            self.names.append(group.name)
+
+    def cells(self, row: Any, where: str) -> list[Any]:
+        """The groups of a row; a flat list becomes what the policy says it means."""
+        row = plain(row)
+        if row is None:
+            return []
+        if not isinstance(row, (list, tuple)):
+            self.faults.add(where, f'expected a list of groups such as [["a", "b"], ["c"]], found {display(row)}')
+            return []
+        cells = [plain(cell) for cell in row]
+        ids = [cell for cell in cells if id_text(cell) is not None]
+        if not ids:
+            return cells
+        if len(ids) < len(cells):
+            self.faults.add(where, f"ids and groups are mixed in one list: {display(row)}; put every id into a group")
+            return []
+        if self.policy.flat_gt == "and":
+            return [[name] for name in ids]
+        if self.policy.flat_gt == "or":
+            return [ids]
+        self.faults.add(
+            where,
+            f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
+            "policy flat_gt=and (every id is needed) or flat_gt=or (any one is enough)",
+        )
+        return []
+
+    def group(self, cell: Any, where: str) -> _Group | None:
+        """One group, of an id that stands twice the higher grade; None after a fault."""
+        if cell is None:
+            return _Group([])
+        if isinstance(cell, Mapping):
+            return self.described_group(cell, where)
+        if not isinstance(cell, SEQUENCES):
+            self.faults.add(where, f"expected a group of ids, found {display(cell)}")
+            return None
+        distinct: dict[tuple[str, str], _Alternative] = {}
+        has_blank = False
+        for inner in sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell:
+            alternative = self.alternative(inner, where)
+            if alternative is None:
+                return None
+            key = (alternative.name, kind_of(alternative.form))
+            if not alternative.name.strip():
+                has_blank = True
+            elif key in distinct:
+                self.repeated += 1
+                distinct[key] = alternative._replace(grade=max(distinct[key].grade, alternative.grade))
+            else:
+                distinct[key] = alternative
+        return _Group(list(distinct.values()), has_blank=has_blank)
+
+    def described_group(self, cell: Mapping[Any, Any], where: str) -> _Group | None:
+        """A group that is a mapping of its alternatives, weight and name."""
+        listed = {"alternatives", "ids"} & set(cell)
+        if not listed or set(cell) - {"alternatives", "ids", "weight", "name"}:
+            expected = '{"alternatives": [...], "weight", "name"}'
+            self.faults.add(where, f"expected a group {expected}, found {display(cell)}")
+            return None
+        if len(listed) > 1:
+            self.faults.add(where, "a group holds both alternatives and ids, which are two names of one; keep one")
+            return None
+        weight = finite_number(cell.get("weight", 1))
+        if weight is None or weight <= 0:
+            self.faults.add(where, f"expected a group weight above 0, found {cell['weight']!r}")
+            return None
+        alternatives = plain(cell[listed.pop()])
+        if not isinstance(alternatives, SEQUENCES):
+            self.faults.add(where, f"expected a group of ids, found {display(alternatives)}")
+            return None
+        group = self.group(alternatives, where)
+        name = None if cell.get("name") is None else str(cell["name"])
+        return None if group is None else group._replace(weight=weight, name=name)
+
+    def alternative(self, cell: Any, where: str) -> _Alternative | None:
+        """One alternative; an id that is blank is the empty text. None after a fault."""
+        if isinstance(cell, Mapping):
+            return self.described_alternative(cell, where)
+        return self.alternative_id(cell, 1.0, cell, where)
+
+    def described_alternative(self, given: Mapping[Any, Any], where: str) -> _Alternative | None:
+        """An alternative that is a mapping: of an id, a place or a text, and its grade."""
+        # A column of structs has every key in every cell.
+        cell = {key: value for key, value in given.items() if value is not None or key in ("id", "grade")}
+        kinds = [kind for kind in SHAPES if cell.get(kind) is not None]
+        kind = kinds[0] if len(kinds) == 1 else "id"
+        if len(kinds) > 1 or kind not in cell or set(cell) - SHAPES[kind] - {"grade", *SHAPES}:
+            expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
+            self.faults.add(where, f"expected an alternative {expected}, found {display(given)}")
+            return None
+        grade = finite_number(cell.get("grade", 1))
+        if grade is None or not is_grade(grade):
+            self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
+            return None
+        if kind == "id":
+            return self.alternative_id(cell["id"], grade, given, where)
+        if kind == "text":
+            if isinstance(cell["text"], str):
+                return _Alternative(cell["text"], grade, TEXT)
+            self.faults.add(where, f"expected a text, found {display(cell['text'])}")
+            return None
+        span = span_of(cell)
+        if isinstance(span, str):
+            self.faults.add(where, span)
+            return None
+        return _Alternative(str(span), grade, span)
+
+    def alternative_id(self, cell: Any, grade: float, given: Any, where: str) -> _Alternative | None:
+        """An alternative that is an id; none at all counts as a blank one."""
+        name = "" if cell is None else id_text(cell)
+        if name is None:
+            what = f"expected an id (text or an integer), found {display(given)} of type {type(cell).__name__}"
+            self.faults.add(where, what)
+            return None
+        fault = id_fault(name)
+        if fault and name.strip():
+            self.faults.add(where, f"an id {fault}: {display(name)}")
+            return None
+        return _Alternative(name, grade, None)
