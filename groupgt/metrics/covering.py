@@ -15,7 +15,7 @@ import numpy as np
 
 from groupgt.metrics.base import Cut
 from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
-from groupgt.model.hits import Bools, Floats, Ints, Judgments
+from groupgt.model.hits import Floats, Ints, Judgments
 
 # A state says for each group the best gain so far. Up to so many, ideals are exact.
 STATES = 4096
@@ -35,7 +35,10 @@ Document = tuple[tuple[int, float], ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """What the ideal of one query depends on: the weights of its groups, its documents in byte order of their ids."""
+    """What the ideal of one query depends on: the weights of its groups, and its documents.
+
+    These stand in the byte order of their ids, where groups share any.
+    """
 
     weights: tuple[float, ...]
     documents: tuple[Document, ...]
@@ -84,20 +87,9 @@ def _closed_form(judgments: Judgments, gain: str | None) -> tuple[IdealGains, In
     grade, group = judgments.alternative_grade[relevant], judgments.alternative_group[relevant]
     best = np.zeros(len(judgments.group_query))
     np.maximum.at(best, group, np.ones(len(relevant)) if gain is None else gain_of(grade, gain, judgments))
-    shared = _sharing_queries(judgments, relevant)
-    closed = ~shared[judgments.group_query]
+    closed = ~judgments.sharing[judgments.group_query]
     gains = descending(judgments.group_query[closed], (judgments.weight * best)[closed])
-    return gains, np.flatnonzero(shared)
-
-
-def _sharing_queries(judgments: Judgments, relevant: Ints) -> Bools:
-    """Whether a relevant document of a query stands in more than one alternative, shape (Q,)."""
-    sharing = np.zeros(judgments.size, dtype=np.bool_)
-    if not judgments.one_to_one:
-        document = judgments.alternative_document[relevant]
-        counts = np.bincount(document, minlength=judgments.documents)
-        sharing[judgments.alternative_query[relevant[counts[document] > 1]]] = True
-    return sharing
+    return gains, np.flatnonzero(judgments.sharing)
 
 
 def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Discount) -> tuple[Ints, Floats]:
@@ -120,13 +112,12 @@ def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
     """The problem of one query."""
     first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()
     low, high = np.searchsorted(judgments.alternative_query, [query, query + 1]).tolist()
-    order = judgments.once("byte order", judgments.byte_order)
     grades = judgments.alternative_grade[low:high]
     gains = np.ones(high - low) if gain is None else gain_of(grades, gain, judgments)
-    places = order[judgments.alternative_document[low:high]]
+    places = zip(judgments.sharing_order[low:high].tolist(), judgments.alternative_document[low:high].tolist())
     groups = judgments.alternative_group[low:high] - first
-    documents: dict[int, list[tuple[int, float]]] = {}
-    for group, value, place in zip(groups.tolist(), gains.tolist(), places.tolist()):
+    documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for group, value, place in zip(groups.tolist(), gains.tolist(), places):
         if group >= 0:
             documents.setdefault(place, []).append((group, value))
     weights = tuple(judgments.weight[first:last].tolist())

@@ -24,11 +24,31 @@ def greedy(judgments: Judgments, alpha: float) -> IdealGains:
 
 
 def _greedy(judgments: Judgments, alpha: float) -> IdealGains:
-    rows = np.flatnonzero(judgments.alternative_group >= 0)
-    order = judgments.once("byte order", judgments.byte_order)
-    place = order[judgments.alternative_document[rows]]
+    relevant = np.flatnonzero(judgments.alternative_group >= 0)
+    shared = judgments.sharing[judgments.alternative_query[relevant]]
+    parts = [_apart(judgments, relevant[~shared], alpha)]
+    if shared.any():
+        parts += _step_by_step(judgments, relevant[shared], alpha)
+    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
+    order = np.argsort(joined.query, kind="stable")
+    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
+
+
+def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
+    """Where groups share no document, a document gains by its place in its group alone: the gains, sorted."""
+    query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
+    starts = np.flatnonzero(views.changes(query, group))
+    before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    width = int(before.max(initial=0)) + 1
+    query, before = np.divmod(np.sort(query * width + before), width)
+    first = np.searchsorted(query, np.arange(judgments.size))
+    return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], discounts.power(1 - alpha, before))
+
+
+def _step_by_step(judgments: Judgments, rows: Ints, alpha: float) -> list[IdealGains]:
+    """Where they share some: which document is best depends on those before it."""
     # Documents numbered by query and byte order: in a tie the last one is the greatest.
-    distinct, document = _dense(place, judgments.documents)
+    distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
     query = np.zeros(len(distinct), dtype=np.int64)
     query[document] = judgments.alternative_query[rows]
     group = judgments.alternative_group[rows]
@@ -38,10 +58,7 @@ def _greedy(judgments: Judgments, alpha: float) -> IdealGains:
         own = query[document] == each
         parts.append(_greedy_one(int(each), document[own], group[own], alpha))
     small = ~large[query[document]]
-    parts.append(_greedy_all(query, document[small], group[small], alpha, len(judgments.group_query)))
-    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
-    order = np.lexsort((joined.rank, joined.query))
-    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
+    return [*parts, _greedy_all(query, document[small], group[small], alpha, len(judgments.group_query))]
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:

@@ -243,12 +243,13 @@ class GroundTruth:
         first = int(np.searchsorted(self.group_query, self.group_query[group]))
         return name if name is not None else f"group {group - first + 1}"
 
-    def _byte_order(self) -> Ints:
-        """The place of each alternative's document when ids are sorted by their bytes within each query."""
-        order = _sorted_by_bytes(self.ids, self.query_of)
+    def _byte_order(self, alternatives: Ints) -> Ints:
+        """The places of these alternatives' documents when ids are sorted by their bytes within each query."""
+        documents, where = np.unique(self.document_of[alternatives], return_inverse=True)
+        order = _sorted_by_bytes([self.ids[place] for place in documents.tolist()], self.query_of[documents])
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
-        return places[self.document_of] if len(order) else places
+        return places[where]
 
 
 def _keys(names: list[str], forms: list[Form] | None) -> list[str]:

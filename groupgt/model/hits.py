@@ -42,8 +42,8 @@ class Judgments(_Remembering):
     An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
     sorted by query, then group; groups by query.
 
-    `alternative_group` is −1 where the grade is ≤ 0 (judged, not relevant). `byte_order` gives, when first asked, the
-    place of each document in the byte order of ids within its query.
+    `alternative_group` is −1 where the grade is ≤ 0 (judged, not relevant). `byte_order` gives the documents of the
+    alternatives that it is asked for their places in the byte order of ids within each query.
     """
 
     size: int
@@ -54,7 +54,7 @@ class Judgments(_Remembering):
     group_query: Ints
     group_weight: Floats
     documents: int
-    byte_order: Callable[[], Ints]
+    byte_order: Callable[[Ints], Ints]
     qid: Callable[[int], str] = str
 
     @cached_property
@@ -114,6 +114,25 @@ class Judgments(_Remembering):
         """Whether no document stands in two alternatives."""
         counts = np.bincount(self.alternative_document, minlength=self.documents)
         return not bool(np.any(counts > 1))
+
+    @cached_property
+    def sharing(self) -> Bools:
+        """Whether a relevant document of a query stands in more than one alternative, shape (Q,)."""
+        sharing = np.zeros(self.size, dtype=np.bool_)
+        if not self.one_to_one:
+            relevant = np.flatnonzero(self.alternative_group >= 0)
+            document = self.alternative_document[relevant]
+            counts = np.bincount(document, minlength=self.documents)
+            sharing[self.alternative_query[relevant[counts[document] > 1]]] = True
+        return sharing
+
+    @cached_property
+    def sharing_order(self) -> Ints:
+        """The place of each alternative's document in byte order, shape (A,); 0 where its query shares none."""
+        places = np.zeros(len(self.alternative_query), dtype=np.int64)
+        rows = np.flatnonzero(self.sharing[self.alternative_query])
+        places[rows] = self.byte_order(rows)
+        return places
 
     @cached_property
     def group_sizes(self) -> Ints:
