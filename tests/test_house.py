@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
+from groupgt import plugins
 
 ROOT = Path(groupgt.__file__).parent
 # Left never imports right; members of one set do not know one another.
@@ -133,8 +134,10 @@ def test_modules_are_small(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 520
 
 
-def test_doctests() -> None:
+def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
     import doctest
+
+    monkeypatch.setattr(plugins, "REGISTERED", {})  # an example registers a metric
 
     # Examples that show what an extra brings.
     extras = {"groupgt.curation.near": "rapidfuzz", "groupgt.engines.arrow": "pyarrow"}

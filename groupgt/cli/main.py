@@ -28,6 +28,7 @@ COMMANDS = {
     "rechunk": ("truth", "Carry ground truth over to another chunking."),
     "suggest": ("truth", "Propose alternatives that were overlooked, for review."),
     "agree": ("truth", "How far two labellers, or two annotators, agree."),
+    "list": ("reference", "What there is to choose from, and the options of each, those of installed plugins too."),
     "labellers": ("reference", "What may decide which result hits which alternative, and its options."),
     "metrics": ("reference", "The catalogue: formula, conventions, parameters, source."),
     "convert": ("truth", "From one format to another."),

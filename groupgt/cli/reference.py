@@ -1,19 +1,23 @@
-"""What there is to choose from: `groupgt metrics` and `labellers`."""
+"""What there is to choose from: `groupgt list`, `metrics` and `labellers`."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from inspect import getdoc
+from textwrap import fill
 from typing import Any
 
 import click
 
 from groupgt.cli.output import format_option, show_json, show_rows
 from groupgt.cli.terminal import show
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, GroupgtError
+from groupgt.metrics.base import Definition
 from groupgt.metrics.description import as_dict, details, overview
 from groupgt.metrics.language import list_metrics, parse_metric
-from groupgt.options import options_of
-from groupgt.plugins import find, ours
+from groupgt.options import Option, options_of, schema_of
+from groupgt.plugins import KINDS, Plugin, find, names, ours
 from groupgt.render import tables
 
 
@@ -49,3 +53,118 @@ def labellers_command(name: str | None) -> None:
     rows = [[option.name, str(option.default) if option.default != "" else "(none)"] for option in options]
     if rows:
         show("\n" + tables.table(["option", "default"], rows))
+
+
+@click.command("list")
+@click.argument("kind", required=False, type=click.Choice([kind.plural for kind in KINDS.values()]))
+@click.argument("name", required=False)
+@format_option
+def list_command(kind: str | None, name: str | None, style: str) -> None:
+    """List what there is to choose from, of a KIND, or everything about one NAME of it.
+
+    What installed packages bring is listed too; where that cannot be loaded, with the reason.
+    """
+    if kind is None:
+        _list_kinds(style)
+        return
+    single = next(single for single, known in KINDS.items() if known.plural == kind)
+    if name is None:
+        _list_kind(single, style)
+    elif single == "metric":
+        _show_metric(parse_metric(name).definition, style)
+    else:
+        _show_plugin(single, name, style)
+
+
+def _list_kinds(style: str) -> None:
+    known = {kind.plural: names(single) for single, kind in KINDS.items()}
+    if style == "json":
+        show_json(known)
+    elif style == tables.DEFAULT:
+        for plural, listed in known.items():
+            show(f"{plural}\n" + fill(", ".join(listed), 100, initial_indent="  ", subsequent_indent="  "))
+        show("\n`groupgt list retrievers` says what each of a kind is, `groupgt list retrievers bm25` all about one")
+    else:
+        show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in known.items()], style)
+
+
+def _list_kind(kind: str, style: str) -> None:
+    """All of a kind: what each is, what it needs, and of what cannot be loaded why."""
+    rows: list[dict[str, Any]] = []
+    for name in names(kind):
+        try:
+            found = find(kind, name)
+        except GroupgtError as error:
+            rows.append({"name": name, "says": None, "needs": [], "fault": str(error)})
+        else:
+            extras = found.extras if isinstance(found, Plugin) else []
+            rows.append({"name": name, "says": found.summary, "needs": extras, "fault": None})
+    if style == "json":
+        show_json(rows)
+    else:
+        cells = [[row["name"], row["says"] or row["fault"], _needed(row["needs"])] for row in rows]
+        show_rows([kind, "says", "needs"], cells, style)
+
+
+def _needed(extras: Sequence[str]) -> str:
+    return ", ".join(f"groupgt[{extra}]" for extra in extras)
+
+
+def _show_metric(definition: Definition, style: str) -> None:
+    if style == "json":
+        show_json(as_dict(definition))
+    else:
+        show(details(definition))
+
+
+def _show_plugin(kind: str, name: str, style: str) -> None:
+    """What one is, what it needs, and its options."""
+    try:
+        plugin = find(kind, name)
+    except ConfigError as error:
+        raise ConfigError(f"{kind}: {error}") from None
+    options = list(options_of(plugin.options).values())
+    meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
+    if style == "json":
+        schema = {} if plugin.options is None else schema_of(plugin.options).get("properties", {})
+        show_json(
+            {
+                "kind": kind,
+                "name": name,
+                "says": plugin.summary,
+                "needs": plugin.extras,
+                "runs_code": plugin.runs_code,
+                "meaning": meaning,
+                "options": [
+                    {
+                        "name": option.name,
+                        "expected": option.expected,
+                        "needed": option.needed,
+                        "default": option.default,
+                        "schema": schema[option.name],
+                    }
+                    for option in options
+                ],
+            }
+        )
+        return
+    rows = [[option.name, option.expected, _default(option)] for option in options]
+    if style == "csv":
+        show_rows(["option", "expected", "default"], rows, style)
+        return
+    show(f"{name}: {plugin.summary}")
+    if plugin.extras:
+        show(f"needs {_needed(plugin.extras)}")
+    if plugin.runs_code:
+        show("runs code of yours: needs --allow-code")
+    if meaning:
+        show("\n" + meaning)
+    if rows:
+        show("\n" + tables.table(["option", "expected", "default"], rows, style))
+
+
+def _default(option: Option) -> str:
+    """The default of an option, as a file would have it."""
+    if option.needed:
+        return "(needed)"
+    return "(none)" if option.default in ("", None, [], {}) else json.dumps(option.default).strip('"')

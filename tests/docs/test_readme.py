@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from groupgt import plugins
 from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
 from groupgt.experiment.display import report
@@ -61,6 +62,13 @@ def test_there_are_commands_to_run() -> None:
     assert len(CONSOLE) >= 4
 
 
+@pytest.fixture
+def _own_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an example registers is forgotten afterwards."""
+    monkeypatch.setattr(plugins, "REGISTERED", {})
+
+
+@pytest.mark.usefixtures("_own_metrics")
 def test_python_blocks_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, object] = {}
     printed = []
@@ -122,6 +130,7 @@ ELSEWHERE = ("ray_batches", "dask_partitions")
 SCRIPTS = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ELSEWHERE)
 
 
+@pytest.mark.usefixtures("_own_metrics")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if "langchain" in script.stem:

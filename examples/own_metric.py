@@ -1,0 +1,39 @@
+"""A metric of your own, in ten lines, used like any other: `python examples/own_metric.py`.
+
+In a package of yours the entry point `half_life = "my_package.metrics:half_life"` under `groupgt.metrics` makes the
+name known to the command line and to experiment files too.
+"""
+
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Gt
+
+import groupgt
+from groupgt.metrics.views import met_groups
+from groupgt.testing import check_metric
+
+
+@groupgt.metric("half_life", formula="Σ over groups met of 2^((1 − rank) ÷ h) ÷ m")
+def half_life(hits, h: Annotated[float, Gt(0)] = 5.0):
+    """How early each group is met: what it is worth halves every h results."""
+    groups = met_groups(hits)  # a row for each group met: its query, and the rank that first meets it
+    worth = np.bincount(groups.query, 2.0 ** ((1 - groups.rank) / h), minlength=hits.size)
+    return worth / np.maximum(hits.judgments.groups, 1)
+
+
+def main() -> None:
+    truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e"], ["f"]]}
+    early = {"q1": ["a", "c", "x"], "q2": ["d"], "q3": ["e", "x", "f"]}
+    late = {"q1": ["x", "a", "c"], "q2": ["x", "y", "d"], "q3": ["e", "x", "f"]}
+    print(groupgt.compare(truth, {"late": late, "early": early}, ["half_life", "half_life(h=1)@2"], baseline="late"))
+    print(groupgt.evaluate(truth, early, [half_life]).explain("q3"))
+    try:
+        # Values in [0, 1], whatever the order of groups, and so on: what every metric of groupgt obeys.
+        check_metric(half_life, examples=20)
+    except groupgt.ConfigError as error:  # hypothesis is not installed
+        print(error)
+
+
+if __name__ == "__main__":
+    main()
