@@ -99,13 +99,13 @@ def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Dis
     for query in queries.tolist():
         problem = problem_of(judgments, query, gain)
         few = len(problem.documents) <= FEW_DOCUMENTS
-        own = solved.get(problem) if few else None
-        if own is None:
-            own = np.array([0.0, *solve(problem, discount).sums])
+        best = solved.get(problem) if few else None
+        if best is None:
+            best = np.array([0.0, *solve(problem, discount).sums])
             if few:
-                solved[problem] = own
-        sums.append(own)
-    return np.concatenate(([0], np.cumsum([len(own) for own in sums]))), np.concatenate(sums)
+                solved[problem] = best
+        sums.append(best)
+    return np.concatenate(([0], np.cumsum([len(best) for best in sums]))), np.concatenate(sums)
 
 
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
@@ -208,7 +208,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
     states = math.prod(shape)
     # places[s, g]: the place of the gain of group g in state s.
     places = np.stack(np.unravel_index(np.arange(states), shape), axis=1)
-    gains = np.stack([np.array(own)[places[:, group]] for group, own in enumerate(levels)], axis=1)
+    gains = np.stack([np.array(reached)[places[:, group]] for group, reached in enumerate(levels)], axis=1)
     documents = _undominated(problem, levels, shape, strides)
     # added[s, d]: what a document adds to a state, -inf for nothing; after[s, d]: the state that it makes of it.
     added, after = np.zeros((states, len(documents))), np.zeros((states, len(documents)), dtype=np.int64)
@@ -250,7 +250,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
 def _undominated(problem: Problem, levels: Sequence[Sequence[float]], shape: Sequence[int], strides: Ints) -> Ints:
     """The documents, as states, each once, without those that another gains at least as much as in every group."""
     place = [{gain: at for at, gain in enumerate(gains)} for gains in levels]
-    codes = [sum(int(strides[group]) * place[group][gain] for group, gain in own) for own in problem.documents]
+    codes = [sum(int(strides[group]) * place[group][gain] for group, gain in pairs) for pairs in problem.documents]
     present = np.zeros(math.prod(shape), dtype=np.bool_)
     present[codes] = True
     present = present.reshape(shape)
@@ -270,18 +270,19 @@ def _greedy(problem: Problem, discount: Discount) -> Solution:
     """Largest new gain first, equal gains by the smallest id."""
     state = [0.0] * len(problem.weights)
     # New gains only shrink, so an entry that is still what it was when it comes to the top is the largest.
-    heap = [(-_new_gain(problem.weights, state, own), place) for place, own in enumerate(problem.documents)]
+    documents = problem.documents
+    heap = [(-_new_gain(problem.weights, state, document), place) for place, document in enumerate(documents)]
     heapq.heapify(heap)
     gains: list[float] = []
     while heap:
         negative, place = heapq.heappop(heap)
-        gain = _new_gain(problem.weights, state, problem.documents[place])
+        gain = _new_gain(problem.weights, state, documents[place])
         if gain <= 0:
             continue
         if gain != -negative:
             heapq.heappush(heap, (-gain, place))
             continue
-        _meet(state, problem.documents[place])
+        _meet(state, documents[place])
         gains.append(gain)
     shares = discount(np.arange(1, len(gains) + 1, dtype=np.int64))
     return Solution(np.cumsum(np.array(gains) * shares).tolist(), lambda depth: gains[:depth])

@@ -12,11 +12,11 @@ from groupgt.metrics.language import Metric, list_metrics
 def overview() -> tuple[list[str], list[list[str]]]:
     """Headers and a row a metric: name, conventions, parameters with defaults, what it says."""
     rows = []
-    for each in list_metrics():
-        conventions = ", ".join(convention for convention in each.formulas if convention)
-        parameters = {parameter.name: parameter.default for own in each.parameters.values() for parameter in own}
-        given = ", ".join(f"{name}={default}" for name, default in parameters.items())
-        rows.append([each.name, conventions or "–", given or "–", each.summary])
+    for definition in list_metrics():
+        conventions = ", ".join(convention for convention in definition.formulas if convention)
+        parameters = {each.name: each.default for known in definition.parameters.values() for each in known}
+        defaults = ", ".join(f"{name}={default}" for name, default in parameters.items())
+        rows.append([definition.name, conventions or "–", defaults or "–", definition.summary])
     return ["metric", "conventions", "parameters", "what it says"], rows
 
 
@@ -65,5 +65,5 @@ def details(definition: Definition) -> str:
 
 def _aliases(definition: Definition) -> list[str]:
     targets = {**ALIASES, **{f"{name}_10": f"{target}@10" for name, target in TREC_EVAL.items()}}
-    found = [alias for alias, target in targets.items() if target.split(".")[0].split("(")[0] == definition.name]
-    return [*found, *([f"retrieval_{definition.name}"] if "autorag" in definition.formulas else [])]
+    aliases = [alias for alias, target in targets.items() if target.split(".")[0].split("(")[0] == definition.name]
+    return [*aliases, *([f"retrieval_{definition.name}"] if "autorag" in definition.formulas else [])]

@@ -27,7 +27,7 @@ def log2(rank: Ints) -> Floats:
         result: Floats = table[rank]
         return result
     distinct, where = np.unique(rank, return_inverse=True)
-    values = np.array([1.0 / math.log2(each + 1) for each in distinct.tolist()])
+    values = np.array([1.0 / math.log2(number + 1) for number in distinct.tolist()])
     return values[where]
 
 
@@ -42,9 +42,9 @@ def power(base: float, exponent: Ints) -> Floats:
         return np.zeros(0)
     highest = int(exponent.max())
     if highest < DIRECT:
-        return np.array([base**each for each in range(highest + 1)])[exponent]
+        return np.array([base**number for number in range(highest + 1)])[exponent]
     distinct, where = np.unique(exponent, return_inverse=True)
-    return np.array([base ** float(each) for each in distinct.tolist()])[where]
+    return np.array([base ** float(number) for number in distinct.tolist()])[where]
 
 
 def geometric_sum(base: float, discount: Callable[[Ints], Floats], k: Ints) -> Floats:

@@ -18,124 +18,6 @@ from groupgt.model.sums import total
 SMALL = 64
 
 
-def greedy(judgments: Judgments, alpha: float) -> IdealGains:
-    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), equal gains by greatest id."""
-    return judgments.once(("greedy", alpha), lambda: _greedy(judgments, alpha))
-
-
-def _greedy(judgments: Judgments, alpha: float) -> IdealGains:
-    relevant = np.flatnonzero(judgments.alternative_group >= 0)
-    shared = judgments.sharing[judgments.alternative_query[relevant]]
-    parts = [_apart(judgments, relevant[~shared], alpha)]
-    if shared.any():
-        parts += _step_by_step(judgments, relevant[shared], alpha)
-    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
-    order = np.argsort(joined.query, kind="stable")
-    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
-
-
-def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
-    """Where groups share no document, a document gains by its place in its group alone: the gains, sorted."""
-    query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
-    starts = np.flatnonzero(views.changes(query, group))
-    before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
-    width = int(before.max(initial=0)) + 1
-    query, before = np.divmod(np.sort(query * width + before), width)
-    first = np.searchsorted(query, np.arange(judgments.size))
-    return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], discounts.power(1 - alpha, before))
-
-
-def _step_by_step(judgments: Judgments, rows: Ints, alpha: float) -> list[IdealGains]:
-    """Where they share some: which document is best depends on those before it."""
-    # Documents numbered by query and byte order: in a tie the last one is the greatest.
-    distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
-    query = np.zeros(len(distinct), dtype=np.int64)
-    query[document] = judgments.alternative_query[rows]
-    group = judgments.alternative_group[rows]
-    large = np.bincount(query, minlength=judgments.size) > SMALL
-    parts = []
-    for each in np.flatnonzero(large):
-        own = query[document] == each
-        parts.append(_greedy_one(int(each), document[own], group[own], alpha))
-    small = ~large[query[document]]
-    return [*parts, _greedy_all(query, document[small], group[small], alpha, len(judgments.group_query))]
-
-
-def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
-    """The distinct numbers below `size`, ascending, and the place of each number among them, without sorting."""
-    used = np.zeros(size, dtype=np.bool_)
-    used[numbers] = True
-    return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
-
-
-def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: int) -> IdealGains:
-    """All queries take a step at a time."""
-    found = np.zeros(groups, dtype=np.int64)
-    queries: list[Ints] = []
-    ranks: list[Ints] = []
-    gains: list[Floats] = []
-    rank = 0
-    several = bool(len(document)) and int(np.bincount(document).max()) > 2
-    while len(document):
-        rank += 1
-        alive, local = _dense(document, len(query))
-        # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
-        if several:
-            order = np.lexsort((found[group], local))
-            local, document, group = local[order], document[order], group[order]
-        gain = total(local, discounts.power(1 - alpha, found[group]), len(alive))
-        owner = query[alive]
-        starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
-        best = np.maximum.reduceat(gain, starts)
-        number = np.cumsum(np.concatenate(([True], owner[1:] != owner[:-1]))) - 1
-        is_best = np.flatnonzero(gain == best[number])
-        pick = np.zeros(len(starts), dtype=np.int64)
-        pick[number[is_best]] = is_best
-        taken = np.zeros(len(alive), dtype=np.bool_)
-        taken[pick] = True
-        queries.append(owner[starts])
-        ranks.append(np.full(len(starts), rank, dtype=np.int64))
-        gains.append(best)
-        gone = taken[local]
-        np.add.at(found, group[gone], 1)
-        document, group = document[~gone], group[~gone]
-    if not queries:
-        return IdealGains(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
-
-
-def _greedy_one(query: int, document: Ints, group: Ints, alpha: float) -> IdealGains:
-    """One query with very many documents: those in the same groups gain the same, so a heap of such sets is enough."""
-    memberships: dict[int, list[int]] = {}
-    for each, its in zip(document.tolist(), group.tolist()):
-        memberships.setdefault(each, []).append(its)
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for each in sorted(memberships):
-        alike.setdefault(tuple(sorted(memberships[each])), []).append(each)
-    found = dict.fromkeys(group.tolist(), 0)
-
-    def gain_now(groups: tuple[int, ...]) -> float:
-        return float(sum((1 - alpha) ** count for count in sorted(found[its] for its in groups)))
-
-    heap = [(-gain_now(groups), -stack[-1], groups) for groups, stack in alike.items()]
-    heapq.heapify(heap)
-    gains: list[float] = []
-    while heap:
-        negative, place, groups = heapq.heappop(heap)
-        gain = gain_now(groups)
-        if gain != -negative:
-            heapq.heappush(heap, (-gain, place, groups))
-            continue
-        gains.append(gain)
-        for its in groups:
-            found[its] += 1
-        alike[groups].pop()
-        if alike[groups]:
-            heapq.heappush(heap, (-gain_now(groups), -alike[groups][-1], groups))
-    size = len(gains)
-    return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
-
-
 ALPHA = Parameter("alpha", 0.5, "a number from 0 to 1", lambda value: 0 <= value <= 1)
 BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < value < 1)
 
@@ -154,11 +36,11 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount) -> Floats:
 
 def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None) -> Floats:
     judgments = hits.judgments
-    path = greedy(judgments, alpha)
+    ideal = greedy_ideal(judgments, alpha)
     if depth is not None and cut.key is None:
-        return path.discounted(judgments, discount, depth)
+        return ideal.discounted(judgments, discount, depth)
     key = ("greedy ideal", alpha, discount, None if depth is None else cut.key)
-    return judgments.once(key, lambda: path.discounted(judgments, discount, depth))
+    return judgments.once(key, lambda: ideal.discounted(judgments, discount, depth))
 
 
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
@@ -220,6 +102,124 @@ def p_ia(hits: Hits, cut: Cut) -> Floats:
     return ratio(np.bincount(rows.query[within], minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
 
 
+def greedy_ideal(judgments: Judgments, alpha: float) -> IdealGains:
+    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), equal gains by greatest id."""
+    return judgments.once(("greedy", alpha), lambda: _greedy(judgments, alpha))
+
+
+def _greedy(judgments: Judgments, alpha: float) -> IdealGains:
+    relevant = np.flatnonzero(judgments.alternative_group >= 0)
+    shared = judgments.sharing[judgments.alternative_query[relevant]]
+    parts = [_apart(judgments, relevant[~shared], alpha)]
+    if shared.any():
+        parts += _step_by_step(judgments, relevant[shared], alpha)
+    joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
+    order = np.argsort(joined.query, kind="stable")
+    return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
+
+
+def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
+    """Where groups share no document, a document gains by its place in its group alone: the gains, sorted."""
+    query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
+    starts = np.flatnonzero(views.changes(query, group))
+    before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    width = int(before.max(initial=0)) + 1
+    query, before = np.divmod(np.sort(query * width + before), width)
+    first = np.searchsorted(query, np.arange(judgments.size))
+    return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], discounts.power(1 - alpha, before))
+
+
+def _step_by_step(judgments: Judgments, rows: Ints, alpha: float) -> list[IdealGains]:
+    """Where they share some: which document is best depends on those before it."""
+    # Documents numbered by query and byte order: in a tie the last one is the greatest.
+    distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
+    query = np.zeros(len(distinct), dtype=np.int64)
+    query[document] = judgments.alternative_query[rows]
+    group = judgments.alternative_group[rows]
+    large = np.bincount(query, minlength=judgments.size) > SMALL
+    parts = []
+    for crowded in np.flatnonzero(large).tolist():
+        of_query = query[document] == crowded
+        parts.append(_greedy_one(crowded, document[of_query], group[of_query], alpha))
+    small = ~large[query[document]]
+    return [*parts, _greedy_all(query, document[small], group[small], alpha, len(judgments.group_query))]
+
+
+def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
+    """The distinct numbers below `size`, ascending, and the place of each number among them, without sorting."""
+    used = np.zeros(size, dtype=np.bool_)
+    used[numbers] = True
+    return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
+
+
+def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: int) -> IdealGains:
+    """All queries take a step at a time."""
+    hits_so_far = np.zeros(groups, dtype=np.int64)
+    queries: list[Ints] = []
+    ranks: list[Ints] = []
+    gains: list[Floats] = []
+    rank = 0
+    several = bool(len(document)) and int(np.bincount(document).max()) > 2
+    while len(document):
+        rank += 1
+        alive, local = _dense(document, len(query))
+        # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
+        if several:
+            order = np.lexsort((hits_so_far[group], local))
+            local, document, group = local[order], document[order], group[order]
+        gain = total(local, discounts.power(1 - alpha, hits_so_far[group]), len(alive))
+        owner = query[alive]
+        starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
+        best = np.maximum.reduceat(gain, starts)
+        number = np.cumsum(np.concatenate(([True], owner[1:] != owner[:-1]))) - 1
+        is_best = np.flatnonzero(gain == best[number])
+        pick = np.zeros(len(starts), dtype=np.int64)
+        pick[number[is_best]] = is_best
+        taken = np.zeros(len(alive), dtype=np.bool_)
+        taken[pick] = True
+        queries.append(owner[starts])
+        ranks.append(np.full(len(starts), rank, dtype=np.int64))
+        gains.append(best)
+        gone = taken[local]
+        np.add.at(hits_so_far, group[gone], 1)
+        document, group = document[~gone], group[~gone]
+    if not queries:
+        return IdealGains(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
+
+
+def _greedy_one(query: int, document: Ints, group: Ints, alpha: float) -> IdealGains:
+    """One query with very many documents: those in the same groups gain the same, so a heap of such sets is enough."""
+    groups_of: dict[int, list[int]] = {}
+    for one_document, its_group in zip(document.tolist(), group.tolist()):
+        groups_of.setdefault(one_document, []).append(its_group)
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for one_document in sorted(groups_of):
+        alike.setdefault(tuple(sorted(groups_of[one_document])), []).append(one_document)
+    hits_so_far = dict.fromkeys(group.tolist(), 0)
+
+    def gain_now(groups: tuple[int, ...]) -> float:
+        return float(sum((1 - alpha) ** count for count in sorted(hits_so_far[its_group] for its_group in groups)))
+
+    heap = [(-gain_now(groups), -stack[-1], groups) for groups, stack in alike.items()]
+    heapq.heapify(heap)
+    gains: list[float] = []
+    while heap:
+        negative, place, groups = heapq.heappop(heap)
+        gain = gain_now(groups)
+        if gain != -negative:
+            heapq.heappush(heap, (-gain, place, groups))
+            continue
+        gains.append(gain)
+        for its_group in groups:
+            hits_so_far[its_group] += 1
+        alike[groups].pop()
+        if alike[groups]:
+            heapq.heappush(heap, (-gain_now(groups), -alike[groups][-1], groups))
+    size = len(gains)
+    return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
+
+
 def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str]) -> str:
     """Each hit of each group, in rank order, with the power of (1 − α) that it earns."""
     hits = sorted((hit.rank, hit.nth) for group in sheet.groups for hit in group.hits)
@@ -228,9 +228,10 @@ def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str]) -> str:
 
 
 def _ideal_terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], depth: int | None) -> str:
-    path = greedy(sheet.judgments, alpha)
-    own = (path.query == sheet.query) & (path.rank <= (len(path.rank) if depth is None else depth))
-    return plus(share(number(gain), rank) for rank, gain in zip(path.rank[own].tolist(), path.gain[own].tolist()))
+    ideal = greedy_ideal(sheet.judgments, alpha)
+    looked_at = (ideal.query == sheet.query) & (ideal.rank <= (len(ideal.rank) if depth is None else depth))
+    columns = ideal.rank[looked_at].tolist(), ideal.gain[looked_at].tolist()
+    return plus(share(number(gain), rank) for rank, gain in zip(*columns))
 
 
 def _log(gain: str, rank: int) -> str:

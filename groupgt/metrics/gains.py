@@ -133,8 +133,9 @@ def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
                 best = value
     ideal = solve(problem_of(sheet.judgments, sheet.query, gain), discounts.log2).gains(sheet.ideal)
     best_steps = {rank: value * sheet.scale for rank, value in enumerate(ideal, 1)}
-    text = over(*(plus(log_share(rank, own[rank]) for rank in sorted(own)) for own in (steps, best_steps)))
-    reached, most = (sum(value / log2(rank + 1) for rank, value in own.items()) for own in (steps, best_steps))
+    both = (steps, best_steps)
+    text = over(*(plus(log_share(rank, gains[rank]) for rank in sorted(gains)) for gains in both))
+    reached, most = (sum(value / log2(rank + 1) for rank, value in gains.items()) for gains in both)
     return at_most_one(text, reached, most * (1 + 1e-12))
 
 

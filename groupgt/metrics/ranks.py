@@ -84,8 +84,8 @@ def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
     ideal = solve(problem_of(sheet.judgments, sheet.query, None), discounts.inverse).gains(sheet.ideal)
     best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
-    text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in own) for own in (terms, best)))
-    reached, most = (sum(weight / rank for rank, weight in own) for own in (terms, best))
+    text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in gains) for gains in (terms, best)))
+    reached, most = (sum(weight / rank for rank, weight in gains) for gains in (terms, best))
     return at_most_one(text, reached, most * (1 + 1e-12))
 
 

@@ -11,10 +11,10 @@ from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.sums import total
 
 
-def _count(hits: Hits, cut: Cut, found: views.Results) -> Ints:
+def _count(hits: Hits, cut: Cut, results: views.Results) -> Ints:
     """How many of these results are in top, shape (Q,)."""
-    within = found.rank <= cut.top[found.query]
-    return np.bincount(found.query[within], minlength=hits.size)
+    within = results.rank <= cut.top[results.query]
+    return np.bincount(results.query[within], minlength=hits.size)
 
 
 def groups_met(hits: Hits, cut: Cut) -> Ints:
@@ -28,10 +28,9 @@ def _documents(hits: Hits, cut: Cut) -> Ints:
     """How many distinct relevant documents are found in top, shape (Q,)."""
     rows = views.relevant_hits(hits)
     within = rows.rank <= cut.top[rows.query]
-    found = np.zeros(hits.judgments.documents, dtype=np.bool_)
-    found[rows.document[within]] = True
-    chosen = np.flatnonzero(found)
-    return np.bincount(hits.judgments.document_query[chosen], minlength=hits.size)
+    is_found = np.zeros(hits.judgments.documents, dtype=np.bool_)
+    is_found[rows.document[within]] = True
+    return np.bincount(hits.judgments.document_query[is_found], minlength=hits.size)
 
 
 def precision_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -116,10 +115,9 @@ def redundancy(hits: Hits, cut: Cut) -> Floats:
 
 
 def judged(hits: Hits, cut: Cut) -> Floats:
-    found = views.judged_results(hits)
-    chosen = found.gain >= 0
-    kept = views.Results(found.query[chosen], found.rank[chosen], found.nth[chosen], found.gain[chosen])
-    return ratio(_count(hits, cut, kept), cut.top)
+    results = views.judged_results(hits)
+    query = results.query[(results.gain >= 0) & (results.rank <= cut.top[results.query])]
+    return ratio(np.bincount(query, minlength=hits.size), cut.top)
 
 
 def bpref(hits: Hits, cut: Cut) -> Floats:

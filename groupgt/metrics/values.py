@@ -38,13 +38,13 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` where the policy does not go with a metric."""
     if policy.duplicates != "keep":
         return
-    others = [
+    refused = [
         text for text, metric in metrics.items() if metric.convention != "autorag" and not metric.definition.reads_texts
     ]
-    if others:
+    if refused:
         raise ConfigError(
             f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
-            f"{', '.join(others)}; choose duplicates=penalize"
+            f"{', '.join(refused)}; choose duplicates=penalize"
         )
 
 

@@ -1,4 +1,7 @@
-"""One query laid out for working by hand: the figures that formulas are filled in with, as expressions."""
+"""One query laid out for working by hand: the figures that formulas are filled in with, as expressions.
+
+An expression holds numbers, `+ - * / **`, brackets and `log2`, so that a reader, or a test, can evaluate it.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +68,9 @@ class Sheet:
         """Lays out one query of a run at a cutoff."""
         top = int(cut.top[query])
 
-        def results(found: views.Results) -> tuple[tuple[int, float], ...]:
-            chosen = (found.query == query) & (found.rank <= top)
-            return tuple(zip(found.rank[chosen].tolist(), found.gain[chosen].tolist()))
+        def results(table: views.Results) -> tuple[tuple[int, float], ...]:
+            chosen = (table.query == query) & (table.rank <= top)
+            return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
 
         return cls(
             judgments=hits.judgments,
@@ -112,20 +115,20 @@ def _documents(hits: Hits, query: int, top: int) -> int:
 def _contents(hits: Hits, query: int, top: int) -> dict[str, list[float]] | None:
     if hits.contents is None:
         return None
-    own = (hits.contents.query == query) & (hits.contents.rank <= top)
-    return {name: column[own].tolist() for name, column in hits.contents.scores.items()}
+    chosen = (hits.contents.query == query) & (hits.contents.rank <= top)
+    return {name: column[chosen].tolist() for name, column in hits.contents.scores.items()}
 
 
 def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, ...]:
     judgments = hits.judgments
     rows, nth = views.group_hits(hits, repeats=repeats)
-    out = []
+    groups = []
     for group in np.flatnonzero(judgments.group_query == query).tolist():
         chosen = (rows.group == group) & (rows.rank <= top)
-        own = zip(rows.rank[chosen].tolist(), nth[chosen].tolist(), rows.grade[chosen].tolist())
-        grades = judgments.alternative_grade[judgments.alternative_group == group]
-        out.append(Group(float(judgments.group_weight[group]), tuple(grades.tolist()), tuple(Hit(*hit) for hit in own)))
-    return tuple(out)
+        columns = rows.rank[chosen].tolist(), nth[chosen].tolist(), rows.grade[chosen].tolist()
+        grades = judgments.alternative_grade[judgments.alternative_group == group].tolist()
+        groups.append(Group(float(judgments.group_weight[group]), tuple(grades), tuple(map(Hit, *columns))))
+    return tuple(groups)
 
 
 def number(value: float) -> str:
@@ -140,14 +143,12 @@ def number(value: float) -> str:
 
 def plus(terms: Iterable[str]) -> str:
     """`a + b`, or `0` where there is nothing to add."""
-    listed = list(terms)
-    return " + ".join(listed) if listed else "0"
+    return " + ".join(terms) or "0"
 
 
 def times(*factors: str) -> str:
     """`a*b`, leaving out factors of 1."""
-    listed = [factor for factor in factors if factor != "1"]
-    return "*".join(listed) if listed else "1"
+    return "*".join(factor for factor in factors if factor != "1") or "1"
 
 
 def over(numerator: str, denominator: str | float) -> str:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal, get_args, get_type_hints
 
-from groupgt.errors import ConfigError, Faults, listed, near_names
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "empty_groups": ("error", "drop"),
-    "flat_gt": ("error", "and", "or"),
-    "missing": ("zero", "skip", "error"),
-    "extra": ("ignore", "error"),
-    "duplicates": ("penalize", "drop", "error", "keep"),
-    "ties": ("id", "input"),
-}
+from groupgt.errors import ConfigError, Faults, display, listed, near_names
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How doubtful data is handled; every field is one of `CHOICES`.
+    """How doubtful data is handled; every field has a few choices.
 
     `empty_groups`: an empty group beside others, or a blank id, is an error or is dropped.
     `flat_gt`: what a flat `["a", "b"]` means: an error, one group an id (`and`), or one group (`or`).
@@ -34,12 +25,12 @@ class Policy:
     Policy(empty_groups='error', flat_gt='error', missing='skip', extra='ignore', duplicates='penalize', ties='id')
     """
 
-    empty_groups: str = "error"
-    flat_gt: str = "error"
-    missing: str = "zero"
-    extra: str = "ignore"
-    duplicates: str = "penalize"
-    ties: str = "id"
+    empty_groups: Literal["error", "drop"] = "error"
+    flat_gt: Literal["error", "and", "or"] = "error"
+    missing: Literal["zero", "skip", "error"] = "zero"
+    extra: Literal["ignore", "error"] = "ignore"
+    duplicates: Literal["penalize", "drop", "error", "keep"] = "penalize"
+    ties: Literal["id", "input"] = "id"
 
     def __post_init__(self) -> None:
         faults = Faults()
@@ -61,9 +52,11 @@ class Policy:
             return value
         if isinstance(value, str):
             value = {"preset": value}
-        options = {str(key): given for key, given in value.items()}
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"policy: expected the name of a preset, or fields by name, found {display(value)}")
+        options = {str(key): choice for key, choice in value.items()}
         preset = options.pop("preset", "default")
-        if preset not in PRESETS:
+        if not isinstance(preset, str) or preset not in PRESETS:
             raise ConfigError(f"policy: expected {listed(PRESETS)}, found {preset!r}{near_names(str(preset), PRESETS)}")
         known = [field.name for field in fields(cls)]
         faults = Faults()
@@ -76,6 +69,9 @@ class Policy:
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in asdict(self).items())
 
+
+# The choices of each field.
+CHOICES: dict[str, tuple[str, ...]] = {name: get_args(choices) for name, choices in get_type_hints(Policy).items()}
 
 PRESETS: dict[str, Policy] = {
     "default": Policy(),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import groupgt
+from groupgt import ConfigError, Policy
+from groupgt.model.policy import CHOICES
 
 
 def test_policies_are_read_from_names_and_mappings() -> None:
@@ -15,3 +17,44 @@ def test_policies_are_read_from_names_and_mappings() -> None:
     for bad in ({"missin": "skip"}, {"missing": "skp"}, "autorga"):
         with pytest.raises(groupgt.ConfigError, match="did you mean"):
             groupgt.Policy.of(bad)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (5, "policy: expected the name of a preset, or fields by name, found 5"),
+        (["trec"], "policy: expected the name of a preset, or fields by name, found ['trec']"),
+        ({"preset": ["trec"]}, "policy: expected default, autorag or trec, found ['trec']"),
+        ("tre", "policy: expected default, autorag or trec, found 'tre' (did you mean 'trec'?)"),
+        ({"mising": "zero"}, "policy: unknown field 'mising'; known are empty_groups, flat_gt, missing, extra"),
+        ({"missing": "skp"}, "policy missing: expected zero, skip or error, found 'skp' (did you mean 'skip'?)"),
+        ({"ties": ["id"]}, "policy ties: expected id or input, found ['id']"),
+    ],
+)
+def test_policies_that_are_none(value: object, words: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        Policy.of(value)  # type: ignore[arg-type]
+    assert words in str(error.value)
+
+
+def test_all_fields_at_fault_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as error:
+        Policy.of({"missing": "x", "ties": "y", "extra": "z"})
+    assert error.value.total == 3
+    with pytest.raises(ConfigError) as error:
+        Policy.of({"mising": "x", "tie": "y"})
+    assert error.value.total == 2
+
+
+def test_a_preset_is_where_a_policy_starts() -> None:
+    assert Policy.of(None) == Policy.of("default") == Policy.of({}) == Policy()
+    assert Policy.of({"preset": "trec", "missing": "zero"}) == Policy(duplicates="error")
+    assert Policy.of("autorag") == Policy(missing="skip", duplicates="keep", ties="input")
+    policy = Policy(extra="error")
+    assert Policy.of(policy) is policy
+    assert str(policy) == "empty_groups=error, flat_gt=error, missing=zero, extra=error, duplicates=penalize, ties=id"
+
+
+def test_every_field_has_its_default_among_its_choices() -> None:
+    assert CHOICES["duplicates"] == ("penalize", "drop", "error", "keep")
+    assert all(getattr(Policy(), name) in choices for name, choices in CHOICES.items())
