@@ -1,0 +1,240 @@
+"""A figure: a Vega-Lite specification with its data as a table, which shows itself in Jupyter and saves itself to files.
+
+`groupgt.render.figures` makes them; the page takes their templates.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import ConfigError, listed
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+MIME = "application/vnd.vegalite.v5+json"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
+# How much larger a PNG is than the figure on a screen.
+PIXELS = 2
+
+# Colors by what they mean, on light and on dark ground. Systems differ in shape or dash as well, steps in lightness.
+THEMES: dict[str, dict[str, str]] = {
+    "light": {
+        "ground": "#ffffff",
+        "ink": "#1b1f24",
+        "soft": "#57606a",
+        "line": "#d8dee4",
+        "better": "#0a5fb4",
+        "worse": "#c2570c",
+        "same": "#8c959f",
+        **dict(
+            zip(
+                (f"system{place}" for place in range(8)),
+                ("#0a5fb4", "#c2570c", "#00805f", "#9a3f8f", "#5b6570", "#8a6a00", "#1889a8", "#a3243b"),
+            )
+        ),
+        **dict(
+            zip((f"step{place}" for place in range(6)), ("#f1f5fa", "#cfe1f2", "#9dc7e6", "#5ea3d3", "#2273b5", "#0b437f"))
+        ),
+        **dict(zip((f"on{place}" for place in range(6)), ("#1b1f24",) * 4 + ("#ffffff",) * 2)),
+        **dict(zip((f"turn{place}" for place in range(5)), ("#c2570c", "#f2b27a", "#f1f1ee", "#9dc7e6", "#0a5fb4"))),
+        **dict(zip((f"onturn{place}" for place in range(5)), ("#ffffff", "#1b1f24", "#1b1f24", "#1b1f24", "#ffffff"))),
+    },
+    "dark": {
+        "ground": "#14181d",
+        "ink": "#e8ebee",
+        "soft": "#a4adb8",
+        "line": "#343c46",
+        "better": "#6cb2f5",
+        "worse": "#f2944b",
+        "same": "#7d8894",
+        **dict(
+            zip(
+                (f"system{place}" for place in range(8)),
+                ("#6cb2f5", "#f2944b", "#3fc49a", "#e08bd4", "#b3bcc6", "#dcbb3c", "#52cfea", "#f27b8b"),
+            )
+        ),
+        **dict(
+            zip((f"step{place}" for place in range(6)), ("#1d242c", "#1d3a57", "#235683", "#2f77b3", "#62a6dd", "#b4d8f7"))
+        ),
+        **dict(zip((f"on{place}" for place in range(6)), ("#e8ebee",) * 4 + ("#10151a",) * 2)),
+        **dict(zip((f"turn{place}" for place in range(5)), ("#f2944b", "#7d4a22", "#262d35", "#235683", "#6cb2f5"))),
+        **dict(zip((f"onturn{place}" for place in range(5)), ("#10151a", "#e8ebee", "#e8ebee", "#e8ebee", "#10151a"))),
+    },
+}
+# Colors that notebooks choose themselves, so that a dark one stays dark.
+NEUTRAL = {"ground", "ink", "soft", "line"}
+
+CONFIG: dict[str, Any] = {
+    "background": "$ground",
+    "font": FONT,
+    "padding": 10,
+    "view": {"stroke": None},
+    "title": {
+        "anchor": "start",
+        "color": "$ink",
+        "subtitleColor": "$soft",
+        "fontSize": 14,
+        "subtitleFontSize": 11,
+        "subtitlePadding": 4,
+        "offset": 12,
+    },
+    "axis": {
+        "labelColor": "$ink",
+        "titleColor": "$soft",
+        "titleFontWeight": "normal",
+        "gridColor": "$line",
+        "domainColor": "$line",
+        "tickColor": "$line",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "labelLimit": 260,
+        "labelPadding": 5,
+    },
+    "legend": {
+        "labelColor": "$ink",
+        "titleColor": "$soft",
+        "titleFontWeight": "normal",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "labelLimit": 260,
+        "orient": "bottom",
+        "columns": 3,
+    },
+    "header": {"labelColor": "$ink", "titleColor": "$soft", "labelFontSize": 12},
+    "text": {"fontSize": 11},
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Figure:
+    """One figure: what it is called, its template, and what its data says as a sentence and as a table.
+
+    In `template` texts that begin with `$` stand for colors (`THEMES`); `spec` has those of light ground.
+    """
+
+    name: str
+    template: dict[str, Any]
+    text: str
+    headers: list[str]
+    rows: list[list[Any]]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification, for light ground."""
+        return self.themed("light")
+
+    def themed(self, theme: str) -> dict[str, Any]:
+        """The specification on light or dark ground."""
+        colors = {f"${name}": color for name, color in THEMES[theme].items()}
+        whole = {"$schema": SCHEMA, **self.template, "config": CONFIG}
+        filled: dict[str, Any] = replaced(whole, colors)
+        return filled
+
+    def save(self, path: str | Path, *, theme: str = "light") -> Path:
+        """Writes .svg, .png or .pdf (these need `pip install 'groupgt[plots]'`), .json, the specification, or .html.
+
+        Raises `ConfigError` for another ending, and `OSError` where the file cannot be written.
+        """
+        path = Path(path)
+        ending = path.suffix.lower()
+        if ending not in ENDINGS:
+            found = path.suffix or "no ending"
+            raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {found}")
+        if theme not in THEMES:
+            raise ConfigError(f"theme: expected {listed(list(THEMES))}, found {theme!r}")
+        path.write_bytes(self._bytes(ending, theme, str(path)))
+        return path
+
+    def _bytes(self, ending: str, theme: str, name: str) -> bytes:
+        spec = self.themed(theme)
+        if ending == ".json":
+            return (json.dumps(spec, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
+        if ending == ".html":
+            from groupgt.render.page.page import figure_page
+
+            return figure_page(self)
+        if not has_converter():
+            raise ConfigError(f"{name}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
+        return _converted(spec, ending)
+
+    def table_html(self) -> str:
+        """The data as a table of HTML."""
+        heads = "".join(f"<th>{html.escape(header)}</th>" for header in self.headers)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
+        )
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """What a notebook draws: the specification, and a picture where vl-convert is there.
+
+        A table of HTML is left out, because JupyterLab would show it in place of the figure.
+        """
+        whole = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
+        light = {f"${name}": color for name, color in THEMES["light"].items()}
+        bundle: dict[str, Any] = {MIME: replaced(whole, light), "text/plain": repr(self)}
+        if has_converter():
+            bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
+        return bundle
+
+    def __repr__(self) -> str:
+        return f"Figure({self.name}: {self.text})"
+
+
+def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
+    """A copy in which whole texts are replaced; the data is left as it is."""
+    if isinstance(value, str):
+        return texts.get(value, value)
+    if isinstance(value, Mapping):
+        return {
+            key: copy.deepcopy(held) if key == "values" and isinstance(held, list) else replaced(held, texts)
+            for key, held in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [replaced(item, texts) for item in value]
+    return value
+
+
+def without_neutral(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration without the colors of ground, text and lines."""
+    kept: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            kept[key] = without_neutral(value)
+        elif not (isinstance(value, str) and value[1:] in NEUTRAL):
+            kept[key] = value
+    return kept
+
+
+def has_converter() -> bool:
+    """Whether vl-convert, which makes pictures, is installed."""
+    return find_spec("vl_convert") is not None
+
+
+def _converted(spec: dict[str, Any], ending: str) -> bytes:
+    import vl_convert
+
+    if ending == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec)).encode()
+    if ending == ".png":
+        return bytes(vl_convert.vegalite_to_png(spec, scale=PIXELS))
+    return bytes(vl_convert.vegalite_to_pdf(spec))
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
+    """Headers and rows of the columns named."""
+    return list(columns.values()), [[row.get(key) for key in columns] for row in rows]

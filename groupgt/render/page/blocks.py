@@ -1,0 +1,223 @@
+"""Blocks: JSON, deflated and in base64, as the page holds it; and which details fit when a page may only be so large."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from groupgt.render.page.data import Dataset, Detail
+
+# Questions whose details lie in one block, which is opened when one of them is asked for.
+TOGETHER = 40
+# Characters that are left of a long text where not all fits.
+SHORT = 300
+# What stands around a block.
+WRAPPING = 80
+KINDS = ("first", "again", "irrelevant")
+
+
+def block(value: Any) -> bytes:
+    """A value as the page holds it."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode("ascii"), 9))
+
+
+def opened(data: bytes) -> Any:
+    """The value of a block."""
+    return json.loads(zlib.decompress(base64.b64decode(data)))
+
+
+def rounded(value: float | None) -> float | int | None:
+    """A value with six significant digits, which is more than the page shows."""
+    if value is None:
+        return None
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() else short
+
+
+@dataclass
+class Chunk:
+    """The blocks of some questions: their details, passages that matter (alternatives, and what hits), and others."""
+
+    places: list[int]
+    details: bytes
+    matter: bytes
+    others: bytes
+    # How many texts each holds.
+    matter_count: int
+    others_count: int
+    cut: int = 0
+    kept: bool = True
+
+    @property
+    def size(self) -> int:
+        """How much of the page it takes."""
+        return sum(len(part) + WRAPPING for part in (self.details, self.matter, self.others) if part)
+
+
+@dataclass
+class Chunks:
+    """The details of a data set in blocks, those of questions that say most first."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    # In which chunk the text of an id lies, and whether among those that matter.
+    _homes: dict[str, tuple[int, bool]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Chunks:
+        """All that is known, before anything is left out."""
+        found = cls()
+        for some in _taken(dataset["details"], TOGETHER):
+            found.chunks.append(found._chunk(some, dataset["passages"]))
+        return found
+
+    def _chunk(self, details: list[Detail], passages: Mapping[str, str]) -> Chunk:
+        matter: dict[str, str] = {}
+        others: dict[str, str] = {}
+        number = len(self.chunks)
+        rows = [self._row(detail, passages, number, matter, others) for detail in details]
+        return Chunk(
+            [detail["question"] for detail in details],
+            block(rows),
+            block(matter) if matter else b"",
+            block(others) if others else b"",
+            len(matter),
+            len(others),
+        )
+
+    def _row(
+        self,
+        detail: Detail,
+        passages: Mapping[str, str],
+        number: int,
+        matter: dict[str, str],
+        others: dict[str, str],
+    ) -> list[Any]:
+        """One question: ids stand once, and are referred to by their place."""
+        places: dict[str, int] = {}
+
+        def at(name: str) -> int:
+            return places.setdefault(name, len(places))
+
+        groups = [
+            [group["name"], rounded(group["weight"]), [[at(name), rounded(grade)] for name, grade in group["alternatives"]]]
+            for group in detail["groups"]
+        ]
+        rankings: list[list[Any] | None] = []
+        for ranking in detail["rankings"]:
+            if ranking is None:
+                rankings.append(None)
+                continue
+            ids = [at(name) for name in ranking["ids"]]
+            marks = [[rank, KINDS.index(kind), met] for rank, kind, met in ranking["marks"]]
+            far = {str(rank): at(name) for rank, name in ranking["far"].items()}
+            scores = None if ranking["scores"] is None else [_brief(score) for score in ranking["scores"]]
+            rankings.append([ranking["results"], ids, scores, marks, far])
+        important = _important(detail)
+        homes = [self._home(name, name in important, passages, number, matter, others) for name in places]
+        return [detail["question"], groups, list(places), homes, rankings, detail["worked"]]
+
+    def _home(
+        self,
+        name: str,
+        important: bool,
+        passages: Mapping[str, str],
+        number: int,
+        matter: dict[str, str],
+        others: dict[str, str],
+    ) -> int:
+        """The chunk that holds the text of an id, −1 where there is none; a text that matters lies with such."""
+        home = self._homes.get(name)
+        if home is not None and (home[1] or not important):
+            return home[0]
+        text = passages.get(name)
+        if not text:
+            return -1
+        (matter if important else others)[name] = text
+        self._homes[name] = number, important
+        return number
+
+    @property
+    def size(self) -> int:
+        """How much of the page all of it takes."""
+        return sum(chunk.size for chunk in self.chunks if chunk.kept)
+
+
+def fit(every: list[Chunks], room: int) -> list[str]:
+    """Leaves out what does not fit, what says least first; returns what was left out, in words."""
+    over = sum(chunks.size for chunks in every) - room
+    # The last of every data set first: they hold the questions that say least.
+    last_first = [chunk for row in _in_turn([list(reversed(chunks.chunks)) for chunks in every]) for chunk in row]
+    texts = cut = questions = 0
+    for chunk in last_first:
+        if over <= 0:
+            break
+        if chunk.others:
+            over -= len(chunk.others) + WRAPPING
+            texts += chunk.others_count
+            chunk.others = b""
+    for chunk in last_first:
+        if over <= 0:
+            break
+        if chunk.matter:
+            over -= _shorten(chunk)
+            cut += chunk.cut
+    for chunk in last_first:
+        if over <= 0:
+            break
+        over -= chunk.size
+        chunk.kept = False
+        questions += len(chunk.places)
+    told = []
+    if texts:
+        told.append(f"{texts:,} texts of results that hit nothing")
+    if cut:
+        told.append(f"the ends of {cut:,} texts of more than {SHORT:,} characters")
+    if questions:
+        told.append(f"the results of {questions:,} questions on which systems differ least")
+    return told
+
+
+def _shorten(chunk: Chunk) -> int:
+    """Cuts the long texts of a chunk; how much smaller it gets."""
+    before = len(chunk.matter)
+    texts: dict[str, str] = opened(chunk.matter)
+    chunk.cut = sum(len(text) > SHORT for text in texts.values())
+    if chunk.cut:
+        shorter = {name: text if len(text) <= SHORT else text[: SHORT - 1] + "…" for name, text in texts.items()}
+        chunk.matter = block(shorter)
+    return before - len(chunk.matter)
+
+
+def _important(detail: Detail) -> set[str]:
+    """The ids whose texts matter: alternatives, and results that hit something or are judged."""
+    found = {name for group in detail["groups"] for name, _ in group["alternatives"]}
+    for ranking in detail["rankings"]:
+        if ranking is not None:
+            length = len(ranking["ids"])
+            found.update(ranking["ids"][rank - 1] for rank, _, _ in ranking["marks"] if rank <= length)
+            found.update(ranking["far"].values())
+    return found
+
+
+def _brief(score: float) -> float | int:
+    """A score with four significant digits."""
+    short = float(f"{score:.4g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:
+    rest = iter(details)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def _in_turn(lists: list[list[Chunk]]) -> Iterator[list[Chunk]]:
+    """The first of every list, then the second of every list, and so on."""
+    for place in range(max(map(len, lists), default=0)):
+        yield [own[place] for own in lists if place < len(own)]

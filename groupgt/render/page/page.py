@@ -1,0 +1,244 @@
+"""The page: one HTML file from plain tables, which opens from disk, asks for nothing and runs no code but its own.
+
+Every text of users lies in blocks of deflated JSON, or is escaped; scripts are allowed by their SHA-256 alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from groupgt.render.drawing import CONFIG, THEMES, Figure
+from groupgt.render.numbers import fixed, span
+from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit, rounded
+from groupgt.render.page.data import Dataset, Page, Sentence
+from groupgt.render.page.vendored import LIBRARIES, licenses
+
+FOLDER = Path(__file__).parent
+# A page that a mail takes.
+MAX_SIZE = 25_000_000
+# Systems in the table that needs no script.
+STATIC = 20
+
+
+def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
+    """The whole file; details are left out where it would be larger than `max_size`, and the page says how many."""
+    every = [Chunks.of(dataset) for dataset in page["datasets"]]
+    tables = dict(_tables(page))
+    fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _script("page.js")]
+    base = sum(len(part) + WRAPPING for part in fixed_parts) + len(block(_times(page))) + len(block(_overview(page, every, [])))
+    left_out = fit(every, max_size - base)
+    if base > max_size:
+        left_out.append(f"nothing more: without details the page takes {base:,} bytes already")
+    overview = _overview(page, every, left_out)
+    parts = [
+        _head(page),
+        b"<body>\n",
+        _main(page),
+        _block("times", block(_times(page))),
+        _block("page", block(overview)),
+        b"<script>" + _script("page.js") + b"</script>\n",
+        *(_block(name, data) for name, data in tables.items()),
+        *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
+        *(_block(f"library-{name}", data) for name, data in _libraries().items()),
+        b"</body>\n</html>\n",
+    ]
+    return b"".join(parts)
+
+
+def figure_page(figure: Figure) -> bytes:
+    """A small page with one figure, its text and its data."""
+    body = (
+        f'<main id="main" class="single"><div id="figure" aria-hidden="true"></div><p>{html.escape(figure.text)}</p>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="data">{figure.table_html()}</div></main>\n'
+    )
+    data = {"template": figure.template, "config": CONFIG, "themes": THEMES}
+    parts = [
+        _opening(figure.text[:100]),
+        b"<body>\n",
+        body.encode(),
+        _block("figure-data", block(data)),
+        b"<script>" + _script("page.js") + b"</script>\n",
+        *(_block(f"library-{name}", data) for name, data in _libraries().items()),
+        b"</body>\n</html>\n",
+    ]
+    return b"".join(parts)
+
+
+def _head(page: Page) -> bytes:
+    return _opening(page["title"])
+
+
+def _opening(title: str) -> bytes:
+    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script("page.js"), *(each.text.encode() for each in LIBRARIES)))
+    policy = (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        f"<title>{html.escape(_visible(title))}</title>\n"
+        '<link rel="icon" href="data:,">\n'
+        f"<style>{_colors()}{_script('page.css').decode()}</style>\n</head>\n"
+    ).encode("utf-8", "replace")
+
+
+def _colors() -> str:
+    """The themes as custom properties."""
+    light, dark = ("".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark"))
+    return (
+        f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
+    )
+
+
+@cache
+def _script(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
+
+
+def _digest(text: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(text).digest()).decode()
+
+
+@cache
+def _libraries() -> dict[str, bytes]:
+    """The libraries and their licenses, deflated."""
+    texts = {each.package: each.text for each in LIBRARIES} | {"licenses": licenses()}
+    return {name: base64.b64encode(zlib.compress(text.encode(), 9)) for name, text in texts.items()}
+
+
+def _block(name: str, data: bytes) -> bytes:
+    return b'<script type="text/plain" id="%s">%s</script>\n' % (name.encode(), data)
+
+
+def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
+    """What every view but the questions needs."""
+    return {
+        "title": page["title"],
+        "facts": page["facts"],
+        "across": page["across"],
+        "leftOut": left_out,
+        "config": CONFIG,
+        "themes": THEMES,
+        "datasets": [_dataset(dataset, chunks) for dataset, chunks in zip(page["datasets"], every)],
+    }
+
+
+APART = ("questions", "details", "passages", "contrasts", "left_out")
+
+
+def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
+    plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
+    plain["systems"] = [
+        {
+            **system,
+            "means": [rounded(mean) for mean in system["means"]],
+            "intervals": [_ends(interval) for interval in system["intervals"]],
+        }
+        for system in dataset["systems"]
+    ]
+    plain["slices"] = [
+        {**part, "means": [[rounded(mean) for mean in means] for means in part["means"]]} for part in dataset["slices"]
+    ]
+    plain["leftOut"] = dataset["left_out"]
+    plain["count"] = len(dataset["questions"]["qids"])
+    plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks.chunks]
+    plain["contrasts"] = [_contrast(each) for each in dataset["contrasts"]]
+    return plain
+
+
+def _contrast(each: Any) -> list[Any]:
+    """A row, whose columns `page.js` names."""
+    numbers = [rounded(each[key]) for key in ("raw", "p", "effect")]
+    counts = [each[key] for key in ("pairs", "wins", "ties", "losses")]
+    first = [each["first"], each["second"], each["metric"], each.get("within", -1), rounded(each["delta"])]
+    return [*first, _ends(each["interval"]), *counts, *numbers, int(each["significant"])]
+
+
+def _ends(interval: tuple[float, float] | None) -> list[float | int | None] | None:
+    return None if interval is None else [rounded(end) for end in interval]
+
+
+def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
+    """The questions of each data set, and the values by each metric."""
+    for place, dataset in enumerate(page["datasets"]):
+        questions = dataset["questions"]
+        plain = {key: value for key, value in questions.items() if key != "values"}
+        yield f"questions-{place}", block(plain)
+        for metric, systems in enumerate(questions["values"]):
+            yield f"values-{place}-{metric}", block([[rounded(value) for value in column] for column in systems])
+
+
+def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
+    for number, chunk in enumerate(chunks.chunks):
+        if not chunk.kept:
+            continue
+        yield f"details-{place}-{number}", chunk.details
+        if chunk.matter:
+            yield f"passages-{place}-{number}", chunk.matter
+        if chunk.others:
+            yield f"others-{place}-{number}", chunk.others
+
+
+def _times(page: Page) -> dict[str, Any]:
+    times: dict[str, Any] = dict(page["times"])
+    return times
+
+
+def _main(page: Page) -> bytes:
+    """What is there without a script: the verdict and the means by the metric that decides."""
+    parts = [f"<h1>{_name(page['title'])}</h1>"]
+    for dataset in page["datasets"]:
+        if len(page["datasets"]) > 1:
+            parts.append(f"<h2>{_name(dataset['name'])}</h2>")
+        parts += [_sentence(sentence) for sentence in dataset["verdict"]]
+        parts.append(_static_table(dataset))
+    parts.append("<noscript><p>The other views need JavaScript, which this page has inside; nothing is loaded.</p></noscript>")
+    body = "\n".join(parts)
+    return f'<div id="app"><main id="main">{body}</main></div>\n'.encode("utf-8", "replace")
+
+
+def _static_table(dataset: Dataset) -> str:
+    metric = dataset["metrics"][dataset["primary"]]
+    rows = []
+    for system in dataset["systems"][:STATIC]:
+        mean, interval = system["means"][dataset["primary"]], system["intervals"][dataset["primary"]]
+        cells = f"<td>{fixed(mean)}</td><td>{span(interval)}</td>"
+        rows.append(f"<tr><th scope='row'>{_name(system['name'])}</th>{cells}</tr>")
+    head = f"<tr><th>system</th><th>{html.escape(metric['label'])}</th><th>interval</th></tr>"
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _sentence(sentence: Sentence) -> str:
+    parts = [
+        f"<b>{_name(part)}</b>" if place % 2 else html.escape(_visible(part))
+        for place, part in enumerate(sentence["parts"])
+    ]
+    return f"<p>{''.join(parts)}</p>"
+
+
+def _name(text: str) -> str:
+    """A name in a sentence; a direction that it sets ends with it."""
+    return f"<bdi>{html.escape(_visible(text))}</bdi>"
+
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def _visible(text: str) -> str:
+    """Text whose control characters, those of direction included, can be seen.
+
+    >>> _visible("a\\u202eb")
+    'a<U+202E>b'
+    """
+    return CONTROLS.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)

@@ -1,0 +1,114 @@
+"""The JavaScript of others that every page carries: Vega, Vega-Lite and vega-embed, as their packages have them.
+
+`python -m groupgt.render.page.vendored` fetches the versions named here by npm and refuses what has another checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "vendor"
+LICENSES = FOLDER / "LICENSES.txt"
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library: its package, version, the file taken of it, and that file's SHA-256."""
+
+    package: str
+    version: str
+    file: str
+    sha256: str
+
+    @property
+    def path(self) -> Path:
+        """Where it lies here."""
+        return FOLDER / Path(self.file).name
+
+    @property
+    def text(self) -> str:
+        """The whole script."""
+        return self.path.read_text(encoding="utf-8")
+
+
+# In the order in which they are run.
+LIBRARIES = (
+    Library("vega", "6.4.0", "build/vega.min.js", "8f6a3587cf8d4f42c7e08120e3eb05d067e746d554e39d2dcf52acc0bd5ba28f"),
+    Library("vega-lite", "6.4.3", "build/vega-lite.min.js", "843d20762ca6e52ff5ceab7a3296219272a9c0b5364402d6814f3c7738f4be5e"),
+    Library("vega-embed", "7.3.0", "build/vega-embed.min.js", "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671"),
+)
+# What npm installs besides for command lines, of which nothing stands in the files.
+APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}
+
+
+@cache
+def licenses() -> str:
+    """The licenses of the libraries and of what is built into them."""
+    return LICENSES.read_text(encoding="utf-8")
+
+
+def main() -> None:
+    """Fetches the libraries and their licenses; needs npm and the network."""
+    npm = shutil.which("npm")
+    if npm is None:
+        sys.exit("npm is needed")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        (folder / "package.json").write_text("{}", encoding="utf-8")
+        wanted = [f"{each.package}@{each.version}" for each in LIBRARIES]
+        command = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", *wanted]
+        subprocess.run(command, cwd=folder, check=True)  # noqa: S603
+        modules = folder / "node_modules"
+        FOLDER.mkdir(exist_ok=True)
+        for library in LIBRARIES:
+            # A map of sources, which nobody has, is not looked for.
+            text = (modules / library.package / library.file).read_text(encoding="utf-8")
+            text = "\n".join(line for line in text.splitlines() if not line.startswith("//# sourceMappingURL=")) + "\n"
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            if digest != library.sha256:
+                sys.exit(f"{library.file}: expected SHA-256 {library.sha256}, found {digest}")
+            library.path.write_text(text, encoding="utf-8", newline="")
+        LICENSES.write_text(_licenses(modules), encoding="utf-8", newline="")
+
+
+def _licenses(modules: Path) -> str:
+    """Each distinct license once, with the packages it is of."""
+    packages: dict[str, list[str]] = {}
+    for name in sorted(_needed(modules)):
+        about = _about(modules / name)
+        file = next((each for each in sorted((modules / name).iterdir()) if each.stem.upper() == "LICENSE"), None)
+        text = file.read_text(encoding="utf-8").strip() if file else f"License: {about['license']}"
+        packages.setdefault(text, []).append(f"{name} {about['version']}")
+    parts = [f"{', '.join(names)}\n\n{text}" for text, names in packages.items()]
+    rule = "\n\n" + "-" * 80 + "\n\n"
+    return rule.join(parts) + "\n"
+
+
+def _needed(modules: Path) -> set[str]:
+    """The libraries and all that they depend on."""
+    found: set[str] = set()
+    waiting = [each.package for each in LIBRARIES]
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name not in APART and not name.startswith("@types/"):
+            found.add(name)
+            waiting += _about(modules / name).get("dependencies", {})
+    return found
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    about: dict[str, Any] = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    return about
+
+
+if __name__ == "__main__":
+    main()
