@@ -130,6 +130,18 @@ def rows_of(systems: Sequence[Scored], baseline: str, settings: Settings, among:
     return recorrected(rows, settings)
 
 
+def mean_intervals(systems: Sequence[Scored], settings: Settings) -> dict[tuple[str, str], Interval]:
+    """The interval of the mean of each system by each metric, as `rows_of` has it."""
+    keys = [(each.name, text) for text in systems[0].metrics for each in systems]
+    columns = {(each.name, text): each.values[text] for text in systems[0].metrics for each in systems}
+    bounds = {
+        text: bounds_of(metric, [columns[each.name, text] for each in systems])
+        for text, metric in systems[0].metrics.items()
+    }
+    sides = _Sides([columns[key] for key in keys], [bounds[text] for _, text in keys])
+    return dict(zip(keys, _intervals(sides, [], [], settings)))
+
+
 def comparisons(rows: Sequence[Row]) -> int:
     """How many comparisons a table makes: those that have a p-value."""
     return sum(row.against is not None and not math.isnan(row.raw_p_value) for row in rows)

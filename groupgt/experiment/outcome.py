@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class Outcome:
     cached: int = 0
     cached_live: int = 0
     folder: Path | None = None
+    passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:

@@ -82,6 +82,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         timings=timings,
         digests=digests(experiment, dict(datasets)),
         failed=failed,
+        passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
         retrieved=len(retrieval.done) - retrieval.kept,
         cached=retrieval.kept,
         cached_live=retrieval.kept_live,

@@ -107,9 +107,11 @@ CONFIG: dict[str, Any] = {
         "labelLimit": 260,
         "orient": "bottom",
         "columns": 3,
+        "labelOverlap": True,
     },
     "header": {"labelColor": "$ink", "titleColor": "$soft", "labelFontSize": 12},
     "text": {"fontSize": 11},
+    "style": {"guide-label": {"fill": "$ink"}},
 }
 
 

@@ -47,27 +47,33 @@ class About:
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
     """Means, or with `delta` differences, each with its interval.
 
-    Rows: `name`, `value`, `low`, `high` (None where there is no interval), `kind`: better, worse, same or baseline.
+    Rows: `name`, `value`, `low`, `high` (None where there is no interval), `kind`: better, worse, not
+    significant or baseline; without kinds there is nothing to hold them against.
     """
-    kinds = ["better", "worse", "same", "baseline"]
+    kinds = ["better", "worse", "not significant", "baseline"]
     color = _of("kind", kinds, ["$better", "$worse", "$same", "$ink"])
     shape = _of("kind", kinds, ["circle", "diamond", "square", "triangle-up"])
     axis = {**_y("name"), "sort": None}
+    legend = _legend("against the baseline") if any(row.get("kind") for row in rows) else None
     layers: list[Layer] = []
     if delta:
         layers.append(_zero("x"))
     layers += [
         {
             "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"y": axis, "x": _x("low"), "x2": {"field": "high"}, "color": color},
+            "encoding": {"y": axis, "x": {**_x("low"), "title": None}, "x2": {"field": "high"}, "color": color},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {
                 "y": axis,
-                "x": {**_x("value"), "title": f"{'difference in ' if delta else ''}{about.metric}"},
-                "color": {**color, "legend": _legend("against the baseline")},
-                "shape": {**shape, "legend": _legend("against the baseline")},
+                "x": {
+                    **_x("value"),
+                    "title": f"{'difference in ' if delta else ''}{about.metric}",
+                    "axis": {"tickCount": 5, "labelOverlap": True},
+                },
+                "color": {**color, "legend": legend},
+                "shape": {**shape, "legend": legend},
                 "tooltip": _tips(name="", value="difference" if delta else "mean", low="low", high="high"),
             },
         },
@@ -86,16 +92,19 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     )
 
 
-def deltas(rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any]) -> Figure:
+def deltas(
+    rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any], *, bars: bool | None = None
+) -> Figure:
     """The difference of every question, largest gain first, with the mean and its interval.
 
     Rows, sorted: `qid`, `place` (from 1), `delta`, `kind`: better, worse or same. `mean` has `value`, `low`, `high`.
+    Questions are `bars`, or one area where there are too many to be told apart.
     """
     color = _of("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**_y("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
     place = {**_x("place"), "title": "questions, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
-    if len(rows) <= BARS:
-        bars: list[Layer] = [
+    if len(rows) <= BARS if bars is None else bars:
+        marks: list[Layer] = [
             {
                 "transform": [
                     {"calculate": "datum.place - 0.5", "as": "from"},
@@ -114,7 +123,7 @@ def deltas(rows: Rows, about: About, first: str, second: str, mean: Mapping[str,
             }
         ]
     else:
-        bars = [
+        marks = [
             {
                 "mark": {"type": "area", "interpolate": "step-after"},
                 "encoding": {
@@ -145,7 +154,7 @@ def deltas(rows: Rows, about: About, first: str, second: str, mean: Mapping[str,
         "deltas",
         f"{first} against {second}",
         About(about.metric, about.questions, about.convention, about.policy, "dashed: the mean; band: its interval"),
-        {"layer": [*bars, *band, _zero("y")], "height": 240},
+        {"layer": [*marks, *band, _zero("y")], "height": 240},
         rows,
         {"place": "place", "qid": "question", "delta": "difference"},
         text,
@@ -268,7 +277,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     )
 
 
-def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[float, float] = (LOWEST, HIGHEST)) -> Figure:
+def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, Any] = (LOWEST, HIGHEST)) -> Figure:
     """The mean, or with `delta` the difference, of each system in each slice.
 
     Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` where significant).
@@ -353,14 +362,14 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
         said += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
-        body = _heat("y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None)
+        body = _heat("y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3)
         filled = [{**row, "text": _short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {parameters[0]} and {parameters[1]}"
         return _figure("sweep", title, about, body, filled, columns, f"{said}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
-    place_of |= {"scale": {"zero": False}} if numeric else {"sort": None, "axis": {"labelAngle": 0}}
+    place_of |= {"scale": {"zero": False, "nice": False, "padding": 24}} if numeric else {"sort": None, "axis": {"labelAngle": 0}}
     families = _distinct(rows, "family")
     color = _by_system(families, "family")
     value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
@@ -382,18 +391,18 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
     title = f"{about.metric} by {parameters[0]}"
-    return _figure("sweep", title, about, {"layer": layers, "height": 240}, rows, columns, f"{said}.")
+    return _figure("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Figure:
     """Quality against latency; the front holds what nothing beats in both.
 
-    Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no).
+    Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.
     """
     x = {
         "field": "latency",
         "type": "quantitative",
-        "scale": {"type": "log"},
+        "scale": {"type": "log", "nice": False, "padding": 24},
         "title": unit,
         "axis": {**_log_axis(), "format": "~g"},
     }
@@ -422,9 +431,9 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
             },
         },
         {
-            "transform": [{"filter": "datum.front === 'yes'"}],
-            "mark": {"type": "text", "align": "left", "dx": 8, "dy": -7, "style": "guide-label", "limit": 220},
-            "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "system", "type": "nominal"}},
+            "transform": [{"filter": "datum.label"}],
+            "mark": {"type": "text", "align": "center", "dy": -10, "style": "guide-label", "limit": 160},
+            "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "label", "type": "nominal"}},
         },
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
@@ -570,8 +579,9 @@ def _heat(
     column: str = "system",
     titles: tuple[str | None, str | None] = (None, None),
     delta: bool = False,
-    domain: tuple[float, float] | None = (LOWEST, HIGHEST),
+    domain: tuple[Any, Any] | None = (LOWEST, HIGHEST),
     counted: bool = False,
+    digits: int = 2,
 ) -> Layer:
     """A heat map of rows and columns, in steps of color with the figures written in them."""
     kind = "turn" if delta else "step"
@@ -597,7 +607,7 @@ def _heat(
                         "field": value,
                         "type": "quantitative",
                         "scale": scale,
-                        "legend": {"title": None, "orient": "bottom", "format": "+.2f" if delta else ".2f"},
+                        "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
                     },
                     "tooltip": [*tips, *(_tips(queries="questions") if counted else [])],
                 },

@@ -158,10 +158,10 @@ class Dataset(TypedDict):
     gates: list[Gate]
     contrasts: list[Contrast]
     slices: list[Slice]
-    notes: list[str]
     tests: list[str]
     headroom: list[list[Any]]
     cutoff: str
+    unsolved: int | None
     facts: list[tuple[str, str]]
     drawings: dict[str, Drawing]
     questions: Questions

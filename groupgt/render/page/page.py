@@ -22,6 +22,7 @@ from groupgt.render.page.data import Dataset, Page, Sentence
 from groupgt.render.page.vendored import LIBRARIES, licenses
 
 FOLDER = Path(__file__).parent
+SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "questions", "question", "frame")
 # A page that a mail takes.
 MAX_SIZE = 25_000_000
 # Systems in the table that needs no script.
@@ -32,7 +33,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     """The whole file; details are left out where it would be larger than `max_size`, and the page says how many."""
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
-    fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _script("page.js")]
+    fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _scripts()]
     base = sum(len(part) + WRAPPING for part in fixed_parts) + len(block(_times(page))) + len(block(_overview(page, every, [])))
     left_out = fit(every, max_size - base)
     if base > max_size:
@@ -44,7 +45,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
         _main(page),
         _block("times", block(_times(page))),
         _block("page", block(overview)),
-        b"<script>" + _script("page.js") + b"</script>\n",
+        _scripts(),
         *(_block(name, data) for name, data in tables.items()),
         *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
         *(_block(f"library-{name}", data) for name, data in _libraries().items()),
@@ -65,7 +66,7 @@ def figure_page(figure: Figure) -> bytes:
         b"<body>\n",
         body.encode(),
         _block("figure-data", block(data)),
-        b"<script>" + _script("page.js") + b"</script>\n",
+        _scripts(),
         *(_block(f"library-{name}", data) for name, data in _libraries().items()),
         b"</body>\n</html>\n",
     ]
@@ -77,7 +78,8 @@ def _head(page: Page) -> bytes:
 
 
 def _opening(title: str) -> bytes:
-    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script("page.js"), *(each.text.encode() for each in LIBRARIES)))
+    texts = [*(_file(f"scripts/{name}.js") for name in SCRIPTS), *(each.text.encode() for each in LIBRARIES)]
+    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in texts)
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -89,7 +91,7 @@ def _opening(title: str) -> bytes:
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f"<title>{html.escape(_visible(title))}</title>\n"
         '<link rel="icon" href="data:,">\n'
-        f"<style>{_colors()}{_script('page.css').decode()}</style>\n</head>\n"
+        f"<style>{_colors()}{_file('page.css').decode()}</style>\n</head>\n"
     ).encode("utf-8", "replace")
 
 
@@ -102,8 +104,13 @@ def _colors() -> str:
 
 
 @cache
-def _script(name: str) -> bytes:
+def _file(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
+
+
+@cache
+def _scripts() -> bytes:
+    return b"".join(b"<script>" + _file(f"scripts/{name}.js") + b"</script>\n" for name in SCRIPTS)
 
 
 def _digest(text: bytes) -> str:

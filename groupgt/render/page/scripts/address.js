@@ -1,0 +1,84 @@
+// What is asked for stands in the address, so that every view has a link; and how two systems differ.
+"use strict";
+
+/** @type {Plain} */ let page = {};
+/** @type {Plain} */ let times = {};
+
+function asked() {
+  const [view, query] = location.hash.slice(1).split("?");
+  const values = new URLSearchParams(query || "");
+  const place = page.datasets.findIndex((/** @type {Plain} */ each) => each.name === values.get("d"));
+  return { view: view in VIEWS ? view : "overview", values, place: Math.max(place, 0) };
+}
+
+/** A link into a view; the data set and the metric are kept. @param {string} view @param {Plain} [changes] @param {boolean} [whole] */
+function link(view, changes = {}, whole = false) {
+  const now = asked().values;
+  const values = new URLSearchParams(whole ? now : undefined);
+  for (const key of ["d", "m"]) if (now.get(key) !== null) values.set(key, String(now.get(key)));
+  for (const [key, value] of Object.entries(changes)) {
+    values.delete(key);
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== null && one !== "") values.append(key, String(one));
+  }
+  const query = values.toString();
+  return `#${view}${query ? `?${query}` : ""}`;
+}
+
+/** Changes what is asked of this view; typing replaces the address instead of adding to the history. @param {Plain} changes @param {boolean} [replace] */
+function change(changes, replace = false) {
+  const target = link(asked().view, changes, true);
+  if (replace) {
+    history.replaceState(null, "", target);
+    show();
+  } else location.hash = target;
+}
+
+/** The data set asked for, with ways to look things up in it. */
+function current() {
+  const { values, place } = asked();
+  const set = page.datasets[place];
+  const metric = set.metrics.findIndex((/** @type {Plain} */ each) => each.name === values.get("m"));
+  return { set, place, values, metric: metric < 0 ? set.primary : metric };
+}
+
+/** @param {Plain} set @param {string | null} wanted @param {number} otherwise */
+function systemAt(set, wanted, otherwise) {
+  const found = set.systems.findIndex((/** @type {Plain} */ each) => each.name === wanted);
+  return found < 0 ? otherwise : found;
+}
+
+/** @param {Plain} set @param {number} metric */
+const metricField = (set, metric) =>
+  select("metric", "Metric", set.metrics.map((/** @type {Plain} */ each) => [each.name, each.label]), set.metrics[metric].name, (value) => change({ m: value }));
+
+// Differences of two systems, as the evaluation computed them.
+
+/** @typedef {{delta: number | null, interval: number[] | null, pairs: number, wins: number, ties: number, losses: number, raw: number | null, p: number | null, effect: number | null, significant: boolean}} Contrast */
+/** @type {WeakMap<Plain, Map<string, any[]>>} */
+const indexes = new WeakMap();
+
+/** @param {Plain} set @param {number} first @param {number} second @param {number} metric @param {number} [within] @returns {Contrast | null} */
+function contrast(set, first, second, metric, within = -1) {
+  let index = indexes.get(set);
+  if (!index) {
+    index = new Map(set.contrasts.map((/** @type {any[]} */ row) => [row.slice(0, 4).join(), row]));
+    indexes.set(set, index);
+  }
+  const row = index.get([first, second, metric, within].join());
+  if (row) {
+    const [delta, interval, pairs, wins, ties, losses, raw, p, effect, significant] = row.slice(4);
+    return { delta, interval, pairs, wins, ties, losses, raw, p, effect, significant: Boolean(significant) };
+  }
+  const turned = index.get([second, first, metric, within].join());
+  if (!turned) return null;
+  const [delta, interval, pairs, wins, ties, losses, raw, p, effect, significant] = turned.slice(4);
+  const minus = (/** @type {number | null} */ value) => (known(value) ? -value : null);
+  const ends = interval ? [-interval[1], -interval[0]] : null;
+  return { delta: minus(delta), interval: ends, pairs, wins: losses, ties, losses: wins, raw, p, effect: minus(effect), significant: Boolean(significant) };
+}
+
+/** How one stands against another. @param {Plain} set @param {number} metric @param {Contrast | null} each */
+function standing(set, metric, each) {
+  if (!each || !each.significant || !known(each.delta)) return "not significant";
+  return each.delta > 0 === set.metrics[metric].higher ? "better" : "worse";
+}

@@ -1,0 +1,251 @@
+// One system against another: by question, metric and slice.
+"use strict";
+
+async function comparison() {
+  const { set, values, metric, place } = current();
+  if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is one system alone, and nothing to compare it with.")];
+  const best = bestOf(set);
+  let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
+  let first = systemAt(set, values.get("a"), best);
+  if (first === second) {
+    if (values.get("a") === null) first = second === 0 ? 1 : 0;
+    else if (values.get("b") === null) second = first === best ? (first === 0 ? 1 : 0) : best;
+  }
+  const options = set.systems.map((/** @type {Plain} */ each) => [each.name, each.name]);
+  const [a, b] = [set.systems[first].name, set.systems[second].name];
+  const each = contrast(set, first, second, metric);
+  const questions = await block(`questions-${place}`);
+  const columns = await block(`values-${place}-${metric}`);
+  const rows = deltaRows(questions, columns[first], columns[second], set.metrics[metric].higher);
+  return [
+    h("h1", { tabindex: -1 }, "Comparison"),
+    h(
+      "div",
+      { class: "controls" },
+      select("first", "System", options, a, (value) => change({ a: value, b })),
+      h("button", { type: "button", id: "swap", class: "quiet", onclick: () => change({ a: b, b: a }) }, "⇄", hidden("swap the two systems")),
+      select("second", "against", options, b, (value) => change({ a, b: value })),
+      metricField(set, metric)
+    ),
+    first === second ? h("p", { class: "note" }, "This is one system against itself: choose another.") : pairVerdict(set, metric, a, b, each, rows),
+    h(
+      "div",
+      { class: "figures" },
+      first === second ? null : deltasFigure(set, metric, a, b, each, rows),
+      metricsFigure(set, first, second),
+      againstFigure(set, second, metric)
+    ),
+    first === second ? null : extremes(questions, a, b, rows),
+    sliceTable(set, first, second, metric),
+    outcomesOf(set, second, metric),
+    headroom(set),
+    ...set.tests.map((/** @type {string} */ line) => h("p", { class: "soft" }, visible(line))),
+  ];
+}
+
+/** @param {Plain} set */
+function bestOf(set) {
+  const { higher } = set.metrics[set.primary];
+  let best = 0;
+  set.systems.forEach((/** @type {Plain} */ each, /** @type {number} */ place) => {
+    const [value, top] = [each.means[set.primary], set.systems[best].means[set.primary]];
+    if (known(value) && (!known(top) || (higher ? value > top : value < top))) best = place;
+  });
+  return best;
+}
+
+/** The difference of every question that counts for both, largest gain first. @param {Plain} questions @param {(number | null)[]} first @param {(number | null)[]} second @param {boolean} higher */
+function deltaRows(questions, first, second, higher) {
+  const rows = [];
+  for (let at = 0; at < first.length; at++) {
+    const [mine, other] = [first[at], second[at]];
+    if (!known(mine) || !known(other)) continue;
+    const delta = Math.abs(mine - other) < 1e-9 ? 0 : mine - other;
+    const gain = higher ? delta : -delta;
+    rows.push({ at, qid: brief(questions.qids[at], 60), delta, gain, kind: gain > 0 ? "better" : gain < 0 ? "worse" : "same", place: 0 });
+  }
+  rows.sort((a, b) => b.gain - a.gain || a.at - b.at);
+  rows.forEach((row, place) => (row.place = place + 1));
+  return rows;
+}
+
+/** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
+function pairVerdict(set, metric, a, b, each, rows) {
+  const label = set.metrics[metric].label;
+  const wins = each ? each.wins : rows.filter((row) => row.kind === "better").length;
+  const losses = each ? each.losses : rows.filter((row) => row.kind === "worse").length;
+  const counts = ` It is better on ${counted(wins, "question")}, worse on ${losses.toLocaleString("en")}, and the same on ${(rows.length - wins - losses).toLocaleString("en")}.`;
+  if (!each || !known(each.delta)) {
+    return h("ul", { class: "verdict small" }, say({ kind: "note", parts: ["", a, " against ", b, `: the difference of means and its test were not computed for this pair and metric.${counts}`] }));
+  }
+  const gain = set.metrics[metric].higher ? each.delta : -each.delta;
+  const word = gain > 0 ? " is better than " : gain < 0 ? " is worse than " : " does as well as ";
+  const interval = each.interval ? `, interval ${signed(each.interval[0])} to ${signed(each.interval[1])}` : "";
+  const effect = known(each.effect) ? `, effect size ${signed(each.effect, 2)}` : "";
+  const real = each.significant ? "This is significant" : "This may be chance";
+  const kind = !each.significant ? "same" : gain > 0 ? "gain" : "loss";
+  return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, ` by ${signed(each.delta)} ${label}${interval}. ${real} (p = ${small(each.p)} corrected, ${small(each.raw)} alone${effect}).${counts}`] }));
+}
+
+/** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
+function deltasFigure(set, metric, a, b, each, rows) {
+  const drawing = rows.length > 600 ? set.drawings["deltas many"] : set.drawings.deltas;
+  if (!drawing) return null;
+  const { label } = set.metrics[metric];
+  const [low, high] = (each && each.interval) || [null, null];
+  const mean = each && known(each.delta) ? [{ value: each.delta, low: low ?? each.delta, high: high ?? each.delta }] : [];
+  return figure({
+    id: "deltas",
+    drawing,
+    title: `${brief(a, 60)} against ${brief(b, 60)}, question by question`,
+    lines: linesFor(drawing, label, rows.length, "dashed: the mean; band: its interval; click a bar for the question"),
+    text: `${counted(rows.filter((row) => row.kind === "better").length, "question")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
+    tables: { rows, mean },
+    texts: { $label: `difference in ${label}` },
+    heads: ["place", "question", "difference"],
+    rows: rows.map((row) => [row.place, row.qid, row.delta]),
+    click: (/** @type {Plain} */ datum) => known(datum.at) && goTo(datum.at, [a, b]),
+  });
+}
+
+/** @param {number} at @param {string[]} systems_ */
+async function goTo(at, systems_) {
+  const questions = await block(`questions-${asked().place}`);
+  location.hash = link("question", { id: questions.qids[at], s: systems_ });
+}
+
+/** Differences by every metric. @param {Plain} set @param {number} first @param {number} second */
+function metricsFigure(set, first, second) {
+  const rows = set.metrics.flatMap((/** @type {Plain} */ metric, /** @type {number} */ place) => {
+    const each = contrast(set, first, second, place);
+    if (!each || !known(each.delta) || !metric.bounded) return [];
+    const [low, high] = each.interval || [null, null];
+    return [{ name: metric.label, value: each.delta, low, high, kind: standing(set, place, each), p: each.p }];
+  });
+  if (rows.length < 2) return null;
+  const [a, b] = [set.systems[first].name, set.systems[second].name];
+  return figure({
+    id: "by-metric",
+    drawing: set.drawings.differences,
+    title: `${brief(a, 60)} against ${brief(b, 60)}, by metric`,
+    lines: linesFor(set.drawings.differences, "difference", Math.max(...set.systems[first].queries)),
+    text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
+    tables: { rows },
+    texts: { $label: "difference" },
+    heads: ["metric", "difference", "low", "high", "p, corrected", "which is"],
+    rows: rows.map((/** @type {Plain} */ row) => [row.name, row.value, row.low, row.high, row.p, row.kind]),
+  });
+}
+
+/** Every system against one. @param {Plain} set @param {number} second @param {number} metric */
+function againstFigure(set, second, metric) {
+  const rows = set.systems.flatMap((/** @type {Plain} */ system, /** @type {number} */ place) => {
+    const each = place === second ? null : contrast(set, place, second, metric);
+    if (!each || !known(each.delta)) return [];
+    const [low, high] = each.interval || [null, null];
+    return [{ name: brief(system.name, 80), value: each.delta, low, high, kind: standing(set, metric, each), p: each.p }];
+  });
+  if (rows.length < 2) return null;
+  const { label } = set.metrics[metric];
+  return figure({
+    id: "against",
+    drawing: set.drawings.differences,
+    title: `Every system against ${brief(set.systems[second].name, 60)}`,
+    lines: linesFor(set.drawings.differences, label, set.systems[second].queries[metric]),
+    text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
+    tables: { rows },
+    texts: { $label: `difference in ${label}` },
+    heads: ["system", "difference", "low", "high", "p, corrected", "which is"],
+    rows: rows.map((/** @type {Plain} */ row) => [row.name, row.value, row.low, row.high, row.p, row.kind]),
+  });
+}
+
+/** The questions that gain and lose most. @param {Plain} questions @param {string} a @param {string} b @param {Plain[]} rows */
+function extremes(questions, a, b, rows) {
+  /** @param {string} title @param {Plain[]} some @param {string} show */
+  const list = (title, some, show) =>
+    h(
+      "div",
+      null,
+      h("h3", null, title),
+      some.length
+        ? h("ol", { class: "extremes" }, ...some.map((row) => h("li", null, h("span", { class: `number ${row.kind}` }, signed(row.delta)), h("a", { href: link("question", { id: questions.qids[row.at], s: [a, b] }) }, named(questions.qids[row.at], 40)), h("span", { class: "text" }, brief((questions.texts || [])[row.at] || "", 140)))))
+        : h("p", { class: "soft" }, "none"),
+      some.length ? h("p", null, h("a", { href: link("questions", { show, a, b }) }, "all of them")) : null
+    );
+  const gains = rows.filter((row) => row.kind === "better").slice(0, 5);
+  const losses = rows.filter((row) => row.kind === "worse").slice(-5).reverse();
+  return section("Questions that differ most", h("div", { class: "columns" }, list("Gained", gains, "better"), list("Lost", losses, "worse")));
+}
+
+/** @param {Plain} set @param {number} first @param {number} second @param {number} metric */
+function sliceTable(set, first, second, metric) {
+  const whole = contrast(set, first, second, metric);
+  const rows = set.slices.flatMap((/** @type {Plain} */ part, /** @type {number} */ place) => {
+    const each = contrast(set, first, second, metric, place);
+    return each && known(each.delta) ? [{ part, each }] : [];
+  });
+  if (!rows.length) return null;
+  const ends = rows.flatMap((/** @type {Plain} */ row) => [...(row.each.interval || []), row.each.delta, 0]).filter(known);
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const body = rows.map((/** @type {{part: Plain, each: Contrast}} */ { part, each }) => {
+    const turned = whole && known(whole.delta) && known(each.delta) && whole.delta * each.delta < 0;
+    const stands = standing(set, metric, each);
+    return [
+      h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${brief(part.by, 40)} = `, named(part.value, 60))),
+      h("td", { class: "number" }, each.pairs.toLocaleString("en")),
+      h("td", { class: `number mean ${stands}` }, h("span", null, `${signed(each.delta)}${each.significant ? " *" : ""}`), bar(each.delta, each.interval, low, high)),
+      h("td", { class: "number" }, each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–"),
+      h("td", { class: "number" }, small(each.p)),
+      h("td", { class: "number" }, `${each.wins}/${each.ties}/${each.losses}`),
+      turned ? "reversal: the other way than the whole" : "",
+    ];
+  });
+  return section(
+    "By slice",
+    table(["slice", ...["questions", "difference", "interval", "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
+    h("p", { class: "soft" }, "* significant; p is corrected over all slices.")
+  );
+}
+
+/** Wins, ties and losses of all systems. @param {Plain} set @param {number} second @param {number} metric */
+function outcomesOf(set, second, metric) {
+  const rows = set.systems.flatMap((/** @type {Plain} */ system, /** @type {number} */ place) => {
+    const each = place === second ? null : contrast(set, place, second, metric);
+    const row = { system: brief(system.name, 80) };
+    return each ? [{ ...row, outcome: "better", count: each.wins }, { ...row, outcome: "same", count: each.ties }, { ...row, outcome: "worse", count: each.losses }] : [];
+  });
+  if (!rows.length || !set.drawings.outcomes) return null;
+  const { label } = set.metrics[metric];
+  const other = brief(set.systems[second].name, 60);
+  return h(
+    "div",
+    { class: "figures" },
+    figure({
+      id: "outcomes",
+      drawing: set.drawings.outcomes,
+      title: `Wins, ties and losses against ${other}`,
+      lines: linesFor(set.drawings.outcomes, label, set.systems[second].queries[metric]),
+      text: rows.map((/** @type {Plain} */ row) => `${row.system} ${row.outcome} ${row.count}`).join("; "),
+      tables: { rows },
+      texts: { $label: `than ${other}` },
+      heads: ["system", "outcome", "questions"],
+      rows: rows.map((/** @type {Plain} */ row) => [row.system, row.outcome, row.count]),
+    })
+  );
+}
+
+/** @param {Plain} set */
+function headroom(set) {
+  if (!set.headroom.length) return null;
+  const rows = set.headroom.map((/** @type {any[]} */ [metric, system, mean, oracle, questions]) => [
+    visible(metric),
+    named(system, 60),
+    h("td", { class: "number" }, fixed(mean)),
+    h("td", { class: "number" }, fixed(oracle)),
+    h("td", { class: "number" }, fixed(Math.abs(oracle - mean))),
+    h("td", { class: "number" }, questions.toLocaleString("en")),
+  ]);
+  const heads = ["metric", "best system", ...["its mean", "best of each question", "gain at most", "questions"].map((label) => h("th", { scope: "col", class: "number" }, label))];
+  return section("Headroom", h("p", { class: "soft" }, "What choosing the best system for each question would reach: an upper bound, which grows with the number of systems by chance too."), table(heads, rows, "Headroom"));
+}

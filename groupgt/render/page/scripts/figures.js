@@ -1,0 +1,149 @@
+// Figures: Vega-Lite templates of groupgt.render.figures, filled in with what is chosen, drawn and saved.
+"use strict";
+
+/** @type {Promise<any> | null} */
+let libraries = null;
+
+/** Vega, Vega-Lite and vega-embed, run when the first figure is drawn. */
+function loaded() {
+  libraries ||= (async () => {
+    for (const library of ["vega", "vega-lite", "vega-embed"]) {
+      const script = document.createElement("script");
+      script.textContent = await inflated(`library-${library}`);
+      document.head.append(script);
+    }
+    return /** @type {any} */ (globalThis).vegaEmbed;
+  })();
+  return libraries;
+}
+
+/** A template filled in. @param {any} value @param {Plain} texts @param {Plain} tables @returns {any} */
+function filled(value, texts, tables) {
+  if (typeof value === "string") return value in texts ? texts[value] : value;
+  if (Array.isArray(value)) return value.map((each) => filled(each, texts, tables));
+  if (value === null || typeof value !== "object") return value;
+  if (typeof value.name === "string" && Array.isArray(value.values)) return { name: value.name, values: tables[value.name] || value.values };
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, texts, tables)]));
+}
+
+/** @param {Plain} options @param {number} width @param {boolean} paper */
+function specification(options, width, paper) {
+  const theme = page.themes.light;
+  const colors = Object.fromEntries(Object.keys(theme).map((key) => [`$${key}`, paper ? theme[key] : `var(--${key})`]));
+  const spec = filled(options.drawing.template, { ...colors, ...options.texts }, options.tables || {});
+  const config = filled(page.config, colors, {});
+  if (paper) spec.title = { text: visible(options.title), subtitle: options.lines };
+  else {
+    delete spec.title;
+    config.background = null;
+    config.padding = 4;
+  }
+  const narrow = width < 520;
+  config.axis.labelLimit = Math.max(80, width * (narrow ? 0.34 : 0.4));
+  config.legend.columns = narrow ? 1 : 3;
+  config.legend.labelLimit = Math.max(120, width * (narrow ? 0.8 : 0.3));
+  if (spec.facet) {
+    const panels = options.panels || 3;
+    spec.columns = width < 420 ? 1 : Math.min(panels, narrow ? 2 : 3);
+    spec.spec.width = Math.max(90, Math.floor((width - 60 - spec.columns * 34) / spec.columns));
+  } else {
+    spec.width = width - 8;
+    spec.autosize = { type: "fit-x", contains: "padding" };
+  }
+  return { ...spec, config };
+}
+
+/** @type {(() => void)[]} */
+let drawings = [];
+
+/**
+ * A figure: its text for those who cannot see it, its data as a table, and ways to save it.
+ * Options: `id`, `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
+ * template; `click` is told the datum; `least` is the width below which it is scrolled.
+ * @param {Plain} options
+ */
+function figure(options) {
+  const plot = h("div", { class: "plot", "aria-hidden": "true" });
+  const label = `${options.id}-title`;
+  /** @param {string} kind */
+  const save = (kind) => h("button", { type: "button", class: "quiet", onclick: () => saved(options, kind) }, kind.toUpperCase(), hidden(` of ${options.title}`));
+  const data = h("details", null, h("summary", null, "Data as a table", hidden(` of ${options.title}`)));
+  data.addEventListener("toggle", () => {
+    if (data.childElementCount < 2) data.append(dataTable(options));
+  });
+  const whole = h(
+    "figure",
+    { role: "group", "aria-labelledby": label },
+    h("figcaption", null, h("h3", { id: label }, visible(options.title)), ...options.lines.map((/** @type {string} */ line) => h("p", null, visible(line)))),
+    h("div", { class: "plane" }, plot),
+    hidden(options.text),
+    h("div", { class: "under" }, data, h("span", { class: "saves" }, "Save as ", save("svg"), save("png"), save("json")))
+  );
+  let drawn = 0;
+  const draw = async () => {
+    const width = Math.max(plot.parentElement?.clientWidth || 0, options.least || 0);
+    if (!width || width === drawn) return;
+    drawn = width;
+    const embed = await loaded();
+    const { view } = await embed(plot, specification(options, width, false), { mode: "vega-lite", renderer: "svg", ast: true, actions: false, tooltip: tip });
+    if (options.click) {
+      view.addEventListener("click", (/** @type {any} */ _, /** @type {any} */ item) => item && item.datum && options.click(item.datum));
+    }
+    plot.dataset.drawn = "yes";
+  };
+  drawings.push(draw);
+  return whole;
+}
+
+/** @param {Plain} options */
+function dataTable(options) {
+  const most = 500;
+  const cell = (/** @type {any} */ value) => (known(value) && !Number.isInteger(value) ? fixed(value) : value === null || value === undefined ? "–" : brief(value, 200));
+  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(cell));
+  const more = options.rows.length - rows.length;
+  return h("div", null, table(options.heads, rows, `Data of ${options.title}`), more > 0 ? h("p", { class: "soft" }, `${counted(more, "more row")}`) : null);
+}
+
+/** @param {Plain} options @param {string} kind */
+async function saved(options, kind) {
+  const spec = specification(options, 560, true);
+  const vector = async () => {
+    const embed = await loaded();
+    return (await embed(h("div"), spec, { mode: "vega-lite", ast: true, actions: false })).view;
+  };
+  let url;
+  if (kind === "png") url = await (await vector()).toImageURL("png", 2);
+  else {
+    const schema = { $schema: "https://vega.github.io/schema/vega-lite/v5.json", ...spec };
+    const text = kind === "svg" ? await (await vector()).toSVG() : JSON.stringify(schema, null, 2);
+    url = URL.createObjectURL(new Blob([text], { type: kind === "svg" ? "image/svg+xml" : "application/json" }));
+  }
+  h("a", { href: url, download: `${options.id}.${kind}` }).click();
+}
+
+const bubble = h("div", { class: "bubble", "aria-hidden": "true", hidden: true });
+
+/** What is pointed at in a figure. @param {any} _ @param {any} event @param {any} __ @param {any} value */
+function tip(_, event, __, value) {
+  if (!value || typeof value !== "object") {
+    bubble.hidden = true;
+    return;
+  }
+  bubble.replaceChildren(...Object.entries(value).map(([key, each]) => h("div", null, key ? h("span", { class: "soft" }, `${brief(key, 40)} `) : null, brief(each, 160))));
+  bubble.hidden = false;
+  const left = Math.min(event.clientX + 14, innerWidth - bubble.offsetWidth - 8);
+  const top = event.clientY + 18 + bubble.offsetHeight > innerHeight ? event.clientY - bubble.offsetHeight - 8 : event.clientY + 18;
+  bubble.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
+}
+
+/** A figure that holds its own data. @param {string} id @param {Plain} drawing @param {Plain} [more] */
+function fixedFigure(id, drawing, more = {}) {
+  const { text, subtitle } = drawing.template.title;
+  return figure({ id, drawing, title: text, lines: subtitle, text: drawing.text, heads: drawing.headers, rows: drawing.rows, ...more });
+}
+
+/** The lines below a title, for another metric and population. @param {Plain} drawing @param {string} label @param {number} questions @param {string} [note] */
+function linesFor(drawing, label, questions, note) {
+  const lines = drawing.template.title.subtitle;
+  return [`${label} · n = ${counted(questions, "question")}`, lines[1], ...(note ? [note] : [])];
+}

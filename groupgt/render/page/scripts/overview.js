@@ -1,0 +1,112 @@
+// The overview: the verdict, the figures that carry it, and what was measured.
+"use strict";
+
+/** @type {Record<string, string>} */
+const SIGNS = { best: "★", gain: "▲", loss: "▼", same: "≈", gate: "✓", failed: "✕", doubt: "!", note: "·" };
+
+/** @param {Plain} sentence */
+function say(sentence) {
+  const parts = sentence.parts.map((/** @type {string} */ part, /** @type {number} */ place) => (place % 2 ? h("b", null, named(part)) : visible(part)));
+  return h("li", { class: sentence.kind }, h("span", { class: "sign", "aria-hidden": "true" }, SIGNS[sentence.kind] || "·"), h("span", null, ...parts));
+}
+
+async function overview() {
+  const { set } = current();
+  const own = [...set.verdict, ...(times.verdict[set.name] || [])];
+  const several = page.datasets.length > 1;
+  const parts = [
+    h("h1", { tabindex: -1 }, named(page.title), several ? [" · ", named(set.name)] : null),
+    h("ul", { class: "verdict" }, ...own.map(say)),
+    tiles(set),
+  ];
+  if (several) parts.push(across());
+  const figures = [];
+  if (set.drawings.forest && set.systems.length > 1) figures.push(meansFigure(set, set.primary));
+  const latency = (times.drawings[set.name] || {}).latency;
+  if (latency) figures.push(fixedFigure("latency", latency));
+  const sweeps = Object.entries(set.drawings).filter(([key]) => key.startsWith("sweep"));
+  if (set.systems.length === 1 && set.drawings.depth) figures.push(fixedFigure("depth", set.drawings.depth));
+  parts.push(h("div", { class: "figures" }, ...figures));
+  if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing)))));
+  const gates = [...set.gates, ...(times.gates[set.name] || [])];
+  if (gates.length) parts.push(section("Gates", gateTable(gates)));
+  parts.push(section("What was measured", facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])])));
+  const leftOut = [...set.leftOut, ...page.leftOut];
+  if (leftOut.length) parts.push(h("p", { class: "note" }, `Left out, so that the page stays small: ${leftOut.join("; ")}.`));
+  return parts;
+}
+
+/** @param {Plain} set */
+function tiles(set) {
+  const best = set.systems.reduce((/** @type {Plain | null} */ top, /** @type {Plain} */ each) => {
+    const value = each.means[set.primary];
+    if (!known(value)) return top;
+    const other = top ? top.means[set.primary] : null;
+    return !known(other) || (set.metrics[set.primary].higher ? value > other : value < other) ? each : top;
+  }, null);
+  /** @param {string} figure @param {string} label @param {string} [target] */
+  const tile = (figure, label, target) => {
+    const inside = [h("strong", null, figure), h("span", null, label)];
+    return h("li", null, target ? h("a", { href: target }, ...inside) : h("div", null, ...inside));
+  };
+  const list = [
+    tile(set.count.toLocaleString("en"), set.count === 1 ? "question" : "questions", link("questions")),
+    tile(set.systems.length.toLocaleString("en"), set.systems.length === 1 ? "system" : "systems", link("systems")),
+  ];
+  if (best) list.push(tile(fixed(best.means[set.primary]), `best ${set.metrics[set.primary].label}`, link("systems")));
+  if (known(set.unsolved)) list.push(tile(set.unsolved.toLocaleString("en"), set.systems.length > 1 ? "solved by no system" : "not solved", link("questions", { show: "none" })));
+  const gates = [...set.gates, ...(times.gates[set.name] || [])];
+  if (gates.length) list.push(tile(`${gates.filter((each) => each.passed).length}/${gates.length}`, "gates passed"));
+  return h("ul", { class: "tiles" }, ...list);
+}
+
+/** Data sets side by side. */
+function across() {
+  /** @type {Map<string, (number | null)[]>} */
+  const rows = new Map();
+  page.datasets.forEach((/** @type {Plain} */ set, /** @type {number} */ place) => {
+    for (const system of set.systems) {
+      if (!rows.has(system.name)) rows.set(system.name, page.datasets.map(() => null));
+      const row = rows.get(system.name);
+      if (row) row[place] = system.means[set.primary];
+    }
+  });
+  const heads = ["system", ...page.datasets.map((/** @type {Plain} */ set) => h("th", { scope: "col", class: "number" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name, 40)), h("br"), h("small", null, set.metrics[set.primary].label)))];
+  const body = [...rows].map(([system, means]) => [named(system), ...means.map((mean, place) => valueCell(page.datasets[place], page.datasets[place].primary, mean))]);
+  return section("Data sets side by side", page.across.length ? h("ul", { class: "verdict small" }, ...page.across.map(say)) : null, table(heads, body, "Data sets side by side"));
+}
+
+/** @param {Plain[]} gates */
+const gateTable = (gates) =>
+  table(
+    ["gate", "result", "why"],
+    gates.map((gate) => [String(gate.number), h("td", { class: gate.passed ? "passed" : "failed" }, gate.passed ? "✓ passed" : "✕ FAILED"), visible(gate.reason)]),
+    "Gates"
+  );
+
+/** @param {[string, string][]} rows */
+const facts = (rows) => h("dl", { class: "facts" }, ...rows.flatMap(([key, value]) => [h("dt", null, visible(key)), h("dd", null, visible(value))]));
+
+/** Means with intervals. @param {Plain} set @param {number} metric */
+function meansFigure(set, metric) {
+  const rows = set.systems.map((/** @type {Plain} */ each, /** @type {number} */ place) => {
+    const [low, high] = each.intervals[metric] || [null, null];
+    const kind = set.baseline === null ? "" : place === set.baseline ? "baseline" : standing(set, metric, contrast(set, place, set.baseline, metric));
+    return { name: brief(each.name, 80), value: each.means[metric], low, high, kind };
+  });
+  const label = set.metrics[metric].label;
+  const questions = Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[metric]));
+  const drawing = set.drawings.forest;
+  const said = rows.slice(0, 8).map((/** @type {Plain} */ row) => `${row.name} ${fixed(row.value)}`);
+  return figure({
+    id: "means",
+    drawing,
+    title: `Mean ${label} with intervals`,
+    lines: linesFor(drawing, label, questions),
+    text: `Means of ${label}: ${said.join(", ")}.`,
+    tables: { rows },
+    texts: { $label: label },
+    heads: ["system", "mean", "low", "high", "against the baseline"],
+    rows: rows.map((/** @type {Plain} */ row) => [row.name, row.value, row.low, row.high, row.kind]),
+  });
+}

@@ -1,0 +1,196 @@
+// The list of questions: filtered, sorted and searched.
+"use strict";
+
+const ROWS = 100;
+const WIDEST = 8;
+
+/** The questions asked for, in the order asked for. @param {Plain} set @param {Plain} questions @param {any[][]} columns @param {URLSearchParams} values @param {number} metric */
+function chosen(set, questions, columns, values, metric) {
+  const [sorted, down] = sorting(values, "none");
+  const words = (values.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
+  const shown = values.get("show") || "all";
+  const [a, b] = [systemAt(set, values.get("a"), bestOf(set)), systemAt(set, values.get("b"), set.baseline ?? 0)];
+  const { higher } = set.metrics[metric];
+  const wanted = Object.keys(questions.slices).map((by) => [by, values.get(`by:${by}`)]).filter(([, value]) => value !== null);
+  const spread = (/** @type {number} */ at) => {
+    const own = columns.map((column) => column[at]).filter(known);
+    return own.length ? Math.max(...own) - Math.min(...own) : null;
+  };
+  const kept = [];
+  for (let at = 0; at < questions.qids.length; at++) {
+    if (wanted.some(([by, value]) => questions.slices[/** @type {string} */ (by)][at] !== value)) continue;
+    const solved = questions.solved[at] || [];
+    const counts = questions.counted.length ? questions.counted[at] : true;
+    if (shown === "none" && (solved.length || !counts)) continue;
+    if (shown === "one" && solved.length !== 1) continue;
+    if (shown === "every" && (solved.length < set.systems.length || !counts)) continue;
+    if (shown === "some" && (!solved.length || solved.length === set.systems.length)) continue;
+    if (shown === "differ" && !(/** @type {number} */ (spread(at)) > 0)) continue;
+    if (shown === "better" || shown === "worse") {
+      const [mine, other] = [columns[a][at], columns[b][at]];
+      if (!known(mine) || !known(other)) continue;
+      const gain = higher ? mine - other : other - mine;
+      if (shown === "better" ? gain < 1e-9 : gain > -1e-9) continue;
+    }
+    if (words.length) {
+      const text = `${questions.qids[at]} ${(questions.texts || [])[at] || ""}`.toLowerCase();
+      if (!words.every((word) => text.includes(word))) continue;
+    }
+    kept.push(at);
+  }
+  /** @type {((at: number) => any) | null} */
+  let worth = null;
+  if (sorted === "spread") worth = spread;
+  else if (sorted === "solved") worth = (at) => (questions.solved[at] || []).length;
+  else if (sorted === "groups") worth = (at) => questions.groups[at];
+  else if (sorted === "qid") worth = (at) => questions.qids[at];
+  else if (/^s\d+$/.test(sorted) && columns[Number(sorted.slice(1))]) worth = (at) => columns[Number(sorted.slice(1))][at];
+  else if (shown === "better" || shown === "worse") worth = (at) => Math.abs(columns[a][at] - columns[b][at]);
+  if (worth) {
+    const keys = new Map(kept.map((at) => [at, /** @type {(at: number) => any} */ (worth)(at)]));
+    kept.sort((x, y) => compared(keys.get(x), keys.get(y), down) || x - y);
+  }
+  return { kept, sorted, down, shown, a, b, spread };
+}
+
+async function questions() {
+  const { set, values, metric, place } = current();
+  const all = await block(`questions-${place}`);
+  const columns = await block(`values-${place}-${metric}`);
+  const { kept, sorted, down, shown, a, b, spread } = chosen(set, all, columns, values, metric);
+  const pages = Math.max(1, Math.ceil(kept.length / ROWS));
+  const number = Math.min(pages, Math.max(1, Number(values.get("page")) || 1));
+  const some = kept.slice((number - 1) * ROWS, number * ROWS);
+  const systems_ = shownSystems(set, values, shown === "better" || shown === "worse" ? [a, b] : []);
+  const others = ["show", "q", "sort", "a", "b", ...Object.keys(all.slices).map((by) => `by:${by}`)];
+  const carried = Object.fromEntries(others.map((key) => [key, values.get(key)]));
+  const heads = [
+    sorter("qid", "question", sorted, down, ""),
+    ...(all.groups.length ? [sorter("groups", "groups", sorted, down)] : []),
+    ...systems_.map((system) => sorter(`s${system}`, named(set.systems[system].name, 40), sorted, down)),
+    ...(set.systems.length > 1 ? [sorter("spread", "spread", sorted, down)] : []),
+    ...(all.solved.length && set.systems.length > 1 ? [sorter("solved", "solved by", sorted, down)] : []),
+  ];
+  const body = some.map((at) => [
+    h("th", { scope: "row", class: "question" }, h("a", { href: link("question", { ...carried, id: all.qids[at] }) }, named(all.qids[at], 60)), h("span", { class: "text" }, brief((all.texts || [])[at] || "", 220))),
+    ...(all.groups.length ? [h("td", { class: "number" }, all.groups[at])] : []),
+    ...systems_.map((system) => valueCell(set, metric, columns[system][at])),
+    ...(set.systems.length > 1 ? [h("td", { class: "number" }, fixed(spread(at)))] : []),
+    ...(all.solved.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${all.solved[at].length} of ${set.systems.length}`)] : []),
+  ]);
+  return [
+    h("h1", { tabindex: -1 }, "Questions"),
+    h(
+      "div",
+      { class: "controls" },
+      showField(set, all, shown, a, b),
+      ...Object.keys(all.slices).map((by, order) => {
+        const found = [...new Set(all.slices[by])].sort();
+        return found.length > 200 ? null : select(`by-${order}`, brief(by, 40), [["", "any"], ...found.map((value) => /** @type {[string, string]} */ ([`=${value}`, String(value)]))], values.get(`by:${by}`) === null ? "" : `=${values.get(`by:${by}`)}`, (value) => change({ [`by:${by}`]: value ? value.slice(1) : null, page: null }));
+      }),
+      metricField(set, metric),
+      search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
+    ),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "question")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Solved: all groups met ${set.cutoff}.` : ""),
+    systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
+    table(heads, body, "Questions and their values", "questions"),
+    pages > 1 ? pager(number, pages) : null,
+    groupsFigure(set, all, kept),
+    set.leftOut.length ? h("p", { class: "note" }, `Left out, so that the page stays small: ${set.leftOut.join("; ")}.`) : null,
+  ];
+}
+
+/** @param {Plain} set @param {Plain} all @param {string} shown @param {number} a @param {number} b */
+function showField(set, all, shown, a, b) {
+  /** @type {[string, string][]} */
+  const options = [["all", "all questions"]];
+  if (all.solved.length) {
+    options.push(["none", set.systems.length > 1 ? "solved by no system" : "not solved"]);
+    if (set.systems.length > 1) options.push(["one", "solved by only one"], ["some", "solved by some"]);
+    options.push(["every", set.systems.length > 1 ? "solved by every system" : "solved"]);
+  }
+  if (set.systems.length > 1) {
+    options.push(["differ", "on which systems differ"]);
+    const [x, y] = [brief(set.systems[a].name, 30), brief(set.systems[b].name, 30)];
+    if (a !== b) options.push(["better", `${x} better than ${y}`], ["worse", `${x} worse than ${y}`]);
+  }
+  return select("show", "Show", options, shown, (value) => change({ show: value === "all" ? null : value, sort: value === "differ" ? "spread:down" : asked().values.get("sort"), page: null }));
+}
+
+/** @param {Plain} set @param {string} shown @param {number} a @param {number} b */
+function shownText(set, shown, a, b) {
+  if (shown !== "better" && shown !== "worse") return "";
+  return `, on which ${brief(set.systems[a].name, 60)} is ${shown} than ${brief(set.systems[b].name, 60)}`;
+}
+
+/** The systems that have a column: those asked for, else the best, and the baseline. @param {Plain} set @param {URLSearchParams} values @param {number[]} always */
+function shownSystems(set, values, always) {
+  const asked_ = values.getAll("col").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
+  const first = asked_.length ? asked_ : set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).slice(0, WIDEST);
+  const wanted = new Set([...always, ...first, ...(asked_.length || set.baseline === null ? [] : [set.baseline])]);
+  return [...wanted].sort((x, y) => x - y);
+}
+
+/** @param {Plain} set @param {number[]} systems_ */
+function systemChooser(set, systems_) {
+  const boxes = set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
+    const box = h("input", { type: "checkbox", id: `system-${place}`, checked: systems_.includes(place) });
+    box.addEventListener("change", () => {
+      const kept = set.systems.filter((/** @type {any} */ _, /** @type {number} */ at) => (at === place ? !systems_.includes(at) : systems_.includes(at)));
+      change({ col: kept.map((/** @type {Plain} */ each) => each.name) });
+    });
+    return h("label", { for: `system-${place}` }, box, named(system.name, 60));
+  });
+  const open = document.getElementById("chosen")?.hasAttribute("open");
+  return h("details", { class: "chooser", id: "chosen", open }, h("summary", { id: "chosen-summary" }, `Columns: ${systems_.length} of ${counted(set.systems.length, "system")}`), h("div", null, ...boxes));
+}
+
+/** @param {number} number @param {number} pages */
+function pager(number, pages) {
+  /** @param {number} to @param {string} label */
+  const step = (to, label) => (to >= 1 && to <= pages ? h("a", { href: link("questions", { page: to }, true) }, label) : h("span", { class: "soft" }, label));
+  return h("nav", { class: "pager", "aria-label": "Pages of questions" }, step(number - 1, "← previous"), h("span", null, `page ${number} of ${pages}`), step(number + 1, "next →"));
+}
+
+/** Which groups are met, of the questions listed. @param {Plain} set @param {Plain} all @param {number[]} kept */
+function groupsFigure(set, all, kept) {
+  if (!set.drawings.groups || set.systems.length < 2 || !kept.length) return null;
+  const most = 40;
+  const holder = h("div", { class: "figures" });
+  const open = async () => {
+    /** @type {Plain[]} */
+    const rows = [];
+    const systems_ = set.systems.slice(0, 20);
+    for (const at of kept) {
+      if (rows.length >= most * systems_.length) break;
+      const detail = await detailOf(set, at);
+      if (!detail) continue;
+      detail.groups.forEach((/** @type {Plain} */ group, /** @type {number} */ number) => {
+        systems_.forEach((/** @type {Plain} */ system, /** @type {number} */ place) => {
+          const ranking = detail.rankings[place];
+          const rank = ranking ? ranking.met.get(number) || null : null;
+          const met = rank === null ? "not met" : rank === 1 ? "rank 1" : rank <= 3 ? "2 to 3" : rank <= 10 ? "4 to 10" : "later";
+          rows.push({ group: `${brief(all.qids[at], 30)}: ${brief(group.name, 40)}`, system: brief(system.name, 60), rank, met, text: String(rank || "✕"), at });
+        });
+      });
+    }
+    const groups = new Set(rows.map((row) => row.group)).size;
+    holder.replaceChildren(
+      figure({
+        id: "groups",
+        drawing: set.drawings.groups,
+        title: "Which groups are met, and at what rank",
+        lines: linesFor(set.drawings.groups, "rank of the first hit", kept.length, `the first ${groups} groups of the questions listed`),
+        text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} meets ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
+        tables: { rows },
+        heads: ["group", "system", "rank of the first hit"],
+        rows: rows.map((row) => [row.group, row.system, row.rank]),
+        click: (/** @type {Plain} */ datum) => known(datum.at) && goTo(datum.at, []),
+        least: 140 + 34 * systems_.length,
+      })
+    );
+    redraw();
+  };
+  const button = h("button", { type: "button", id: "show-groups", onclick: open }, "Show which groups are met, question by question");
+  return h("div", null, h("p", null, button), holder);
+}
