@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 import groupgt
-from groupgt.comparison.report import Differences
+from groupgt.comparison.differences import Differences
+from groupgt.comparison.report import dataset_of
 from groupgt.comparison.result import comparison_of
 from groupgt.comparison.tests import Settings
 from groupgt.evaluation.report import drawing
@@ -27,21 +28,21 @@ from groupgt.render.page import data
 TIMES = {
     "build s": "build_s",
     "median ms": "latency_p50_ms",
-    "95th percentile ms": "latency_p95_ms",
-    "batched median ms": "batched_p50_ms",
+    "p95 ms": "latency_p95_ms",
+    "batched ms": "batched_p50_ms",
 }
-
 # Systems on the front are named where their latencies differ by this factor at least.
 APART = 3.0
+# Reasons of failed gates that a sentence holds.
+REASONS = 3
 
 
 def page_of(outcome: Outcome) -> data.Page:
     """The page of an experiment's outcome."""
     parts = {name: Part(outcome, name) for name, found in outcome.evaluations.items() if found}
-    datasets = [part.dataset() for part in parts.values()]
     return {
         "title": outcome.experiment.config.name,
-        "datasets": datasets,
+        "datasets": [part.dataset() for part in parts.values()],
         "facts": _facts(outcome),
         "across": list(_across(outcome)),
         "times": {
@@ -50,8 +51,8 @@ def page_of(outcome: Outcome) -> data.Page:
             "columns": list(TIMES),
             "systems": {name: part.times() for name, part in parts.items()},
             "gates": {name: part.gates(timed=True) for name, part in parts.items()},
-            "drawings": {name: {key: drawing(each) for key, each in part.timed_figures().items()} for name, part in parts.items()},
-            "verdict": {name: list(part.timed_verdict()) for name, part in parts.items()},
+            "drawings": {name: part.timed_drawings() for name, part in parts.items()},
+            "verdict": {name: list(part.gate_verdict(timed=True)) for name, part in parts.items()},
         },
     }
 
@@ -65,19 +66,22 @@ class Part:
         config = outcome.experiment.config
         table = outcome.comparison.get(name)
         if table is None:
-            settings = Settings(seed=config.seed)
-            table = comparison_of(self.found, next(iter(self.found)), settings)
-        scores = {system: outcome.answers[name, system].scores or {} for system in self.found if (name, system) in outcome.answers}
+            table = comparison_of(self.found, next(iter(self.found)), Settings(seed=config.seed))
+        answers = {system: outcome.answers.get((name, system)) for system in self.found}
+        scores = {system: own.scores for system, own in answers.items() if own is not None and own.scores}
         passages = outcome.passages.get(name, {})
         self.differences = Differences.of(table, config.evaluate.primary, passages=passages, scores=scores)
         self.systems = self.differences.systems
 
     def dataset(self) -> data.Dataset:
         """Its tables."""
-        dataset = self.differences.dataset(self.name)
-        dataset["failed"] = list(self.outcome.failed.get(self.name, {}).items())
+        dataset = dataset_of(self.differences, self.name)
+        failed = self.outcome.failed.get(self.name, {})
+        dataset["failed"] = list(failed.items())
         dataset["gates"] = self.gates(timed=False)
-        dataset["verdict"] += list(self._verdict(timed=False))
+        dataset["verdict"] += self.gate_verdict(timed=False)
+        for name, why in failed.items():
+            dataset["verdict"].append({"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]})
         for system in dataset["systems"]:
             system["about"] = self._about(self.outcome.experiment.systems[system["name"]])
         dataset["drawings"] |= {key: drawing(figure) for key, figure in self.sweeps().items()}
@@ -90,31 +94,27 @@ class Part:
             field.name: shown(getattr(system.options, field.name), system.paths.get(field.name, ()))
             for field in fields(system.options)
         }
+        plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
+        listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
         inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
-        listed = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in options.items() if value is not None)
-        return f"{system.config.use}{inputs}{f': {listed}' if listed else ''}"
+        return f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")
 
     def gates(self, *, timed: bool) -> list[data.Gate]:
         """The gates held against its systems."""
         return [_gate(gate) for gate in self.outcome.gates if gate.dataset == self.name and gate.timed == timed]
 
-    def _verdict(self, *, timed: bool) -> Iterator[data.Sentence]:
-        gates = [gate for gate in self.outcome.gates if gate.dataset == self.name and gate.timed == timed]
-        if gates:
-            broken = [gate for gate in gates if not gate.passed]
-            kind = " on time" if timed else ""
-            if not broken:
-                yield {"kind": "gate", "parts": [f"{'The' if len(gates) == 1 else 'All'} {counted(len(gates), 'gate')}{kind} passed."]}
-            else:
-                said = f"{len(broken):,} of {counted(len(gates), 'gate')}{kind} failed: {'; '.join(gate.reason for gate in broken[:3])}."
-                yield {"kind": "failed", "parts": [said]}
-        if not timed:
-            for name, why in self.outcome.failed.get(self.name, {}).items():
-                yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
-
-    def timed_verdict(self) -> Iterator[data.Sentence]:
-        """Sentences that depend on time."""
-        yield from self._verdict(timed=True)
+    def gate_verdict(self, *, timed: bool) -> Iterator[data.Sentence]:
+        """What the gates said."""
+        gates = self.gates(timed=timed)
+        broken = [gate for gate in gates if not gate["passed"]]
+        kind = " on time" if timed else ""
+        if broken:
+            count = f"{len(broken):,} of {counted(len(gates), 'gate')}{kind} failed"
+            reasons = "; ".join(gate["reason"] for gate in broken[:REASONS])
+            yield {"kind": "failed", "parts": [f"{count}: {reasons}."]}
+        elif gates:
+            passed = f"The gate{kind} passed." if len(gates) == 1 else f"All {len(gates):,} gates{kind} passed."
+            yield {"kind": "gate", "parts": [passed]}
 
     def times(self) -> dict[str, list[float | None]]:
         """How long each system took."""
@@ -125,29 +125,29 @@ class Part:
                 found[name] = [getattr(timing, key) for key in TIMES.values()]
         return found
 
-    def timed_figures(self) -> dict[str, Figure]:
+    def timed_drawings(self) -> dict[str, data.Drawing]:
+        """The figures that show times."""
+        figure = self.latency()
+        return {} if figure is None else {"latency": drawing(figure)}
+
+    def latency(self) -> Figure | None:
         """Quality against latency, where that is known of two systems at least."""
-        known = {name: self._latency(name) for name in self.found}
         rows: list[dict[str, Any]] = []
-        for name, latency in known.items():
-            value = self.systems.means[name][self.systems.primary]
+        for name in self.found:
+            timing, value = self.outcome.timing(self.name, name), self.systems.mean(name)
+            latency = None if timing is None else timing.latency_p50_ms or timing.batched_p50_ms
             if latency is not None and latency > 0 and value is not None:
-                low, high = self.systems.intervals.get((name, self.systems.primary)) or (None, None)
+                low, high = self.systems.ends(name)
                 rows.append({"system": name, "latency": latency, "value": value, "low": low, "high": high})
         if len(rows) < 2:
-            return {}
-        for row in rows:
-            row["front"] = "no" if any(self._beats(other, row) for other in rows) else "yes"
+            return None
         named = 0.0
         for row in sorted(rows, key=lambda each: -each["latency"]):
+            row["front"] = "no" if any(self._beats(other, row) for other in rows) else "yes"
             # Names too near to one another would cover each other.
             if row["front"] == "yes" and (not named or row["latency"] * APART < named):
                 row["label"], named = row["system"], row["latency"]
-        return {"latency": figures.latency(rows, self.systems.about(self.systems.label))}
-
-    def _latency(self, name: str) -> float | None:
-        timing = self.outcome.timing(self.name, name)
-        return None if timing is None else timing.latency_p50_ms or timing.batched_p50_ms
+        return figures.latency(rows, self.systems.about(self.systems.label))
 
     def _beats(self, other: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
         """Whether one is as good in both, and better in one."""
@@ -164,23 +164,26 @@ class Part:
             own = [name for name in self.found if self.outcome.experiment.systems[name].family == family]
             if len(own) < 2 or len(keys) not in (1, 2):
                 continue
+            axes = dict(zip(("x", "y"), keys))
             rows = []
             for name in own:
+                low, high = self.systems.ends(name)
                 options = self.outcome.experiment.systems[name].options
-                low, high = self.systems.intervals.get((name, self.systems.primary)) or (None, None)
-                row = {"family": family, "value": self.systems.means[name][self.systems.primary], "low": low, "high": high}
-                rows.append(row | {axis: _plain(getattr(options, key)) for axis, key in zip(("x", "y"), keys)})
-            rows.sort(key=lambda row: [_place(config.matrix[key], row[axis]) for axis, key in zip(("x", "y"), keys)])
+                row = {"family": family, "value": self.systems.mean(name), "low": low, "high": high}
+                rows.append(row | {axis: _plain(getattr(options, key)) for axis, key in axes.items()})
+            rows.sort(key=lambda row: [_place(config.matrix[key], row[axis]) for axis, key in axes.items()])
             found[f"sweep {family}"] = figures.sweep(rows, about, [f"{key} of {family}" for key in keys])
         return found
 
 
 def _place(values: Sequence[Any], value: Any) -> int:
+    """Where a value stands in the file's list."""
     plain = [_plain(each) for each in values]
     return plain.index(value) if value in plain else len(plain)
 
 
 def _plain(value: Any) -> Any:
+    """A number or text, as an axis has it."""
     return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)
 
 
@@ -189,6 +192,7 @@ def _gate(gate: GateResult) -> data.Gate:
 
 
 def _machine(timings: Sequence[Timing]) -> str:
+    """What times were taken on, without its name."""
     machines = {json.dumps([each.machine.get(key) for key in ("system", "machine", "processors")]) for each in timings}
     if len(machines) != 1:
         return "several machines" if machines else ""
@@ -199,13 +203,12 @@ def _machine(timings: Sequence[Timing]) -> str:
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     """Versions and digests."""
     facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
-    facts += [("seed", str(outcome.experiment.config.seed))]
-    facts += [(name, f"SHA-256 {digest}") for name, digest in outcome.digests.items()]
-    return facts
+    facts.append(("seed", str(outcome.experiment.config.seed)))
+    return [*facts, *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
 
 
 def _across(outcome: Outcome) -> Iterator[data.Sentence]:
     """The best over several data sets."""
     if outcome.overall is not None:
-        count = len(outcome.evaluations)
-        yield {"kind": "best", "parts": ["", outcome.overall, f" is the best over all {count:,} data sets, by the mean of its means."]}
+        said = f" is the best over all {len(outcome.evaluations):,} data sets, by the mean of its means."
+        yield {"kind": "best", "parts": ["", outcome.overall, said]}

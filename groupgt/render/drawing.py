@@ -1,4 +1,4 @@
-"""A figure: a Vega-Lite specification with its data as a table, which shows itself in Jupyter and saves itself to files.
+"""A figure: a Vega-Lite specification with its data as a table, which Jupyter shows and which saves itself to files.
 
 `groupgt.render.figures` makes them; the page takes their templates.
 """
@@ -24,49 +24,31 @@ ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 # How much larger a PNG is than the figure on a screen.
 PIXELS = 2
 
+
+def _numbered(name: str, colors: str) -> dict[str, str]:
+    """Colors of one kind, by number."""
+    return {f"{name}{place}": color for place, color in enumerate(colors.split())}
+
+
 # Colors by what they mean, on light and on dark ground. Systems differ in shape or dash as well, steps in lightness.
 THEMES: dict[str, dict[str, str]] = {
     "light": {
-        "ground": "#ffffff",
-        "ink": "#1b1f24",
-        "soft": "#57606a",
-        "line": "#d8dee4",
-        "better": "#0a5fb4",
-        "worse": "#c2570c",
-        "same": "#8c959f",
-        **dict(
-            zip(
-                (f"system{place}" for place in range(8)),
-                ("#0a5fb4", "#c2570c", "#00805f", "#9a3f8f", "#5b6570", "#8a6a00", "#1889a8", "#a3243b"),
-            )
-        ),
-        **dict(
-            zip((f"step{place}" for place in range(6)), ("#f1f5fa", "#cfe1f2", "#9dc7e6", "#5ea3d3", "#2273b5", "#0b437f"))
-        ),
-        **dict(zip((f"on{place}" for place in range(6)), ("#1b1f24",) * 4 + ("#ffffff",) * 2)),
-        **dict(zip((f"turn{place}" for place in range(5)), ("#c2570c", "#f2b27a", "#f1f1ee", "#9dc7e6", "#0a5fb4"))),
-        **dict(zip((f"onturn{place}" for place in range(5)), ("#ffffff", "#1b1f24", "#1b1f24", "#1b1f24", "#ffffff"))),
+        **{"ground": "#ffffff", "ink": "#1b1f24", "soft": "#57606a", "line": "#d8dee4"},
+        **{"better": "#0a5fb4", "worse": "#c2570c", "same": "#8c959f"},
+        **_numbered("system", "#0a5fb4 #c2570c #00805f #9a3f8f #5b6570 #8a6a00 #1889a8 #a3243b"),
+        **_numbered("step", "#f1f5fa #cfe1f2 #9dc7e6 #5ea3d3 #2273b5 #0b437f"),
+        **_numbered("on", "#1b1f24 #1b1f24 #1b1f24 #1b1f24 #ffffff #ffffff"),
+        **_numbered("turn", "#c2570c #f2b27a #f1f1ee #9dc7e6 #0a5fb4"),
+        **_numbered("onturn", "#ffffff #1b1f24 #1b1f24 #1b1f24 #ffffff"),
     },
     "dark": {
-        "ground": "#14181d",
-        "ink": "#e8ebee",
-        "soft": "#a4adb8",
-        "line": "#343c46",
-        "better": "#6cb2f5",
-        "worse": "#f2944b",
-        "same": "#7d8894",
-        **dict(
-            zip(
-                (f"system{place}" for place in range(8)),
-                ("#6cb2f5", "#f2944b", "#3fc49a", "#e08bd4", "#b3bcc6", "#dcbb3c", "#52cfea", "#f27b8b"),
-            )
-        ),
-        **dict(
-            zip((f"step{place}" for place in range(6)), ("#1d242c", "#1d3a57", "#235683", "#2f77b3", "#62a6dd", "#b4d8f7"))
-        ),
-        **dict(zip((f"on{place}" for place in range(6)), ("#e8ebee",) * 4 + ("#10151a",) * 2)),
-        **dict(zip((f"turn{place}" for place in range(5)), ("#f2944b", "#7d4a22", "#262d35", "#235683", "#6cb2f5"))),
-        **dict(zip((f"onturn{place}" for place in range(5)), ("#10151a", "#e8ebee", "#e8ebee", "#e8ebee", "#10151a"))),
+        **{"ground": "#14181d", "ink": "#e8ebee", "soft": "#a4adb8", "line": "#343c46"},
+        **{"better": "#6cb2f5", "worse": "#f2944b", "same": "#7d8894"},
+        **_numbered("system", "#6cb2f5 #f2944b #3fc49a #e08bd4 #b3bcc6 #dcbb3c #52cfea #f27b8b"),
+        **_numbered("step", "#1d242c #1d3a57 #235683 #2f77b3 #62a6dd #b4d8f7"),
+        **_numbered("on", "#e8ebee #e8ebee #e8ebee #e8ebee #10151a #10151a"),
+        **_numbered("turn", "#f2944b #7d4a22 #262d35 #235683 #6cb2f5"),
+        **_numbered("onturn", "#10151a #e8ebee #e8ebee #e8ebee #10151a"),
     },
 }
 # Colors that notebooks choose themselves, so that a dark one stays dark.

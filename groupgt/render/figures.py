@@ -1,6 +1,7 @@
 """The figures: a function each, which takes a plain table and returns a `Figure`; nothing here knows an evaluation.
 
-A table is a list of rows, dicts whose keys each function names. Texts that begin with `$` are colors of `drawing.THEMES`.
+A table is a list of rows, dicts whose keys each function names. Texts that begin with `$` are colors of
+`drawing.THEMES`.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     shape = _of("kind", kinds, ["circle", "diamond", "square", "triangle-up"])
     axis = {**_y("name"), "sort": None}
     legend = _legend("against the baseline") if any(row.get("kind") for row in rows) else None
+    if legend is None:
+        color["legend"] = None
     layers: list[Layer] = []
     if delta:
         layers.append(_zero("x"))
@@ -362,14 +365,20 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
         said += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
-        body = _heat("y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3)
+        body = _heat(
+            "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
+        )
         filled = [{**row, "text": _short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {parameters[0]} and {parameters[1]}"
         return _figure("sweep", title, about, body, filled, columns, f"{said}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
-    place_of = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
-    place_of |= {"scale": {"zero": False, "nice": False, "padding": 24}} if numeric else {"sort": None, "axis": {"labelAngle": 0}}
+    place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
+    place_of |= (
+        {"scale": {"zero": False, "nice": False, "padding": 24}}
+        if numeric
+        else {"sort": None, "axis": {"labelAngle": 0}}
+    )
     families = _distinct(rows, "family")
     color = _by_system(families, "family")
     value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
@@ -503,7 +512,7 @@ def _zero(axis: str) -> Layer:
 
 
 def _of(field: str, values: list[str], colors: list[str]) -> Layer:
-    return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}, "legend": None}
+    return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}}
 
 
 def _legend(title: str) -> Layer:
@@ -551,12 +560,13 @@ def _by_system(systems: Sequence[str], field: str = "system") -> Layer:
 
 
 def _color_only(encoding: Layer) -> Layer:
-    return {"color": {**encoding["color"], "legend": None}}
+    """The color of a layer whose legend another layer has."""
+    color = encoding["color"]
+    return {"color": {key: value for key, value in color.items() if key != "legend" or value is None}}
 
 
 def _line(encoding: Layer) -> list[Layer]:
-    points = {key: value for key, value in encoding.items() if key != "strokeDash"}
-    points["color"] = {**encoding["color"], "legend": None}
+    points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **_color_only(encoding)}
     return [
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
         {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}, "encoding": points},
@@ -590,7 +600,7 @@ def _heat(
     inks: Layer = {"type": "quantize", "range": [f"$on{kind if delta else ''}{place}" for place in places]}
     if domain is not None:
         scale["domain"] = inks["domain"] = list(domain)
-    shared = {
+    shared: Layer = {
         "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
         "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": _slanted()},
     }

@@ -1,4 +1,4 @@
-"""Blocks: JSON, deflated and in base64, as the page holds it; and which details fit when a page may only be so large."""
+"""Blocks: JSON, deflated and in base64, as the page holds it; and which details fit into a page of limited size."""
 
 from __future__ import annotations
 
@@ -105,7 +105,11 @@ class Chunks:
             return places.setdefault(name, len(places))
 
         groups = [
-            [group["name"], rounded(group["weight"]), [[at(name), rounded(grade)] for name, grade in group["alternatives"]]]
+            [
+                group["name"],
+                rounded(group["weight"]),
+                [[at(name), rounded(grade)] for name, grade in group["alternatives"]],
+            ]
             for group in detail["groups"]
         ]
         rankings: list[list[Any] | None] = []

@@ -34,7 +34,11 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _scripts()]
-    base = sum(len(part) + WRAPPING for part in fixed_parts) + len(block(_times(page))) + len(block(_overview(page, every, [])))
+    base = (
+        sum(len(part) + WRAPPING for part in fixed_parts)
+        + len(block(_times(page)))
+        + len(block(_overview(page, every, [])))
+    )
     left_out = fit(every, max_size - base)
     if base > max_size:
         left_out.append(f"nothing more: without details the page takes {base:,} bytes already")
@@ -97,10 +101,10 @@ def _opening(title: str) -> bytes:
 
 def _colors() -> str:
     """The themes as custom properties."""
-    light, dark = ("".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark"))
-    return (
-        f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
+    light, dark = (
+        "".join(f"--{name}:{color};" for name, color in THEMES[theme].items()) for theme in ("light", "dark")
     )
+    return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
 
 
 @cache
@@ -210,7 +214,9 @@ def _main(page: Page) -> bytes:
             parts.append(f"<h2>{_name(dataset['name'])}</h2>")
         parts += [_sentence(sentence) for sentence in dataset["verdict"]]
         parts.append(_static_table(dataset))
-    parts.append("<noscript><p>The other views need JavaScript, which this page has inside; nothing is loaded.</p></noscript>")
+    parts.append(
+        "<noscript><p>The other views need JavaScript, which this page has inside; nothing is loaded.</p></noscript>"
+    )
     body = "\n".join(parts)
     return f'<div id="app"><main id="main">{body}</main></div>\n'.encode("utf-8", "replace")
 

@@ -43,8 +43,18 @@ class Library:
 # In the order in which they are run.
 LIBRARIES = (
     Library("vega", "6.4.0", "build/vega.min.js", "8f6a3587cf8d4f42c7e08120e3eb05d067e746d554e39d2dcf52acc0bd5ba28f"),
-    Library("vega-lite", "6.4.3", "build/vega-lite.min.js", "843d20762ca6e52ff5ceab7a3296219272a9c0b5364402d6814f3c7738f4be5e"),
-    Library("vega-embed", "7.3.0", "build/vega-embed.min.js", "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671"),
+    Library(
+        "vega-lite",
+        "6.4.3",
+        "build/vega-lite.min.js",
+        "843d20762ca6e52ff5ceab7a3296219272a9c0b5364402d6814f3c7738f4be5e",
+    ),
+    Library(
+        "vega-embed",
+        "7.3.0",
+        "build/vega-embed.min.js",
+        "6719f03edf72beff23310ee56cd0f1a9ebbf7ddcc656d3e5cc2f9067ab835671",
+    ),
 )
 # What npm installs besides for command lines, of which nothing stands in the files.
 APART = {"commander", "rw", "iconv-lite", "safer-buffer", "yargs"}

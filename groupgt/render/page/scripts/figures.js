@@ -17,6 +17,9 @@ function loaded() {
   return libraries;
 }
 
+// Expressions are interpreted: nothing is compiled, so that no policy need allow it. Errors alone are told.
+const QUIET = { mode: "vega-lite", ast: true, actions: false, logLevel: 1 };
+
 /** A template filled in. @param {any} value @param {Plain} texts @param {Plain} tables @returns {any} */
 function filled(value, texts, tables) {
   if (typeof value === "string") return value in texts ? texts[value] : value;
@@ -85,7 +88,7 @@ function figure(options) {
     if (!width || width === drawn) return;
     drawn = width;
     const embed = await loaded();
-    const { view } = await embed(plot, specification(options, width, false), { mode: "vega-lite", renderer: "svg", ast: true, actions: false, tooltip: tip });
+    const { view } = await embed(plot, specification(options, width, false), { ...QUIET, renderer: "svg", tooltip: tip });
     if (options.click) {
       view.addEventListener("click", (/** @type {any} */ _, /** @type {any} */ item) => item && item.datum && options.click(item.datum));
     }
@@ -109,7 +112,7 @@ async function saved(options, kind) {
   const spec = specification(options, 560, true);
   const vector = async () => {
     const embed = await loaded();
-    return (await embed(h("div"), spec, { mode: "vega-lite", ast: true, actions: false })).view;
+    return (await embed(h("div"), spec, QUIET)).view;
   };
   let url;
   if (kind === "png") url = await (await vector()).toImageURL("png", 2);

@@ -81,7 +81,7 @@ async function begin() {
     const { text, subtitle } = template.title;
     const plot = document.getElementById("figure");
     const options = { drawing: { template }, title: text, lines: subtitle };
-    if (plot) (await loaded())(plot, { ...specification(options, Math.min(760, plot.clientWidth), false), title: filled(template.title, {}, {}) }, { mode: "vega-lite", renderer: "svg", ast: true, actions: false, tooltip: tip });
+    if (plot) (await loaded())(plot, { ...specification(options, Math.min(760, plot.clientWidth), false), title: filled(template.title, {}, {}) }, { ...QUIET, renderer: "svg", tooltip: tip });
     document.body.append(bubble);
     return;
   }

@@ -15,11 +15,12 @@ async function overview() {
   const own = [...set.verdict, ...(times.verdict[set.name] || [])];
   const several = page.datasets.length > 1;
   const parts = [
-    h("h1", { tabindex: -1 }, named(page.title), several ? [" · ", named(set.name)] : null),
+    h("h1", { tabindex: -1 }, named(page.title)),
+    several ? across() : null,
+    several ? h("h2", null, "Data set ", named(set.name)) : null,
     h("ul", { class: "verdict" }, ...own.map(say)),
     tiles(set),
   ];
-  if (several) parts.push(across());
   const figures = [];
   if (set.drawings.forest && set.systems.length > 1) figures.push(meansFigure(set, set.primary));
   const latency = (times.drawings[set.name] || {}).latency;
@@ -73,7 +74,7 @@ function across() {
   });
   const heads = ["system", ...page.datasets.map((/** @type {Plain} */ set) => h("th", { scope: "col", class: "number" }, h("a", { href: link("overview", { d: set.name }) }, named(set.name, 40)), h("br"), h("small", null, set.metrics[set.primary].label)))];
   const body = [...rows].map(([system, means]) => [named(system), ...means.map((mean, place) => valueCell(page.datasets[place], page.datasets[place].primary, mean))]);
-  return section("Data sets side by side", page.across.length ? h("ul", { class: "verdict small" }, ...page.across.map(say)) : null, table(heads, body, "Data sets side by side"));
+  return section("", page.across.length ? h("ul", { class: "verdict" }, ...page.across.map(say)) : null, table(heads, body, "Data sets side by side"));
 }
 
 /** @param {Plain[]} gates */
