@@ -132,14 +132,15 @@ def rows_of(systems: Sequence[Scored], baseline: str, settings: Settings, among:
 
 def mean_intervals(systems: Sequence[Scored], settings: Settings) -> dict[tuple[str, str], Interval]:
     """The interval of the mean of each system by each metric, as `rows_of` has it."""
-    keys = [(each.name, text) for text in systems[0].metrics for each in systems]
-    columns = {(each.name, text): each.values[text] for text in systems[0].metrics for each in systems}
-    bounds = {
-        text: bounds_of(metric, [columns[each.name, text] for each in systems])
-        for text, metric in systems[0].metrics.items()
-    }
-    sides = _Sides([columns[key] for key in keys], [bounds[text] for _, text in keys])
-    return dict(zip(keys, _intervals(sides, [], [], settings)))
+    metrics = systems[0].metrics
+    keys = [(system.name, text) for text in metrics for system in systems]
+    values = [system.values[text] for text in metrics for system in systems]
+    bounds = [
+        bound
+        for text, metric in metrics.items()
+        for bound in [bounds_of(metric, [system.values[text] for system in systems])] * len(systems)
+    ]
+    return dict(zip(keys, _intervals(_Columns(values, bounds), _Columns([], []), settings)))
 
 
 def comparisons(rows: Sequence[Row]) -> int:

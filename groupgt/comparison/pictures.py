@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from groupgt.comparison.differences import Differences, interval
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.draws import SLACK
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation import pictures
 from groupgt.evaluation.systems import known

@@ -9,7 +9,7 @@ from typing import Any
 from groupgt.comparison import pictures
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.differences import Differences, interval
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.draws import SLACK
 from groupgt.evaluation.report import dataset_of as evaluated
 from groupgt.evaluation.report import template
 from groupgt.evaluation.systems import known

@@ -13,7 +13,7 @@ import groupgt
 from groupgt.comparison.differences import Differences
 from groupgt.comparison.report import dataset_of
 from groupgt.comparison.result import comparison_of
-from groupgt.comparison.tests import Settings
+from groupgt.comparison.settings import Settings
 from groupgt.evaluation.report import drawing
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.outcome import Outcome
@@ -89,7 +89,7 @@ class Part:
 
     def _about(self, system: System) -> str:
         """What a system is made of: the retriever and its options, as the file has them."""
-        shown = self.outcome.experiment.document.shown
+        shown = self.outcome.experiment.document.as_written
         options = {
             field.name: shown(getattr(system.options, field.name), system.paths.get(field.name, ()))
             for field in fields(system.options)

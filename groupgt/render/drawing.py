@@ -45,7 +45,7 @@ THEMES: dict[str, dict[str, str]] = {
         **{"ground": "#14181d", "ink": "#e8ebee", "soft": "#a4adb8", "line": "#343c46"},
         **{"better": "#6cb2f5", "worse": "#f2944b", "same": "#7d8894"},
         **_numbered("system", "#6cb2f5 #f2944b #3fc49a #e08bd4 #b3bcc6 #dcbb3c #52cfea #f27b8b"),
-        **_numbered("step", "#1d242c #1d3a57 #235683 #2f77b3 #62a6dd #b4d8f7"),
+        **_numbered("step", "#1d242c #1c3752 #214f79 #286ca6 #62a6dd #b4d8f7"),
         **_numbered("on", "#e8ebee #e8ebee #e8ebee #e8ebee #10151a #10151a"),
         **_numbered("turn", "#f2944b #7d4a22 #262d35 #235683 #6cb2f5"),
         **_numbered("onturn", "#10151a #e8ebee #e8ebee #e8ebee #10151a"),

@@ -1,0 +1,1 @@
+"""The report: one HTML file from plain tables."""

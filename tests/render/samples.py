@@ -1,0 +1,176 @@
+"""Figures of every kind from made-up tables, and a page of them, for tests of what is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupgt.render import figures
+from groupgt.render.drawing import Figure
+from groupgt.render.figures import About
+from groupgt.render.page import data
+
+SYSTEMS = ["hybrid[k=10]", "bm25[k1=1.2,b=0.75]", "lsa", "dense"]
+ABOUT = About("ndcg@10", 40, "coverage", "default policy")
+
+
+def samples() -> dict[str, Figure]:
+    """One figure of each kind, and of each way in which a kind can be drawn."""
+    kinds = ["better", "baseline", "worse", "not significant"]
+    means = [
+        {"name": name, "value": 0.8 - place / 10, "low": 0.7 - place / 10, "high": 0.9 - place / 10, "kind": kind}
+        for place, (name, kind) in enumerate(zip(SYSTEMS, kinds))
+    ]
+    mean = {"value": 0.05, "low": 0.01, "high": 0.09}
+    sorted_deltas = [(20 - place) / 40 if abs(20 - place) > 4 else 0.0 for place in range(40)]
+    many = [(500 - place) / 500 for place in range(1000)]
+    depths = [
+        {"system": name, "metric": metric, "k": k, "value": 1 - 1 / (1 + k / (place + 1))}
+        for place, name in enumerate(SYSTEMS)
+        for metric in ("recall", "complete", "ndcg")
+        for k in (1, 5, 10, 100)
+    ]
+    steps = [
+        {"system": name, "kind": kind, "rank": rank, "share": rank / 10}
+        for name in SYSTEMS
+        for kind in ("first hit", "all groups met")
+        for rank in (1, 3, 9)
+    ]
+    parts = [f"type = {kind} ({count})" for kind, count in (("single", 20), ("multi", 15), ("vague", 5))]
+    cells = [
+        {"slice": part, "system": name, "value": (place - row) / 10, "queries": 20, "mark": "*" if place == row else ""}
+        for row, part in enumerate(parts)
+        for place, name in enumerate(SYSTEMS)
+    ]
+    counts = {"better": 10, "same": 25, "worse": 5}
+    met = [
+        {"group": f"q{number}: group 1", "system": name, "rank": [None, 1, 2, 7, 40][(number + place) % 5]}
+        for number in range(6)
+        for place, name in enumerate(SYSTEMS)
+    ]
+    one = [{"family": "bm25", "x": x, "value": 0.5 + x / 10, "low": 0.4, "high": 0.8} for x in (0.4, 0.75, 1.2)]
+    words = [{"family": "bm25", "x": x, "value": 0.5, "low": None, "high": None} for x in ("none", "english")]
+    two = [{"family": "bm25", "x": x, "y": y, "value": x - y / 10} for x in (0.9, 1.2) for y in (0.4, 0.75)]
+    points = [
+        {
+            "system": name,
+            "latency": 50 / (place + 1),
+            "value": 0.8 - place / 10,
+            "low": 0.1,
+            "high": 0.9,
+            "front": front,
+        }
+        for place, (name, front) in enumerate(zip(SYSTEMS, ("yes", "no", "yes", "no")))
+    ]
+    return {
+        "forest": figures.forest(means, ABOUT),
+        "forest of one": figures.forest([{**means[0], "kind": ""}], ABOUT),
+        "differences": figures.forest(means[:3], ABOUT, delta=True),
+        "deltas": figures.deltas(_deltas(sorted_deltas), ABOUT, *SYSTEMS[:2], mean),
+        "deltas of many": figures.deltas(_deltas(many), ABOUT, *SYSTEMS[:2], mean),
+        "depth": figures.depth(depths, ABOUT),
+        "depth in tokens": figures.depth(depths[:12], ABOUT, "tokens"),
+        "ecdf": figures.ecdf(steps, ABOUT),
+        "outcomes": figures.outcomes(
+            [{"system": name, "outcome": kind, "count": count} for name in SYSTEMS for kind, count in counts.items()],
+            ABOUT,
+            "lsa",
+        ),
+        "slices": figures.slices([{**cell, "value": abs(cell["value"])} for cell in cells], ABOUT),
+        "slice differences": figures.slices(cells, ABOUT, delta=True, domain=(-0.3, 0.3)),
+        "groups": figures.group_ranks(met, ABOUT),
+        "sweep of one": figures.sweep(one, ABOUT, ["k1"]),
+        "sweep of words": figures.sweep(words, ABOUT, ["stemmer"]),
+        "sweep of two": figures.sweep(two, ABOUT, ["k1", "b"]),
+        "latency": figures.latency(points, ABOUT),
+    }
+
+
+def _deltas(values: list[float]) -> list[dict[str, Any]]:
+    return [
+        {
+            "qid": f"q{place}",
+            "place": place,
+            "delta": value,
+            "kind": "better" if value > 0 else "worse" if value < 0 else "same",
+        }
+        for place, value in enumerate(values, 1)
+    ]
+
+
+def metric(name: str = "recall@10", **more: Any) -> data.Metric:
+    """A metric, as the page has it."""
+    usual: dict[str, Any] = {"higher": True, "bounded": True, "summary": "what it says", "formula": "met ÷ m"}
+    return {"name": name, "label": name, "full": name, **usual, **more}  # type: ignore[typeddict-item]
+
+
+def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | None = None, **more: Any) -> data.Dataset:
+    """A data set of a few questions, each of one group."""
+    names = [f"system {place}" for place in range(systems)]
+    values = [[(question + place) % 3 / 2 for question in range(questions)] for place in range(systems)]
+    details: list[data.Detail] = [
+        {
+            "question": question,
+            "groups": [{"name": "group 1", "weight": 1.0, "alternatives": [(f"d{question}", 1.0)]}],
+            "rankings": [
+                {
+                    "results": 3,
+                    "ids": [f"x{question}-{place}", f"d{question}", "y"],
+                    "scores": [3.0, 2.0, 1.0],
+                    "marks": [(2, "first", [0])],
+                    "far": {},
+                }
+                for place in range(systems)
+            ],
+            "worked": [["1 / 1"]] * systems,
+        }
+        for question in range(questions)
+    ]
+    usual: dict[str, Any] = {
+        "name": "set",
+        "verdict": [{"kind": "best", "parts": ["", names[0], " is the best."]}],
+        "primary": 0,
+        "baseline": None,
+        "metrics": [metric()],
+        "systems": [
+            {"name": name, "about": "", "means": [0.5], "intervals": [(0.25, 0.75)], "queries": [questions]}
+            for name in names
+        ],
+        "failed": [],
+        "gates": [],
+        "contrasts": [],
+        "slices": [],
+        "tests": [],
+        "headroom": [],
+        "cutoff": "@10",
+        "unsolved": 0,
+        "facts": [("convention", "coverage")],
+        "drawings": {},
+        "questions": {
+            "qids": [f"q{question}" for question in range(questions)],
+            "texts": [f"what is {question}?" for question in range(questions)],
+            "groups": [1] * questions,
+            "slices": {},
+            "solved": [list(range(systems)) for _ in range(questions)],
+            "counted": [True] * questions,
+            "values": [values],
+        },
+        "details": details,
+        "passages": passages or {},
+        "left_out": [],
+    }
+    return {**usual, **more}  # type: ignore[typeddict-item]
+
+
+def page(*datasets: data.Dataset, **more: Any) -> data.Page:
+    """A page of some data sets."""
+    times: data.Times = {
+        "made": "2026-01-01T00:00:00+00:00",
+        "machine": "",
+        "columns": [],
+        "systems": {},
+        "gates": {},
+        "drawings": {},
+        "verdict": {},
+    }
+    usual: dict[str, Any] = {"title": "sample", "datasets": list(datasets), "facts": [], "across": [], "times": times}
+    return {**usual, **more}  # type: ignore[typeddict-item]
