@@ -17,7 +17,7 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.lengths import Budget
 from groupgt.model.policy import PRESETS, Policy
-from groupgt.render.figures import About
+from groupgt.render.encodings import About
 
 # Systems in figures that have a line for each.
 LINES = 8

@@ -7,42 +7,41 @@ A table is a list of rows, dicts whose keys each function names. Texts that begi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.drawing import Figure, table_of
+from groupgt.render.drawing import Figure
+from groupgt.render.encodings import (
+    HIGHEST,
+    LOWEST,
+    STEP,
+    About,
+    Layer,
+    Rows,
+    across,
+    between,
+    by_system,
+    color_only,
+    colored,
+    distinct,
+    down,
+    figure_of,
+    heat_map,
+    last_means,
+    legend,
+    line_layers,
+    listed,
+    log_axis,
+    panels,
+    short,
+    slanted,
+    tips,
+    zero_line,
+)
 from groupgt.render.numbers import fixed, signed
 
-Rows = Sequence[Mapping[str, Any]]
-Layer = dict[str, Any]
-
-WIDTH = 560
-STEP = 22
 # More bars than this are drawn as one area.
 BARS = 600
-# More systems than this are not told apart by color.
-COLORS = 8
-DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
-LOWEST, HIGHEST = 0.0, 1.0
-
-
-@dataclass(frozen=True)
-class About:
-    """What every figure states: the metric, how many questions, the convention and the policy; and a note, if any."""
-
-    metric: str
-    questions: int
-    convention: str
-    policy: str
-    note: str = ""
-
-    @property
-    def lines(self) -> list[str]:
-        """The lines below the title."""
-        population = f"n = {self.questions:,} question{'' if self.questions == 1 else 's'}"
-        first = " · ".join(text for text in (self.metric, population) if text)
-        return [first, f"convention {self.convention} · {self.policy}", *([self.note] if self.note else [])]
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
@@ -52,39 +51,39 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     significant or baseline; without kinds there is nothing to hold them against.
     """
     kinds = ["better", "worse", "not significant", "baseline"]
-    color = _of("kind", kinds, ["$better", "$worse", "$same", "$ink"])
-    shape = _of("kind", kinds, ["circle", "diamond", "square", "triangle-up"])
-    axis = {**_y("name"), "sort": None}
-    legend = _legend("against the baseline") if any(row.get("kind") for row in rows) else None
-    if legend is None:
+    color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"])
+    shape = colored("kind", kinds, ["circle", "diamond", "square", "triangle-up"])
+    axis = {**down("name"), "sort": None}
+    key = legend("against the baseline") if any(row.get("kind") for row in rows) else None
+    if key is None:
         color["legend"] = None
     layers: list[Layer] = []
     if delta:
-        layers.append(_zero("x"))
+        layers.append(zero_line("x"))
     layers += [
         {
             "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"y": axis, "x": {**_x("low"), "title": None}, "x2": {"field": "high"}, "color": color},
+            "encoding": {"y": axis, "x": {**across("low"), "title": None}, "x2": {"field": "high"}, "color": color},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {
                 "y": axis,
                 "x": {
-                    **_x("value"),
+                    **across("value"),
                     "title": f"{'difference in ' if delta else ''}{about.metric}",
                     "axis": {"tickCount": 5, "labelOverlap": True},
                 },
-                "color": {**color, "legend": legend},
-                "shape": {**shape, "legend": legend},
-                "tooltip": _tips(name="", value="difference" if delta else "mean", low="low", high="high"),
+                "color": {**color, "legend": key},
+                "shape": {**shape, "legend": key},
+                "tooltip": tips(name="", value="difference" if delta else "mean", low="low", high="high"),
             },
         },
     ]
     number = signed if delta else fixed
-    said = [f"{row['name']} {number(row['value'])}{_between(row, number)}" for row in rows]
-    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {_listed(said)}."
-    return _figure(
+    said = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
+    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(said)}."
+    return figure_of(
         "forest",
         title or ("Differences with intervals" if delta else "Means with intervals"),
         about,
@@ -103,9 +102,9 @@ def deltas(
     Rows, sorted: `qid`, `place` (from 1), `delta`, `kind`: better, worse or same. `mean` has `value`, `low`, `high`.
     Questions are `bars`, or one area where there are too many to be told apart.
     """
-    color = _of("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
-    value = {**_y("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
-    place = {**_x("place"), "title": "questions, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
+    color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
+    value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
+    place = {**across("place"), "title": "questions, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
     if len(rows) <= BARS if bars is None else bars:
         marks: list[Layer] = [
             {
@@ -121,7 +120,7 @@ def deltas(
                     "y": value,
                     "y2": {"field": "zero"},
                     "color": {**color, "legend": None},
-                    "tooltip": _tips(qid="question", delta="difference"),
+                    "tooltip": tips(qid="question", delta="difference"),
                 },
             }
         ]
@@ -151,13 +150,13 @@ def deltas(
     wins, losses = (sum(row["kind"] == kind for row in rows) for kind in ("better", "worse"))
     text = (
         f"{first} against {second} by {about.metric}, question by question: {wins:,} better, {losses:,} worse, "
-        f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{_between(mean, signed)}."
+        f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{between(mean, signed)}."
     )
-    return _figure(
+    return figure_of(
         "deltas",
         f"{first} against {second}",
         About(about.metric, about.questions, about.convention, about.policy, "dashed: the mean; band: its interval"),
-        {"layer": [*marks, *band, _zero("y")], "height": 240},
+        {"layer": [*marks, *band, zero_line("y")], "height": 240},
         rows,
         {"place": "place", "qid": "question", "delta": "difference"},
         text,
@@ -169,24 +168,29 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
 
     Rows: `system`, `metric`, `k`, `value`; a panel for each metric.
     """
-    systems = _distinct(rows, "system")
+    systems = distinct(rows, "system")
     title = {"results": "k: results looked at", "tokens": "budget in tokens", "chars": "budget in characters"}
     encoding = {
-        "x": {**_x("k"), "scale": {"type": "log", "nice": False}, "title": title.get(unit, unit), "axis": _log_axis()},
+        "x": {
+            **across("k"),
+            "scale": {"type": "log", "nice": False},
+            "title": title.get(unit, unit),
+            "axis": log_axis(),
+        },
         "y": {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}},
-        "tooltip": _tips(system="system", metric="metric", k="k", value="mean"),
-        **_by_system(systems),
+        "tooltip": tips(system="system", metric="metric", k="k", value="mean"),
+        **by_system(systems),
     }
-    metrics = _distinct(rows, "metric")
-    ends = [_end(rows, metric, systems) for metric in metrics]
-    return _figure(
+    metrics = distinct(rows, "metric")
+    ends = [last_means(rows, metric, systems) for metric in metrics]
+    return figure_of(
         "depth",
         "How much is found, by how deep one looks",
         about,
-        {**_panels("metric", metrics, {"layer": _line(encoding), "width": 220, "height": 200})},
+        {**panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200})},
         rows,
         {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"},
-        f"Means against depth for {_listed(systems)}: {_listed(ends)}.",
+        f"Means against depth for {listed(systems)}: {listed(ends)}.",
     )
 
 
@@ -195,9 +199,9 @@ def ecdf(rows: Rows, about: About) -> Figure:
 
     Rows: `system`, `kind` (a panel each), `rank`, `share`.
     """
-    systems = _distinct(rows, "system")
+    systems = distinct(rows, "system")
     encoding = {
-        "x": {**_x("rank"), "scale": {"type": "log", "nice": False}, "title": "rank", "axis": _log_axis()},
+        "x": {**across("rank"), "scale": {"type": "log", "nice": False}, "title": "rank", "axis": log_axis()},
         "y": {
             "field": "share",
             "type": "quantitative",
@@ -205,10 +209,10 @@ def ecdf(rows: Rows, about: About) -> Figure:
             "scale": {"domain": [LOWEST, HIGHEST]},
             "axis": {"format": ".0%"},
         },
-        "tooltip": _tips(system="system", kind="", rank="by rank", share="share"),
-        **_by_system(systems),
+        "tooltip": tips(system="system", kind="", rank="by rank", share="share"),
+        **by_system(systems),
     }
-    kinds = _distinct(rows, "kind")
+    kinds = distinct(rows, "kind")
     mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
     panel = {"layer": [{"mark": mark, "encoding": encoding}], "width": 330, "height": 200}
     reached = []
@@ -216,14 +220,14 @@ def ecdf(rows: Rows, about: About) -> Figure:
         for system in systems:
             shares = [row["share"] for row in rows if row["kind"] == kind and row["system"] == system]
             reached.append(f"{system} {kind} {fixed(max(shares, default=None), 2)}")
-    return _figure(
+    return figure_of(
         "ecdf",
         "By which rank it is found",
         about,
-        _panels("kind", kinds, panel),
+        panels("kind", kinds, panel),
         rows,
         {"system": "system", "kind": "what", "rank": "rank", "share": "share of questions"},
-        f"Shares of questions reached in the end: {_listed(reached)}.",
+        f"Shares of questions reached in the end: {listed(reached)}.",
     )
 
 
@@ -234,7 +238,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     """
     kinds = ["better", "same", "worse"]
     shared = {
-        "y": {**_y("system"), "sort": None},
+        "y": {**down("system"), "sort": None},
         "x": {"field": "count", "type": "quantitative", "stack": "zero", "title": "questions"},
         "order": {"field": "order", "type": "quantitative"},
     }
@@ -244,10 +248,10 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             "encoding": {
                 **shared,
                 "color": {
-                    **_of("outcome", kinds, ["$turn4", "$turn2", "$turn0"]),
-                    "legend": {**_legend(f"than {baseline}"), "symbolType": "square"},
+                    **colored("outcome", kinds, ["$turn4", "$turn2", "$turn0"]),
+                    "legend": {**legend(f"than {baseline}"), "symbolType": "square"},
                 },
-                "tooltip": _tips(system="system", outcome="", count="questions"),
+                "tooltip": tips(system="system", outcome="", count="questions"),
             },
         },
         {
@@ -256,15 +260,15 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             "encoding": {
                 **shared,
                 "text": {"field": "count", "type": "quantitative", "format": ","},
-                "color": {**_of("outcome", kinds, ["$onturn4", "$onturn2", "$onturn0"]), "legend": None},
+                "color": {**colored("outcome", kinds, ["$onturn4", "$onturn2", "$onturn0"]), "legend": None},
             },
         },
     ]
     said = []
-    for system in _distinct(rows, "system"):
+    for system in distinct(rows, "system"):
         counts = {row["outcome"]: row["count"] for row in rows if row["system"] == system}
         said.append(f"{system} {counts.get('better', 0):,} better, {counts.get('worse', 0):,} worse")
-    return _figure(
+    return figure_of(
         "outcomes",
         f"Wins, ties and losses against {baseline}",
         about,
@@ -276,7 +280,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         },
         rows,
         {"system": "system", "outcome": "outcome", "count": "questions"},
-        f"Questions better and worse than {baseline} by {about.metric}: {_listed(said)}.",
+        f"Questions better and worse than {baseline} by {about.metric}: {listed(said)}.",
     )
 
 
@@ -289,14 +293,14 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
     said = [
         f"{row['system']} where {row['slice']} {number(row['value'])}" for row in rows if row.get("value") is not None
     ]
-    return _figure(
+    return figure_of(
         "slices",
         "Differences by slice" if delta else "Means by slice",
         about,
-        _heat("slice", "value", "datum.text", delta=delta, domain=domain, counted=True),
-        [{**row, "text": _short(row["value"], delta=delta) + row.get("mark", "")} for row in rows],
+        heat_map("slice", "value", "datum.text", delta=delta, domain=domain, counted=True),
+        [{**row, "text": short(row["value"], delta=delta) + row.get("mark", "")} for row in rows],
         {"slice": "slice", "system": "system", "value": "difference" if delta else "mean", "queries": "questions"},
-        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {_listed(said)}.",
+        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(said)}.",
     )
 
 
@@ -309,10 +313,10 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
     Rows: `group`, `system`, `rank` (None where it is not met).
     """
-    filled = [{**row, "met": _rank_kind(row["rank"]), "text": str(row["rank"] or "✕")} for row in rows]
+    filled = [{**row, "met": rank_kind(row["rank"]), "text": str(row["rank"] or "✕")} for row in rows]
     shared = {
-        "y": {**_y("group"), "sort": None},
-        "x": {"field": "system", "type": "nominal", "sort": None, "title": None, "axis": _slanted()},
+        "y": {**down("group"), "sort": None},
+        "x": {"field": "system", "type": "nominal", "sort": None, "title": None, "axis": slanted()},
     }
     colors = ["$step5", "$step4", "$step3", "$step1", "$turn1"]
     inks = ["$on5", "$on4", "$on3", "$on1", "$onturn1"]
@@ -322,10 +326,10 @@ def group_ranks(rows: Rows, about: About) -> Figure:
             "encoding": {
                 **shared,
                 "color": {
-                    **_of("met", list(RANKS), colors),
-                    "legend": {**_legend("first hit"), "columns": 5, "symbolType": "square"},
+                    **colored("met", list(RANKS), colors),
+                    "legend": {**legend("first hit"), "columns": 5, "symbolType": "square"},
                 },
-                "tooltip": _tips(group="group", system="system", text="rank"),
+                "tooltip": tips(group="group", system="system", text="rank"),
             },
         },
         {
@@ -333,13 +337,13 @@ def group_ranks(rows: Rows, about: About) -> Figure:
             "encoding": {
                 **shared,
                 "text": {"field": "text", "type": "nominal"},
-                "color": {**_of("met", list(RANKS), inks), "legend": None},
+                "color": {**colored("met", list(RANKS), inks), "legend": None},
             },
         },
     ]
-    groups, systems = _distinct(rows, "group"), _distinct(rows, "system")
+    groups, systems = distinct(rows, "group"), distinct(rows, "system")
     met = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
-    return _figure(
+    return figure_of(
         "groups",
         "Which groups are met, and at what rank",
         about,
@@ -350,8 +354,14 @@ def group_ranks(rows: Rows, about: About) -> Figure:
         },
         filled,
         {"group": "group", "system": "system", "rank": "rank of the first hit"},
-        f"Of {len(groups):,} groups are met: {_listed(met)}.",
+        f"Of {len(groups):,} groups are met: {listed(met)}.",
     )
+
+
+def rank_kind(rank: int | None) -> str:
+    if rank is None:
+        return RANKS[4]
+    return RANKS[0] if rank == 1 else RANKS[1] if rank <= 3 else RANKS[2] if rank <= 10 else RANKS[3]
 
 
 def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
@@ -365,13 +375,13 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
         said += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
-        body = _heat(
+        body = heat_map(
             "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
         )
-        filled = [{**row, "text": _short(row["value"], digits=3)} for row in rows]
+        filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {parameters[0]} and {parameters[1]}"
-        return _figure("sweep", title, about, body, filled, columns, f"{said}.")
+        return figure_of("sweep", title, about, body, filled, columns, f"{said}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
     place_of |= (
@@ -379,13 +389,13 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         if numeric
         else {"sort": None, "axis": {"labelAngle": 0}}
     )
-    families = _distinct(rows, "family")
-    color = _by_system(families, "family")
+    families = distinct(rows, "family")
+    color = by_system(families, "family")
     value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
     layers = [
         {
             "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": place_of, "y": {**value, "field": "low"}, "y2": {"field": "high"}, **_color_only(color)},
+            "encoding": {"x": place_of, "y": {**value, "field": "low"}, "y2": {"field": "high"}, **color_only(color)},
         },
         {"mark": {"type": "line"}, "encoding": {"x": place_of, "y": {**value, "field": "value"}, **color}},
         {
@@ -393,14 +403,14 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
             "encoding": {
                 "x": place_of,
                 "y": {**value, "field": "value"},
-                **_color_only(color),
-                "tooltip": _tips(family="", x=parameters[0], value="mean", low="low", high="high"),
+                **color_only(color),
+                "tooltip": tips(family="", x=parameters[0], value="mean", low="low", high="high"),
             },
         },
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
     title = f"{about.metric} by {parameters[0]}"
-    return _figure("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
+    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
 
 
 def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Figure:
@@ -413,12 +423,12 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
         "type": "quantitative",
         "scale": {"type": "log", "nice": False, "padding": 24},
         "title": unit,
-        "axis": {**_log_axis(), "format": "~g"},
+        "axis": {**log_axis(), "format": "~g"},
     }
     y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
-    color = _of("front", ["yes", "no"], ["$better", "$same"])
-    shape = _of("front", ["yes", "no"], ["circle", "square"])
-    legend = _legend("on the Pareto front")
+    color = colored("front", ["yes", "no"], ["$better", "$same"])
+    shape = colored("front", ["yes", "no"], ["circle", "square"])
+    key = legend("on the Pareto front")
     layers: list[Layer] = [
         {
             "transform": [{"filter": "datum.front === 'yes'"}],
@@ -434,9 +444,9 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
             "encoding": {
                 "x": x,
                 "y": {**y, "field": "value"},
-                "color": {**color, "legend": legend},
-                "shape": {**shape, "legend": legend},
-                "tooltip": _tips(system="", latency=unit, value="mean"),
+                "color": {**color, "legend": key},
+                "shape": {**shape, "legend": key},
+                "tooltip": tips(system="", latency=unit, value="mean"),
             },
         },
         {
@@ -446,14 +456,14 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
         },
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
-    return _figure(
+    return figure_of(
         "latency",
         "Quality against latency",
         about,
         {"layer": layers, "height": 280},
         rows,
         {"system": "system", "latency": unit, "value": "mean", "low": "low", "high": "high", "front": "on the front"},
-        f"On the Pareto front of {about.metric} and latency: {_listed(front)}.",
+        f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
     )
 
 
@@ -478,193 +488,3 @@ def figure_named(name: str, known: Mapping[str, Callable[[], Figure]]) -> Figure
     if name in FIGURES:
         raise ConfigError(f"figure {name!r} cannot be drawn of this; there are {', '.join(known)}")
     raise ConfigError(f"figure {name!r} is not known{near_names(name, FIGURES)}; figures are {', '.join(FIGURES)}")
-
-
-def _figure(
-    name: str, title: str, about: About, body: Layer, rows: Rows, columns: Mapping[str, str], text: str
-) -> Figure:
-    lines = about.lines
-    whole: Layer = {
-        "title": {"text": title, "subtitle": lines},
-        "description": f"{text} {'. '.join(lines)}.",
-        "data": {"name": "rows", "values": [dict(row) for row in rows]},
-        **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
-        **body,
-    }
-    return Figure(name, whole, text, *table_of(rows, columns))
-
-
-def _x(field: str) -> Layer:
-    return {"field": field, "type": "quantitative", "scale": {"zero": False}}
-
-
-def _y(field: str) -> Layer:
-    return {"field": field, "type": "nominal", "title": None}
-
-
-def _zero(axis: str) -> Layer:
-    """The line of no difference."""
-    return {
-        "data": {"name": "zero", "values": [{"zero": 0}]},
-        "mark": {"type": "rule", "color": "$soft"},
-        "encoding": {axis: {"field": "zero", "type": "quantitative"}},
-    }
-
-
-def _of(field: str, values: list[str], colors: list[str]) -> Layer:
-    return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}}
-
-
-def _legend(title: str) -> Layer:
-    return {"title": title, "orient": "bottom", "direction": "horizontal"}
-
-
-def _tips(**titles: str) -> list[Layer]:
-    """What is shown of a mark that is pointed at."""
-    numbers = {"value", "low", "high", "delta", "latency", "share"}
-    return [
-        {
-            "field": field,
-            "title": title or field,
-            **({"type": "quantitative", "format": ".4f"} if field in numbers else {"type": "nominal"}),
-        }
-        for field, title in titles.items()
-    ]
-
-
-def _slanted() -> Layer:
-    return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
-
-
-def _log_axis() -> Layer:
-    return {"tickCount": 6, "format": "~s", "grid": False}
-
-
-def _by_system(systems: Sequence[str], field: str = "system") -> Layer:
-    """Color and dash of each system; beyond the first few all look alike."""
-    count = len(systems)
-    colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
-    dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
-    legend = _legend("") if count > 1 else None
-    if legend is not None:
-        legend |= {"title": None, "values": list(systems[:COLORS])}
-    return {
-        "color": {**_of(field, list(systems), colors), "legend": legend},
-        "strokeDash": {
-            "field": field,
-            "type": "nominal",
-            "scale": {"domain": list(systems), "range": dashes},
-            "legend": legend,
-        },
-    }
-
-
-def _color_only(encoding: Layer) -> Layer:
-    """The color of a layer whose legend another layer has."""
-    color = encoding["color"]
-    return {"color": {key: value for key, value in color.items() if key != "legend" or value is None}}
-
-
-def _line(encoding: Layer) -> list[Layer]:
-    points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **_color_only(encoding)}
-    return [
-        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
-        {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}, "encoding": points},
-    ]
-
-
-def _panels(field: str, values: list[str], panel: Layer) -> Layer:
-    return {
-        "facet": {"field": field, "type": "nominal", "title": None, "sort": values},
-        "columns": 3,
-        "spec": panel,
-    }
-
-
-def _heat(
-    row: str,
-    value: str,
-    text: str,
-    *,
-    column: str = "system",
-    titles: tuple[str | None, str | None] = (None, None),
-    delta: bool = False,
-    domain: tuple[Any, Any] | None = (LOWEST, HIGHEST),
-    counted: bool = False,
-    digits: int = 2,
-) -> Layer:
-    """A heat map of rows and columns, in steps of color with the figures written in them."""
-    kind = "turn" if delta else "step"
-    places = range(5 if delta else 6)
-    scale: Layer = {"type": "quantize", "range": [f"${kind}{place}" for place in places]}
-    inks: Layer = {"type": "quantize", "range": [f"$on{kind if delta else ''}{place}" for place in places]}
-    if domain is not None:
-        scale["domain"] = inks["domain"] = list(domain)
-    shared: Layer = {
-        "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
-        "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": _slanted()},
-    }
-    if titles != (None, None):
-        shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}
-    tips = _tips(**{row: titles[0] or row, column: titles[1] or column, value: "difference" if delta else "mean"})
-    return {
-        "layer": [
-            {
-                "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
-                "encoding": {
-                    **shared,
-                    "color": {
-                        "field": value,
-                        "type": "quantitative",
-                        "scale": scale,
-                        "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
-                    },
-                    "tooltip": [*tips, *(_tips(queries="questions") if counted else [])],
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 11},
-                "encoding": {
-                    **shared,
-                    "text": {"field": text.removeprefix("datum."), "type": "nominal"},
-                    "color": {"field": value, "type": "quantitative", "scale": inks, "legend": None},
-                },
-            },
-        ],
-        "height": {"step": 26},
-        "resolve": {"scale": {"color": "independent"}},
-    }
-
-
-def _rank_kind(rank: int | None) -> str:
-    if rank is None:
-        return RANKS[4]
-    return RANKS[0] if rank == 1 else RANKS[1] if rank <= 3 else RANKS[2] if rank <= 10 else RANKS[3]
-
-
-def _short(value: float | None, *, delta: bool = False, digits: int = 2) -> str:
-    return (signed if delta else fixed)(value, digits)
-
-
-def _between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> str:
-    return "" if row.get("low") is None else f" ({number(row['low'])} to {number(row['high'])})"
-
-
-def _distinct(rows: Rows, field: str) -> list[str]:
-    return list(dict.fromkeys(row[field] for row in rows))
-
-
-def _end(rows: Rows, metric: str, systems: Sequence[str]) -> str:
-    """What the best system reaches by a metric in the end."""
-    last = {row["system"]: row for row in rows if row["metric"] == metric}
-    best = max(last.values(), key=lambda row: -1.0 if row["value"] is None else row["value"], default=None)
-    if best is None:
-        return metric
-    name = f"{best['system']} " if len(systems) > 1 else ""
-    return f"{metric} {name}{fixed(best['value'])} at {best['k']:,}"
-
-
-def _listed(texts: Sequence[str], most: int = 8) -> str:
-    kept = list(texts[:most])
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(kept) + more if kept else "nothing"

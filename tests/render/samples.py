@@ -6,7 +6,7 @@ from typing import Any
 
 from groupgt.render import figures
 from groupgt.render.drawing import Figure
-from groupgt.render.figures import About
+from groupgt.render.encodings import About
 from groupgt.render.page import data
 
 SYSTEMS = ["hybrid[k=10]", "bm25[k1=1.2,b=0.75]", "lsa", "dense"]

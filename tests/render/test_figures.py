@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from groupgt.errors import ConfigError
-from groupgt.render import drawing, figures
+from groupgt.render import drawing, encodings, figures
 from groupgt.render.drawing import MIME, THEMES, Figure
 from tests.render.samples import SYSTEMS, samples
 
@@ -92,9 +92,9 @@ def test_systems_beyond_the_palette_look_alike() -> None:
         for place in range(12)
         for rank in (1, 2)
     ]
-    encoding = figures.ecdf(rows, figures.About("rank", 5, "trec", "")).template["spec"]["layer"][0]["encoding"]
-    assert encoding["color"]["scale"]["range"][figures.COLORS :] == ["$same"] * 4
-    assert encoding["color"]["legend"]["values"] == [f"s{place}" for place in range(figures.COLORS)]
+    encoding = figures.ecdf(rows, encodings.About("rank", 5, "trec", "")).template["spec"]["layer"][0]["encoding"]
+    assert encoding["color"]["scale"]["range"][encodings.COLORS :] == ["$same"] * 4
+    assert encoding["color"]["legend"]["values"] == [f"s{place}" for place in range(encodings.COLORS)]
 
 
 # How the three kinds of cones are seen where one kind is missing, for linear RGB: Machado and others 2009, severity 1.
@@ -155,7 +155,7 @@ def test_text_and_marks_stand_out_from_their_ground(theme: str) -> None:
     colors = THEMES[theme]
     for name in ("ink", "soft", "better", "worse"):
         assert contrast(colors[name], colors["ground"]) >= 4.5, name
-    for place in range(figures.COLORS):
+    for place in range(encodings.COLORS):
         assert contrast(colors[f"system{place}"], colors["ground"]) >= 3, place
     for place in range(6):
         assert contrast(colors[f"on{place}"], colors[f"step{place}"]) >= 4.5, place

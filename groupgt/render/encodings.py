@@ -1,0 +1,233 @@
+"""The parts that figures are put together from: what every figure states, encodings, layers, and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groupgt.render.drawing import Figure, table_of
+from groupgt.render.numbers import fixed, signed
+
+Rows = Sequence[Mapping[str, Any]]
+Layer = dict[str, Any]
+
+WIDTH = 560
+STEP = 22
+# More systems than this are not told apart by color.
+COLORS = 8
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 3], [6, 2, 1, 2, 1, 2])
+LOWEST, HIGHEST = 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class About:
+    """What every figure states: the metric, how many questions, the convention and the policy; and a note, if any."""
+
+    metric: str
+    questions: int
+    convention: str
+    policy: str
+    note: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines below the title."""
+        population = f"n = {self.questions:,} question{'' if self.questions == 1 else 's'}"
+        first = " · ".join(text for text in (self.metric, population) if text)
+        return [first, f"convention {self.convention} · {self.policy}", *([self.note] if self.note else [])]
+
+
+def figure_of(
+    name: str, title: str, about: About, body: Layer, rows: Rows, columns: Mapping[str, str], text: str
+) -> Figure:
+    """A figure with the lines that every figure states."""
+    lines = about.lines
+    whole: Layer = {
+        "title": {"text": title, "subtitle": lines},
+        "description": f"{text} {'. '.join(lines)}.",
+        "data": {"name": "rows", "values": [dict(row) for row in rows]},
+        **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
+        **body,
+    }
+    return Figure(name, whole, text, *table_of(rows, columns))
+
+
+def across(field: str) -> Layer:
+    """A number from left to right."""
+    return {"field": field, "type": "quantitative", "scale": {"zero": False}}
+
+
+def down(field: str) -> Layer:
+    """Names from top to bottom."""
+    return {"field": field, "type": "nominal", "title": None}
+
+
+def zero_line(axis: str) -> Layer:
+    """The line of no difference."""
+    return {
+        "data": {"name": "zero", "values": [{"zero": 0}]},
+        "mark": {"type": "rule", "color": "$soft"},
+        "encoding": {axis: {"field": "zero", "type": "quantitative"}},
+    }
+
+
+def colored(field: str, values: list[str], colors: list[str]) -> Layer:
+    """A kind that is shown by color, or by shape."""
+    return {"field": field, "type": "nominal", "scale": {"domain": values, "range": colors}}
+
+
+def legend(title: str) -> Layer:
+    """A legend below the figure."""
+    return {"title": title, "orient": "bottom", "direction": "horizontal"}
+
+
+def tips(**titles: str) -> list[Layer]:
+    """What is shown of a mark that is pointed at."""
+    numbers = {"value", "low", "high", "delta", "latency", "share"}
+    return [
+        {
+            "field": field,
+            "title": title or field,
+            **({"type": "quantitative", "format": ".4f"} if field in numbers else {"type": "nominal"}),
+        }
+        for field, title in titles.items()
+    ]
+
+
+def slanted() -> Layer:
+    """An axis of names above the figure."""
+    return {"labelAngle": -35, "labelLimit": 180, "orient": "top"}
+
+
+def log_axis() -> Layer:
+    """An axis of a logarithmic scale."""
+    return {"tickCount": 6, "format": "~s", "grid": False}
+
+
+def by_system(systems: Sequence[str], field: str = "system") -> Layer:
+    """Color and dash of each system; beyond the first few all look alike."""
+    count = len(systems)
+    colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
+    dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
+    key = {**legend(""), "title": None, "values": list(systems[:COLORS])} if count > 1 else None
+    return {
+        "color": {**colored(field, list(systems), colors), "legend": key},
+        "strokeDash": {
+            "field": field,
+            "type": "nominal",
+            "scale": {"domain": list(systems), "range": dashes},
+            "legend": key,
+        },
+    }
+
+
+def color_only(encoding: Layer) -> Layer:
+    """The color of a layer whose legend another layer has."""
+    color = encoding["color"]
+    return {"color": {key: value for key, value in color.items() if key != "legend" or value is None}}
+
+
+def line_layers(encoding: Layer) -> list[Layer]:
+    """Lines, and the points that they join."""
+    points = {**{key: value for key, value in encoding.items() if key != "strokeDash"}, **color_only(encoding)}
+    return [
+        {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
+        {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}, "encoding": points},
+    ]
+
+
+def panels(field: str, values: list[str], panel: Layer) -> Layer:
+    """The same figure for each of some values, side by side."""
+    return {
+        "facet": {"field": field, "type": "nominal", "title": None, "sort": values},
+        "columns": 3,
+        "spec": panel,
+    }
+
+
+def heat_map(
+    row: str,
+    value: str,
+    text: str,
+    *,
+    column: str = "system",
+    titles: tuple[str | None, str | None] = (None, None),
+    delta: bool = False,
+    domain: tuple[Any, Any] | None = (LOWEST, HIGHEST),
+    counted: bool = False,
+    digits: int = 2,
+) -> Layer:
+    """A heat map of rows and columns, in steps of color with the figures written in them."""
+    kind = "turn" if delta else "step"
+    places = range(5 if delta else 6)
+    scale: Layer = {"type": "quantize", "range": [f"${kind}{place}" for place in places]}
+    inks: Layer = {"type": "quantize", "range": [f"$on{kind if delta else ''}{place}" for place in places]}
+    if domain is not None:
+        scale["domain"] = inks["domain"] = list(domain)
+    shared: Layer = {
+        "y": {"field": row, "type": "ordinal", "sort": None, "title": titles[0]},
+        "x": {"field": column, "type": "ordinal", "sort": None, "title": titles[1], "axis": slanted()},
+    }
+    if titles != (None, None):
+        shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}
+    tips = tips(**{row: titles[0] or row, column: titles[1] or column, value: "difference" if delta else "mean"})
+    return {
+        "layer": [
+            {
+                "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
+                "encoding": {
+                    **shared,
+                    "color": {
+                        "field": value,
+                        "type": "quantitative",
+                        "scale": scale,
+                        "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
+                    },
+                    "tooltip": [*tips, *(tips(queries="questions") if counted else [])],
+                },
+            },
+            {
+                "mark": {"type": "text", "fontSize": 11},
+                "encoding": {
+                    **shared,
+                    "text": {"field": text.removeprefix("datum."), "type": "nominal"},
+                    "color": {"field": value, "type": "quantitative", "scale": inks, "legend": None},
+                },
+            },
+        ],
+        "height": {"step": 26},
+        "resolve": {"scale": {"color": "independent"}},
+    }
+
+
+def short(value: float | None, *, delta: bool = False, digits: int = 2) -> str:
+    """A figure in a cell."""
+    return (signed if delta else fixed)(value, digits)
+
+
+def between(row: Mapping[str, Any], number: Callable[[float | None], str]) -> str:
+    """An interval behind its figure, in brackets."""
+    return "" if row.get("low") is None else f" ({number(row['low'])} to {number(row['high'])})"
+
+
+def distinct(rows: Rows, field: str) -> list[str]:
+    """The values of a column, in their order."""
+    return list(dict.fromkeys(row[field] for row in rows))
+
+
+def last_means(rows: Rows, metric: str, systems: Sequence[str]) -> str:
+    """What the best system reaches by a metric in the end."""
+    last = {row["system"]: row for row in rows if row["metric"] == metric}
+    best = max(last.values(), key=lambda row: -1.0 if row["value"] is None else row["value"], default=None)
+    if best is None:
+        return metric
+    name = f"{best['system']} " if len(systems) > 1 else ""
+    return f"{metric} {name}{fixed(best['value'])} at {best['k']:,}"
+
+
+def listed(texts: Sequence[str], most: int = 8) -> str:
+    """The first of some texts, and how many there are more."""
+    kept = list(texts[:most])
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(kept) + more if kept else "nothing"
