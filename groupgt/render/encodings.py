@@ -171,7 +171,7 @@ def heat_map(
     }
     if titles != (None, None):
         shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}
-    tips = tips(**{row: titles[0] or row, column: titles[1] or column, value: "difference" if delta else "mean"})
+    named = tips(**{row: titles[0] or row, column: titles[1] or column, value: "difference" if delta else "mean"})
     return {
         "layer": [
             {
@@ -184,7 +184,7 @@ def heat_map(
                         "scale": scale,
                         "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
                     },
-                    "tooltip": [*tips, *(tips(queries="questions") if counted else [])],
+                    "tooltip": [*named, *(tips(queries="questions") if counted else [])],
                 },
             },
             {

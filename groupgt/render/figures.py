@@ -313,7 +313,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
 
     Rows: `group`, `system`, `rank` (None where it is not met).
     """
-    filled = [{**row, "met": rank_kind(row["rank"]), "text": str(row["rank"] or "✕")} for row in rows]
+    filled = [{**row, "met": _rank_kind(row["rank"]), "text": str(row["rank"] or "✕")} for row in rows]
     shared = {
         "y": {**down("group"), "sort": None},
         "x": {"field": "system", "type": "nominal", "sort": None, "title": None, "axis": slanted()},
@@ -358,7 +358,7 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     )
 
 
-def rank_kind(rank: int | None) -> str:
+def _rank_kind(rank: int | None) -> str:
     if rank is None:
         return RANKS[4]
     return RANKS[0] if rank == 1 else RANKS[1] if rank <= 3 else RANKS[2] if rank <= 10 else RANKS[3]
