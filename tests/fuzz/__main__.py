@@ -1,6 +1,7 @@
 """Mutated files, read by a strict parser and by every engine.
 
-`python -m tests.fuzz --seconds 60 --seed 1 [--kind trec_run] [--keep]`. Files about which they disagree are kept in `tests/fuzz/kept`, where the suite reads them again.
+`python -m tests.fuzz --seconds 60 --seed 1 [--kind trec_run] [--keep]`. Files about which they disagree are kept, where
+that is asked, in `tests/fuzz/kept`, which the suite reads again.
 """
 
 from __future__ import annotations

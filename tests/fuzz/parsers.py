@@ -178,6 +178,8 @@ def delimiter_of(data: bytes) -> str:
 
 
 def columns_of(data: bytes) -> set[str]:
+    if not text_of(data).strip():
+        raise Unsure("an empty file")
     header = text_of(data).split("\n", 1)[0].removesuffix("\r")
     return {cell.strip().strip('"').strip() for cell in header.split(delimiter_of(data))}
 
@@ -207,6 +209,7 @@ def csv_truth(data: bytes) -> Truth:
         grade = number(row["grade"]) if "grade" in row else 1.0
         if abs(grade) > 2**31:
             raise Refused("out of range")
+        unread(row["group"])
         rows.append((check_id(row["qid"]), row["group"], check_id(row["doc_id"]), grade))
     if len({row[:3] for row in rows}) < len(rows):
         raise Unsure("a judgment twice")
