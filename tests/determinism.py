@@ -1,4 +1,4 @@
-"""The bytes of one experiment's results: `python -m tests.determinism` prints their digests, for any Python there is."""
+"""The bytes of one experiment's results; `python -m tests.determinism` prints their digests, for any Python."""
 
 from __future__ import annotations
 
