@@ -17,7 +17,7 @@ from groupgt.formats.judgments import Judgment, gather, number_text
 from groupgt.formats.layout import Layout, layout_of_csv
 from groupgt.formats.rankings import CONTENTS, DOCUMENT, Gathered, columns_of_rows, fields_of, length_of, run_name
 from groupgt.formats.source import Source
-from groupgt.formats.validity import Guard, explained, number_of
+from groupgt.formats.validity import Guard, explained
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
@@ -211,14 +211,16 @@ def _order(header: Sequence[str]) -> str:
 def _streamed(source: Source) -> Run:
     """The same as lazy columns, where bytes stand as they should; else what reads with more care."""
     header = header_of(source)
-    known = {"qid", "doc_id", _order(header)} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
+    order = _order(header)
+    known = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
     layout = layout_of_csv(source, delimiter_of(source.first_line)) if known else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _with_care(source)
     scanned = pl.scan_csv(
         source.for_polars,
         separator=delimiter_of(source.first_line),
-        schema=dict.fromkeys(header, pl.String),
+        schema=dict.fromkeys(header, pl.String) | {order: pl.Float64},
+        ignore_errors=True,
         glob=False,
     )
     recheck = partial(_with_care, source)
@@ -241,8 +243,7 @@ def _with_care(source: Source) -> Run:
 def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
     """The same at a URL, whose `lines` say where it is wrong."""
     separator = "\t" if url.removesuffix(".gz").removesuffix(".zst").endswith(".tsv") else ","
-    scanned = pl.scan_csv(url, separator=separator, infer_schema=False)
-    header = guard(scanned.collect_schema).names()
+    header = guard(pl.scan_csv(url, separator=separator, infer_schema=False).collect_schema).names()
     missing = [name for name in ("qid", "doc_id", _order(header)) if name not in header]
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
@@ -255,15 +256,17 @@ def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
         faults.stop()
         return Run(_columns_of_rows(text, header), source=url)
 
+    schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
+    scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read: polars counts the cells of a row in those alone.
     holds = pl.any_horizontal(pl.all().is_not_null())
     return Run(Columns(_columns(scanned.filter(holds), header), recheck, explained(recheck)), source=url)
 
 
 def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
-    """The columns of results, of cells that are all text."""
+    """The columns of results, of cells that are text but for the score or rank."""
     order = _order(header)
-    number = number_of(pl.col(order))
+    number = pl.col(order)
     # As many cells as the header: polars fills short rows with nulls.
     complete = pl.col(header[-1]).is_not_null()
     return scanned.select(

@@ -169,16 +169,17 @@ def _streamed(source: Source) -> Run:
     rows = pl.scan_csv(
         source.for_polars,
         has_header=False,
-        schema=dict.fromkeys(names, pl.String),
+        schema=dict.fromkeys(names, pl.String) | {"rank": pl.Int64, "score": pl.Float64},
         separator=separator,
         quote_char=None,
+        ignore_errors=True,
         glob=False,
     )
     # A line with fewer columns has no last one; a rank beyond 64 bits, or with a point, is for the slow reader.
-    whole = pl.col(names[-1]).is_not_null() & pl.col("rank").cast(pl.Int64, strict=False).is_not_null()
+    whole = pl.col(names[-1]).is_not_null() & pl.col("rank").is_not_null()
     if width > LEAST:
         whole &= ~is_number(pl.col("tag"))
-    frame = rows.select("qid", "doc", pl.when(whole).then(number_of(pl.col("score"))).alias("score"))
+    frame = rows.select("qid", "doc", pl.when(whole).then(pl.col("score")).alias("score"))
     recheck = partial(_with_care, source)
     return Run(
         Columns(frame, recheck, explained(recheck), ids_checked=layout.plain_ids),
