@@ -124,7 +124,7 @@ def report_command(
     Folders are compared on the same ground truth alone, by the test, correction, alpha and seed of the folders where
     none is named.
     """
-    from groupgt.experiment.history import compared, history, merged, settings_of
+    from groupgt.experiment.history import compared_metrics, history, merged, settings_of
     from groupgt.experiment.result_folders import folders_of, read_folders
 
     results = read_folders(folders_of(folders))
@@ -141,7 +141,7 @@ def report_command(
         )
         _show_history(history(results, chosen, metric), style, footer)
         return
-    comparisons = merged(results, chosen, baseline, [metric] if metric else compared(results))
+    comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))
     if style == "json":
         show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
         return

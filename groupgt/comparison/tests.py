@@ -135,12 +135,13 @@ class PairedTest:
     function: Callable[[Floats, int, int], Floats]
     title: str
     draws: bool = False
+    needs_scipy: bool = False
 
 
 TESTS: Mapping[str, PairedTest] = {
     "randomization": PairedTest(randomization, "paired randomization test", draws=True),
-    "t": PairedTest(student, "Student's paired t test"),
-    "wilcoxon": PairedTest(wilcoxon, "Wilcoxon's signed-rank test"),
+    "t": PairedTest(student, "Student's paired t test", needs_scipy=True),
+    "wilcoxon": PairedTest(wilcoxon, "Wilcoxon's signed-rank test", needs_scipy=True),
     "bootstrap": PairedTest(bootstrap, "paired bootstrap test", draws=True),
 }
 

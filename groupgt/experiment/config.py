@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
+from groupgt.comparison.settings import Settings
 from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
 from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts, Use
 from groupgt.experiment.sweeps import SystemConfig
+from groupgt.options import options_of
+
+S = TypeVar("S", bound=Section)
 
 
 class Dataset(Section):
@@ -57,25 +61,26 @@ class Evaluate(Section):
     )
 
 
+def _with_settings(section: type[S]) -> type[S]:
+    """The section with a key for each setting of a comparison, but for the seed, which is the file's."""
+    keys: dict[str, Any] = {
+        option.name: (Annotated[option.hint, Field(description=option.description)], option.default)
+        for option in options_of(Settings).values()
+        if option.name != "seed"
+    }
+    return create_model(section.__name__, __base__=section, __doc__=section.__doc__, **keys)
+
+
+@_with_settings
 class Compare(Section):
     """What systems are compared with, and how surely."""
 
     baseline: str
     metrics: Texts = Field(default=[], description="The metrics to compare by; all where none is named.")
-    test: Literal["randomization", "t", "wilcoxon", "bootstrap"] = "randomization"
-    correction: Literal["holm", "bonferroni", "none"] = Field(
-        default="holm", description="Of p-values, over all comparisons of a data set."
-    )
-    alpha: Annotated[float, Field(gt=0, lt=1)] = Field(
-        default=0.05, description="A p-value of at most this is significant."
-    )
-    intervals: Annotated[float, Field(gt=0, le=0.9999)] = Field(
-        default=0.95, description="The level of bootstrap intervals of means and deltas."
-    )
-    resamples: Annotated[int, Field(ge=1, le=10**6)] = Field(
-        default=10_000, description="How many are drawn for intervals and tests, from the file's seed."
-    )
-    pairs: bool = Field(default=False, description="Compare every two systems as well, with Tukey's HSD.")
+
+    def settings(self, seed: int) -> Settings:
+        """How systems are compared."""
+        return Settings(**self.model_dump(exclude={"baseline", "metrics"}), seed=seed)
 
 
 class Output(Section):

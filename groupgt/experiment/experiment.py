@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 import groupgt
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import TESTS
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.experiment.best import Rule, check_best
@@ -69,7 +70,7 @@ class Experiment:
         section, seed = self.config.compare, self.config.seed
         if section is None:
             return Settings(seed=seed)
-        return Settings(**section.model_dump(exclude={"baseline", "metrics"}), seed=seed)
+        return section.settings(seed)
 
     @property
     def baseline(self) -> str | None:
@@ -281,8 +282,9 @@ class Checks:
         compare = self.config.compare
         if compare is None or not self.document.whole("compare", "baseline"):
             return
-        if compare.test in ("t", "wilcoxon") and find_spec("scipy") is None:
-            self.document.fault(("compare", "test"), f"{compare.test} needs SciPy: pip install 'groupgt[stats]'")
+        test = compare.settings(self.config.seed).test
+        if TESTS[test].needs_scipy and find_spec("scipy") is None:
+            self.document.fault(("compare", "test"), f"{test} needs SciPy: pip install 'groupgt[stats]'")
         if compare.baseline in self.families.systems:
             self.baseline = compare.baseline
         elif not self.families.may_be(compare.baseline):

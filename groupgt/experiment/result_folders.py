@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from groupgt.comparison.contrast import Scored
 from groupgt.errors import DataError, Faults, GroupgtError
-from groupgt.experiment.results import Manifest
+from groupgt.experiment.results import ConfigSections, Manifest
 from groupgt.formats import csv, frames
 from groupgt.formats.source import Source
 from groupgt.metrics.base import CONVENTIONS
@@ -40,7 +40,7 @@ class ResultFolder:
     version: str
     convention: str
     policy: str
-    config: dict[str, Any]
+    config: ConfigSections
     truths: dict[str, str]
     systems: dict[str, dict[str, Scored]]
 
@@ -57,14 +57,24 @@ class ResultFolder:
     @property
     def primary(self) -> str | None:
         """The metric that sorts its tables."""
-        primary: str | None = self.config["evaluate"].get("primary")
-        return primary
+        return self.config["evaluate"].get("primary")
 
     @property
     def baseline(self) -> str | None:
         """What its systems are compared with."""
-        baseline: str | None = (self.config.get("compare") or {}).get("baseline")
-        return baseline
+        compare = self.config.get("compare")
+        return None if compare is None else compare["baseline"]
+
+    @property
+    def compared_metrics(self) -> list[str]:
+        """The metrics that it was to be compared by, none where all were."""
+        compare = self.config.get("compare")
+        return [] if compare is None else compare.get("metrics", [])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How it compared: the options of `Settings` by name, as far as they are known."""
+        return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
 
 
 # --- Found.
@@ -162,10 +172,12 @@ def _manifest(file: Path) -> Manifest:
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: cannot be read: {error}") from None
     try:
-        manifest = _adapter().validate_python(parsed, strict=True)
+        _adapter().validate_python(parsed, strict=True)
+        manifest: Manifest = parsed
+        is_sound = _is_sound(manifest)
     except ValidationError:
-        manifest = None
-    if manifest is None or not _is_sound(manifest):
+        is_sound = False
+    if not is_sound:
         what = "expected what this version writes of config, metrics, policy, ground truth and counts"
         raise DataError(f"{file}: {what}, found something else; run the experiment again")
     return manifest
@@ -173,12 +185,9 @@ def _manifest(file: Path) -> Manifest:
 
 def _is_sound(manifest: Manifest) -> bool:
     """Whether the parts of a manifest that are used here fit each other."""
-    config, truths, counts = manifest["config"], manifest["ground_truth"], manifest["counts"]
+    truths, counts = manifest["ground_truth"], manifest["counts"]
     return (
-        isinstance(config.get("name"), str)
-        and config.get("convention") in CONVENTIONS
-        and isinstance(config.get("evaluate"), dict)
-        and isinstance(config.get("compare"), dict | None)
+        manifest["config"]["convention"] in CONVENTIONS
         and bool(manifest["metrics"])
         and bool(truths)
         and set(counts) == set(truths)

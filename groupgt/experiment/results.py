@@ -105,6 +105,30 @@ class Timings(TypedDict):
     gates: NotRequired[list[GateOutcome]]
 
 
+class EvaluateSection(TypedDict):
+    """What is read back of `evaluate`."""
+
+    primary: NotRequired[str | None]
+    labeller: NotRequired[Any]
+
+
+class CompareSection(TypedDict):
+    """What is read back of `compare`; its settings are checked where they are used."""
+
+    baseline: str
+    metrics: NotRequired[list[str]]
+
+
+class ConfigSections(TypedDict):
+    """What is read back of a resolved configuration, beside which its other keys stand."""
+
+    name: str
+    seed: int
+    convention: str
+    evaluate: EvaluateSection
+    compare: NotRequired[CompareSection | None]
+
+
 class Manifest(TypedDict):
     """manifest.json: what determines the results.
 
@@ -120,7 +144,7 @@ class Manifest(TypedDict):
     ground_truth: dict[str, str]
     metrics: list[str]
     policy: str
-    config: dict[str, Any]
+    config: ConfigSections
     systems: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, dict[str, int]]]
 

@@ -198,6 +198,17 @@ def test_values_that_no_run_wrote(folder: Path, damage, words: str) -> None:
         {"ground_truth": {"own": None}},
         {"policy": None},
         {"counts": {}},
+        {"config": {"name": "small", "seed": 0, "convention": "coverage", "evaluate": {}, "compare": {"baseline": 5}}},
+        {"config": {"name": "small", "seed": 0, "convention": "coverage", "evaluate": {"primary": ["x"]}}},
+        {
+            "config": {
+                "name": "small",
+                "seed": 0,
+                "convention": "coverage",
+                "evaluate": {},
+                "compare": {"baseline": "one", "metrics": True},
+            }
+        },
     ],
     ids=str,
 )
