@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import environment
 
-PARTS = ("lists", "trec", "imports", "compare", "labellers")
+PARTS = ("lists", "trec", "imports", "compare", "labellers", "ideals")
 # By name alone: they make some gigabytes of data.
 LARGE = ("parquet", "carriers", "many", "growth")
 
@@ -62,6 +62,10 @@ def main(argv: Sequence[str]) -> int:
         import labellers
 
         labellers.measure(options.rounds, options.size or 10_000)
+    if "ideals" in options.parts:
+        import ideals
+
+        ideals.measure(options.rounds)
     if "parquet" in options.parts:
         import parquet
 
