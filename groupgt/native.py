@@ -28,7 +28,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -54,3 +56,11 @@ def _load() -> ModuleType | None:
 
 
 built = _load()
+
+
+def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> bytes | None:
+    """The index of keys, those of query q from `starts[q]` on; None without the module, or where one is not plain."""
+    if built is None:
+        return None
+    found = built.index(qids, [[keys[low:high]] if low < high else [] for low, high in pairwise(starts)], SEED)
+    return None if found is None else found[-1]

@@ -52,9 +52,10 @@ def imports(path: Path) -> list[str]:
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            found.append(node.module or "")
             if node.module == "groupgt":
-                found += [f"groupgt.{alias.name}" for alias in node.names]
+                found += [f"groupgt.{alias.name}" if alias.name in LEVEL else "groupgt" for alias in node.names]
+            else:
+                found.append(node.module or "")
     return found
 
 

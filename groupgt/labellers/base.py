@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Protocol
 
 import numpy as np
 
+from groupgt import native
 from groupgt.errors import DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
@@ -78,12 +80,12 @@ class Tables(Protocol):
 class Matches:
     """What results hit, as a table sorted by query: the result `keys[i]` of query `queries[i]` has `targets[i]`.
 
-    `sets` holds the keys of each query. A key that stands twice in a query counts where it stands first. What a target
-    is, only the labeller's `settle` knows: for most it is a row of the lists that `starts` cuts `alternatives` into,
-    with the part of the alternative that it covers, from `low` to `high`, where that is known.
+    A key that stands twice in a query counts where it stands first. What a target is, only the labeller's `settle`
+    knows: for most it is a row of the lists that `starts` cuts `alternatives` into, with the part of the alternative
+    that it covers, from `low` to `high`, where that is known.
     """
 
-    sets: Sequence[Set[str]]
+    truth: GroundTruth
     keys: list[str]
     queries: Ints
     targets: Ints
@@ -91,6 +93,26 @@ class Matches:
     alternatives: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     low: Ints | None = None
     high: Ints | None = None
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """Where the keys of each query begin, and where the last end."""
+        bounds: list[int] = np.searchsorted(self.queries, np.arange(len(self.truth) + 1)).tolist()
+        return bounds
+
+    @cached_property
+    def sets(self) -> list[frozenset[str]]:
+        """The keys of each query."""
+        if self.keys is self.truth.ids:
+            return self.truth.id_sets
+        return [frozenset(self.keys[low:high]) for low, high in pairwise(self.bounds)]
+
+    @cached_property
+    def compiled(self) -> bytes | None:
+        """The keys as an index for the compiled module; None without it, or where one is not plain."""
+        if self.keys is self.truth.ids:
+            return self.truth.compiled
+        return native.index_of(self.truth.qids, self.keys, self.bounds)
 
 
 class Labeller:
@@ -211,12 +233,10 @@ def matches_of(
     pair, alternative = pair[order], alternative[order]
     used, owner = np.unique(pair, return_inverse=True)
     own = [keys[place] for place in used.tolist()]
-    queries = query[used]
-    bounds = np.searchsorted(queries, np.arange(len(truth) + 1)).tolist()
     return Matches(
-        sets=[frozenset(own[begin:end]) for begin, end in pairwise(bounds)],
+        truth,
         keys=own,
-        queries=queries,
+        queries=query[used],
         targets=np.arange(len(own)),
         starts=listed_by(owner, len(own)),
         alternatives=alternative,

@@ -28,7 +28,7 @@ class Named(Labeller):
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """The names of each query; a target is a document."""
-        return Matches(truth.id_sets, truth.ids, truth.query_of, truth.document_of)
+        return truth.judgments.once("names", lambda: Matches(truth, truth.ids, truth.query_of, truth.document_of))
 
     def settle(
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from groupgt import native
 from groupgt.model.groups import read_groups
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
@@ -70,8 +71,10 @@ class GroundTruth:
         columns: Mapping[str, list[Any]] | None = None,
     ) -> GroundTruth:
         """Reads one row a query; `place(i)` names row i in error messages (a file and its line)."""
-        read = read_groups(qids, groups, policy, place)
-        return cls(**read, texts=texts, columns=columns or {})._without_repeats()
+        read, known = read_groups(qids, groups, policy, place)
+        truth = cls(**read, texts=texts, columns=columns or {})
+        vars(truth).update(known)
+        return truth._without_repeats()
 
     def __len__(self) -> int:
         return len(self.qids)
@@ -175,6 +178,11 @@ class GroundTruth:
         """The ids of each query: what a result list is probed with."""
         ids = iter(self.ids)
         return [frozenset(islice(ids, size)) for size in self.per_query.tolist()]
+
+    @cached_property
+    def compiled(self) -> bytes | None:
+        """The index of ids for the compiled module; None without it, or where one of them is not plain."""
+        return native.index_of(self.qids, self.ids, np.concatenate(([0], np.cumsum(self.per_query))).tolist())
 
     @cached_property
     def document_of(self) -> Ints:

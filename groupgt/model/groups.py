@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupgt import native
 from groupgt.errors import Faults, display
+from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.spans import TEXT, Form, kind_of, span_of
 from groupgt.model.validity import are_ids, finite_number, id_fault, id_text, is_grade, plain
@@ -24,25 +26,36 @@ SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "
 
 def read_groups(
     qids: Sequence[Any], rows: Sequence[Any], policy: Policy, place: Callable[[int], str] | None = None
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The columns of a `GroundTruth`, from the groups of each query; raises `DataError` with every fault.
 
-    `place` names a row in messages. An id may still stand twice in a group of plain lists.
+    `place` names a row in messages. An id may still stand twice in a group of plain lists. Beside the columns stands
+    what the compiled module found on the way: cached properties of the `GroundTruth` by name.
     """
-    columns = _read_plain(qids, rows)
-    if columns is not None:
-        return columns
+    plain_qids = set(map(type, qids)) <= {str} and len(set(qids)) == len(qids)
+    if plain_qids:
+        read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
+        if read is not None:
+            return read
     reader = _Reader(policy)
     for position, (qid, row) in enumerate(zip(qids, rows)):
         reader.read(qid, row, place(position) if place else "")
-    return reader.columns()
+    return reader.columns(), {}
 
 
-def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> dict[str, Any] | None:
-    """Reads lists of lists of text in a few passes in C; None where anything at all is unusual."""
-    if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
+def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Reads lists of lists of text; None where anything at all is unusual."""
+    read = None if native.built is None else native.built.index(qids, rows, native.SEED)
+    if read is None:
         return None
-    if not set(map(type, rows)) <= {list, tuple}:
+    ids, *arrays, index = read
+    groups, sizes, firsts = (np.frombuffer(array, dtype=np.int64) for array in arrays)
+    return _plain_columns(qids, ids, groups, sizes), {"document_of": firsts, "compiled": index}
+
+
+def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The same in a few passes over lists."""
+    if not are_ids(qids) or not set(map(type, rows)) <= {list, tuple}:
         return None
     groups = list(chain.from_iterable(rows))
     if not set(map(type, groups)) <= {list, tuple} or not all(groups):
@@ -50,14 +63,19 @@ def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> dict[str, Any] | No
     ids = list(chain.from_iterable(groups))
     if not set(map(type, ids)) <= {str} or not are_ids(ids):
         return None
-    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+    counts = np.fromiter(map(len, rows), np.int64, len(rows)), np.fromiter(map(len, groups), np.int64, len(groups))
+    return _plain_columns(list(qids), ids, *counts), {}
+
+
+def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -> dict[str, Any]:
+    """The columns where each query has so many groups, and each group so many ids."""
     return {
-        "qids": list(qids),
+        "qids": qids,
         "ids": ids,
-        "group_of": np.repeat(np.arange(len(groups)), sizes),
+        "group_of": np.repeat(np.arange(len(sizes)), sizes),
         "grade": np.ones(len(ids)),
-        "group_query": np.repeat(np.arange(len(rows)), np.fromiter(map(len, rows), np.int64, len(rows))),
-        "group_weight": np.ones(len(groups)),
+        "group_query": np.repeat(np.arange(len(groups)), groups),
+        "group_weight": np.ones(len(sizes)),
     }
 
 
