@@ -18,7 +18,7 @@ import yaml
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
 from groupgt.experiment.runner import run_experiment
-from groupgt.formats import frames
+from groupgt.formats import parquet
 from groupgt.formats.detect import read_ground_truth, read_run
 from groupgt.formats.rankings import NESTED
 from groupgt.formats.source import Source
@@ -149,7 +149,7 @@ def _tables(found: _Project, faults: Faults) -> list[_Table]:
         try:
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
                 found.left.append(f"{where}: a copy of the best table of another node")
-            elif set(NESTED) & set(frames.names_of(Source.at(path))):
+            elif set(NESTED) & set(parquet.names_of(Source.at(path))):
                 tables.append(_table(path, rows.get(path.name, {}), found.truth.qids))
             else:
                 found.left.append(f"{where}: there are no retrieved ids in it")
@@ -173,7 +173,7 @@ def _summary(path: Path, faults: Faults) -> dict[str, dict[str, str]]:
 def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
     # Where the ground truth is at fault, nothing can be compared with it.
     lists = (read_run(path, "autorag", qids=qids).rankings or {}) if qids else {}
-    columns = [name for name in frames.names_of(Source.at(path)) if name in METRICS]
+    columns = [name for name in parquet.names_of(Source.at(path)) if name in METRICS]
     try:
         frame = pl.read_parquet(path, columns=columns, glob=False).cast(pl.Float64, strict=False).fill_nan(None)
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -18,7 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from groupgt.comparison.contrast import Scored
 from groupgt.errors import DataError, Faults, GroupgtError
 from groupgt.experiment.results import ConfigSections, Manifest
-from groupgt.formats import csv, frames
+from groupgt.formats import csv
+from groupgt.formats.parquet import read_table
 from groupgt.formats.source import Source
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
@@ -257,7 +258,7 @@ def _of_csv(source: Source, names: list[str]) -> dict[str, Any]:
 
 
 def _of_parquet(source: Source, names: list[str]) -> dict[str, Any]:
-    frame = frames.read_table(source)
+    frame = read_table(source)
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
-from groupgt.formats import csv, frames
-from groupgt.formats.frames import read_table
+from groupgt.formats import csv, parquet
 from groupgt.formats.jsonl import objects
 from groupgt.formats.rankings import length_of
 from groupgt.formats.source import Source
@@ -102,7 +101,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
 def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each row of a JSONL, parquet or CSV file with the place where it stands."""
     if source.is_parquet:
-        for number, row in enumerate(frames.rows_of(source), 1):
+        for number, row in enumerate(parquet.rows_of(source), 1):
             yield f"{source.path}: row {number}", row
     elif source.head().lstrip()[:1] == b"{":
         for number, row in objects(source, faults):
@@ -199,7 +198,7 @@ def _number(cell: Any) -> Any:
 
 def _columns(source: Source) -> Chunks | None:
     """A parquet file as columns, where every row is what it should be; else None, and row by row it is told why."""
-    frame = read_table(source)
+    frame = parquet.read_table(source)
     key = next((name for name in IDS if name in frame.columns), "")
     document = _document(frame.columns, key)
     if not key or document is None or not {"start", "end"} <= set(frame.columns):

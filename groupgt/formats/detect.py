@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.formats import beir, csv, frames, jsonl, parts, spark, trec
+from groupgt.formats import beir, csv, frames, jsonl, parquet, parts, spark, trec
 from groupgt.formats.rankings import NESTED
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
@@ -23,8 +23,8 @@ from groupgt.runtime import no_garbage_collection, pl
 Path_ = str | os.PathLike[str]
 
 TRUTHS: dict[str, Callable[[Source, Policy], GroundTruth]] = {
-    "autorag": frames.read_ground_truth,
-    "parquet": frames.read_ground_truth,
+    "autorag": parquet.read_ground_truth,
+    "parquet": parquet.read_ground_truth,
     "jsonl": jsonl.read_ground_truth,
     "trec": trec.read_qrels,
     "trec-subtopics": trec.read_subtopics,
@@ -35,8 +35,8 @@ RUNS: dict[str, Callable[[Source], Run]] = {
     "trec": trec.read_run,
     "jsonl": jsonl.read_run,
     "csv": csv.read_run,
-    "parquet": frames.read_run,
-    "autorag": frames.read_run,
+    "parquet": parquet.read_run,
+    "autorag": parquet.read_run,
 }
 
 
@@ -85,8 +85,8 @@ def read_run(
 def _read_one(source: Source, format: str | None, qids: list[str] | None) -> Run:
     chosen = _chosen(format, RUNS) or _detect(source, "results")
     _refuse_folder(source, chosen)
-    if RUNS[chosen] is frames.read_run:
-        return frames.read_run(source, qids)
+    if RUNS[chosen] is parquet.read_run:
+        return parquet.read_run(source, qids)
     return RUNS[chosen](source)
 
 
@@ -214,7 +214,7 @@ def _detect(source: Source, wanted: str) -> str:
 def _look(source: Source) -> str:
     """What the first line of a file says it is."""
     if source.is_parquet:
-        names = frames.names_of(source)
+        names = parquet.names_of(source)
         return "parquet truth" if "retrieval_gt" in names or "group" in names else "parquet run"
     head = source.head()
     lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]

@@ -1,119 +1,110 @@
-"""Checks the page checksums of a parquet file where its writer put any; polars reads over them."""
+"""Parquet files: AutoRAG's questions and node outputs, long and nested results, and tables of any other kind."""
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
+from groupgt.formats import frames
+from groupgt.formats.pages import check_pages
+from groupgt.formats.rankings import SCORES, run_name
+from groupgt.formats.source import Source
+from groupgt.formats.validity import Guard, guarded
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.runtime import pl
 
-# Field numbers of parquet.thrift.
-ROW_GROUPS, ROWS, COLUMNS, META, PATH, SIZE, DATA_PAGE, DICTIONARY_PAGE = 4, 3, 1, 3, 3, 7, 9, 11
-PAGE_SIZE, PAGE_CRC = 3, 4
+
+def scan(source: Source) -> pl.LazyFrame:
+    """The columns of a file, whose pages are checked when it is first looked at."""
+    if "frame" not in source.kept:
+        source.kept["frame"] = _checked(source)
+    frame: pl.LazyFrame = source.kept["frame"]
+    return frame
 
 
-def check_pages(path: Path) -> None:
-    """Raises `DataError` where a page does not match its checksum, or the footer makes no sense.
+def _checked(source: Source) -> pl.LazyFrame:
+    if not source.is_parquet:
+        raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
+    if source.is_pipe:
+        raise DataError(f"{source.path}: parquet cannot be read from a pipe; save it as a file")
+    check_pages(source.path)
+    frame = pl.scan_parquet(source.path, glob=False)
+    _guard_of(source)(frame.collect_schema)
+    return frame
 
-    A file whose first page has no checksum is taken to have none at all: it costs one page header to find out.
+
+def _guard_of(source: Source) -> Guard:
+    """Runs a step of polars; what it says of a damaged file becomes a `DataError`."""
+    return partial(guarded, source.path, "the parquet file is damaged or cut off")
+
+
+def names_of(source: Source) -> list[str]:
+    """The columns of a file."""
+    names: list[str] = scan(source).collect_schema().names()
+    return names
+
+
+def read_table(source: Source) -> pl.DataFrame:
+    """A file as it is."""
+    table: pl.DataFrame = _guard_of(source)(scan(source).collect)
+    return table
+
+
+def rows_of(source: Source) -> list[dict[str, Any]]:
+    """Every row of a file as a dict."""
+    return read_table(source).to_dicts()
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """AutoRAG's `qa.parquet`: `qid`, `query`, `retrieval_gt`, other columns; or `qid, group, doc_id[, grade]` rows."""
+    return frames.truth_of(read_table(source), policy, str(source.path))
+
+
+def read_run(source: Source, qids: list[str] | None = None) -> Run:
+    """Long (`qid, doc_id, score | rank`), nested (`qid, retrieved_ids[, retrieve_scores]`), or AutoRAG's node output.
+
+    Node output has no `qid`: its rows are those of `qids`, in order.
     """
-    try:
-        with path.open("rb") as file:
-            file.seek(-8, 2)
-            tail = file.read(8)
-            if tail[4:] != b"PAR1":
-                raise DataError(f"{path}: the parquet footer is missing: the file is damaged or cut off")
-            size = int.from_bytes(tail[:4], "little")
-            file.seek(-8 - size, 2)
-            footer = _Compact(file.read(size)).struct()
-            for group in footer.get(ROW_GROUPS, []):
-                if not group.get(ROWS, 1):
-                    continue
-                for column in group[COLUMNS]:
-                    meta = column[META]
-                    start = min(meta[DATA_PAGE], meta.get(DICTIONARY_PAGE) or meta[DATA_PAGE])
-                    file.seek(start)
-                    if not _check_chunk(file.read(meta[SIZE]), path, meta[PATH][0].decode(), start):
-                        return
-    except (OSError, ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError, MemoryError):
-        raise DataError(f"{path}: the parquet file is damaged or cut off") from None
+    run = frames.run_of(scan(source), str(source.path), qids, guard=_guard_of(source))
+    return replace(run, name=run_name(source), source=str(source.path))
 
 
-def _check_chunk(data: bytes, path: Path, column: str, start: int) -> bool:
-    """Checks the pages of one column chunk; False where they have no checksums."""
-    at = 0
-    while at < len(data):
-        reader = _Compact(data, at)
-        header = reader.struct()
-        if PAGE_CRC not in header:
-            return False
-        end = reader.at + header[PAGE_SIZE]
-        if zlib.crc32(data[reader.at : end]) != header[PAGE_CRC] & 0xFFFFFFFF:
-            raise DataError(
-                f"{path}: the page of column {column!r} at byte {start + at:,} does not match its checksum: "
-                "the file is damaged; get it again from where it came"
-            )
-        at = end
-    return True
+def read_parts(sources: Sequence[Source], title: str) -> Run:
+    """One run of many files, whose columns are alike."""
+    for source in sources:
+        check_pages(source.path)
+
+    def guard(step: Callable[[], Any]) -> Any:
+        return guarded(title, "a parquet file is damaged, cut off, or has other columns than the rest", step)
+
+    return frames.run_of(pl.scan_parquet([source.path for source in sources], glob=False), title, guard=guard)
 
 
-class _Compact:
-    """As much of Thrift's compact protocol as parquet's metadata needs."""
+def write_ground_truth(path: Path, truth: GroundTruth) -> None:
+    """AutoRAG's `qa.parquet`; grades, weights and names of groups have no place in it."""
+    columns: dict[str, pl.Series] = {"qid": pl.Series(truth.qids, dtype=pl.String)}
+    if truth.texts:
+        columns["query"] = pl.Series(truth.texts, dtype=pl.String)
+    groups = [groups for _, groups in truth.items()]
+    columns["retrieval_gt"] = pl.Series(groups, dtype=pl.List(pl.List(pl.String)))
+    for name, values in truth.columns.items():
+        columns[name] = pl.Series(values, strict=False)
+    pl.DataFrame(columns).write_parquet(path)
 
-    def __init__(self, data: bytes, at: int = 0) -> None:
-        self.data = data
-        self.at = at
 
-    def byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def unsigned(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def signed(self) -> int:
-        value = self.unsigned()
-        return (value >> 1) ^ -(value & 1)
-
-    def take(self, size: int) -> bytes:
-        if size > len(self.data) - self.at:
-            raise ValueError("the data ends too early")
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def value(self, kind: int) -> Any:
-        if kind in (1, 2):
-            return kind == 1
-        if kind == 3:
-            return self.byte()
-        if kind in (4, 5, 6):
-            return self.signed()
-        if kind == 7:
-            return self.take(8)
-        if kind == 8:
-            return self.take(self.unsigned())
-        if kind in (9, 10):
-            head = self.byte()
-            size = self.unsigned() if head >> 4 == 15 else head >> 4
-            inner = head & 15
-            return [self.byte() == 1 if inner in (1, 2) else self.value(inner) for _ in range(size)]
-        if kind == 12:
-            return self.struct()
-        raise ValueError(f"unknown type {kind}")
-
-    def struct(self) -> dict[int, Any]:
-        fields: dict[int, Any] = {}
-        number = 0
-        while True:
-            head = self.byte()
-            if head == 0:
-                return fields
-            number = number + (head >> 4) if head >> 4 else self.signed()
-            fields[number] = self.value(head & 15)
+def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
+    """`qid, retrieved_ids[, retrieve_scores]`."""
+    rows = list(rankings)
+    columns = {
+        "qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String),
+        "retrieved_ids": pl.Series([ids for _, ids, _ in rows], dtype=pl.List(pl.String)),
+    }
+    if scored:
+        columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
+    pl.DataFrame(columns).write_parquet(path)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed
-from groupgt.formats import csv, frames, trec
+from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Lists, Run
@@ -82,7 +82,7 @@ def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> 
     """One run of many files; `read` reads each."""
     sources = [Source.at(each) for each in files]
     if all(source.is_parquet for source in sources):
-        run = frames.read_parts(sources, title)
+        run = parquet.read_parts(sources, title)
     else:
         run = _in_one(_read_each(sources, read), title)
     return replace(run, name=name_of(title), source=title)

@@ -11,10 +11,10 @@ import os
 import stat
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from groupgt.errors import DataError, GroupgtWarning, display, near_names
 
@@ -38,12 +38,13 @@ class Source:
     """One file or folder; it is opened when its content is first asked for, a pipe is read once.
 
     `streamed` says that it is to be read as columns, however small it is. `ceiling` is how many bytes of content may be
-    held; 0 is no limit.
+    held; 0 is no limit. `kept` holds what readers made of it and need again.
     """
 
     path: Path
     streamed: bool = False
     ceiling: int = 0
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Source:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
-from groupgt.formats import beir, csv, frames, jsonl, trec
+from groupgt.formats import beir, csv, jsonl, parquet, trec
 from groupgt.formats.judgments import Judgment
 from groupgt.model.ground_truth import GroundTruth
 
@@ -67,7 +67,7 @@ def _beir(path: Path, truth: GroundTruth) -> None:
 
 TRUTH_WRITERS: dict[str, _Writer] = {
     "jsonl": _Writer(jsonl.write_ground_truth, weights=True, columns=True, texts=True),
-    "parquet": _Writer(frames.write_ground_truth, grades=False, columns=True, texts=True),
+    "parquet": _Writer(parquet.write_ground_truth, grades=False, columns=True, texts=True),
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth))),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), "\t")),
     "trec": _Writer(lambda path, truth: trec.write_qrels(path, _judgments(truth)), groups=False),
@@ -135,4 +135,4 @@ def write_run(path: Path, rankings: list[Ranking], format: str, *, scored: bool,
     elif format == "csv":
         csv.write_run(path, iter(rankings), scored=scored)
     else:
-        frames.write_run(path, rankings, scored=scored)
+        parquet.write_run(path, rankings, scored=scored)
