@@ -70,7 +70,8 @@ class Tab:
 
     def run(self, script: str) -> Any:
         """The value of an expression; what it promises is waited for."""
-        done = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        params = {"awaitPromise": True, "returnByValue": True, "allowUnsafeEvalBlockedByCSP": False}
+        done = self.call("Runtime.evaluate", expression=script, **params)
         if "exceptionDetails" in done:
             details = done["exceptionDetails"]
             raise BrowserError(details.get("exception", {}).get("description") or details["text"])
@@ -101,8 +102,8 @@ class Tab:
         self.settled()
 
     def settled(self) -> None:
-        """Waits until nothing changes any more: every figure drawn."""
-        self.run("new Promise((done) => setTimeout(done, 30))")
+        """Waits until the view asked for is there, and every figure drawn."""
+        self.wait("document.getElementById('app').dataset.shown === location.hash")
         self.wait("[...document.querySelectorAll('.plot')].every((plot) => plot.dataset.drawn)")
 
     def text(self, selector: str) -> str:

@@ -77,7 +77,7 @@ function figure(options) {
   const whole = h(
     "figure",
     { role: "group", "aria-labelledby": label },
-    h("figcaption", null, h("h3", { id: label }, visible(options.title)), ...options.lines.map((/** @type {string} */ line) => h("p", null, visible(line)))),
+    h("figcaption", null, h("h2", { id: label }, visible(options.title)), ...options.lines.map((/** @type {string} */ line) => h("p", null, visible(line)))),
     h("div", { class: "plane" }, plot),
     hidden(options.text),
     h("div", { class: "under" }, data, h("span", { class: "saves" }, "Save as ", save("svg"), save("png"), save("json")))

@@ -53,6 +53,7 @@ async function show() {
   if (!app) return;
   const main = h("main", { id: "main", class: view }, ...content);
   app.replaceChildren(header(), main, footer());
+  app.dataset.shown = location.hash;
   bubble.hidden = true;
   const title = main.querySelector("h1")?.textContent || "";
   document.title = view === "overview" ? visible(page.title) : `${title.slice(0, 100)} · ${visible(page.title)}`;

@@ -63,7 +63,7 @@ async function systems() {
     if (sorted.startsWith("t")) return (took[row.each.name] || [])[Number(sorted.slice(1))];
     return row.each.name;
   };
-  rows.sort((/** @type {Plain} */ a, /** @type {Plain} */ b) => compared(worth(a), worth(b), sorted === "name" ? !down : down) || a.place - b.place);
+  rows.sort((/** @type {Plain} */ a, /** @type {Plain} */ b) => compared(worth(a), worth(b), down) || a.place - b.place);
   const ends = columns.map((/** @type {number} */ metric) => {
     const all = set.systems.flatMap((/** @type {Plain} */ each) => [...(each.intervals[metric] || []), each.means[metric]]).filter(known);
     return [Math.min(...all), Math.max(...all)];

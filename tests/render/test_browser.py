@@ -1,0 +1,443 @@
+"""The page in a browser: every view, by mouse and by keyboard alone, with hostile texts, without a request."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.comparison.differences import Differences
+from groupgt.comparison.report import dataset_of
+from groupgt.render.page.page import page_bytes
+from tests.browser import Tab
+from tests.render.samples import page
+from tests.render.test_page import HOSTILE
+
+VIEWS = ("overview", "systems", "comparison", "questions", "question?id=q7")
+WORDS = [
+    "ferry",
+    "ticket",
+    "island",
+    "price",
+    "winter",
+    "cabin",
+    "refund",
+    "bicycle",
+    "group",
+    "school",
+    "pass",
+    "lounge",
+    "harbour",
+    "delay",
+]
+TYPES = ("single", "multi", "vague")
+
+
+def made(questions: int = 150, seed: int = 3) -> tuple[groupgt.GroundTruth, dict[str, Any], dict[str, str]]:
+    """Ground truth, three runs of which the last is the best, and passages."""
+    draw = random.Random(seed)
+    passages = {f"d{number}": " ".join(draw.choices(WORDS, k=30)) for number in range(400)}
+    groups: dict[str, Any] = {}
+    runs: dict[str, dict[str, Any]] = {"words": {}, "vectors[k=10]": {}, "both": {}}
+    for number in range(questions):
+        qid = f"q{number}"
+        own = draw.sample(list(passages), 24)
+        groups[qid] = [[own[0], own[1]], [own[2]], [{"id": own[3], "grade": 0}, own[4]]][: 1 + number % 3]
+        for place, run in enumerate(runs.values()):
+            ranking = own[5:20]
+            for group in groups[qid]:
+                if draw.random() < 0.4 + 0.25 * place:
+                    wanted = group[-1]
+                    ranking.insert(draw.randrange(8), wanted if isinstance(wanted, str) else wanted["id"])
+            if number % 4 == 0:
+                ranking[3:3] = [own[3], own[0], own[1]]
+            run[qid] = dict(zip(ranking, range(40, 0, -1)))
+    groups["q0"] = []
+    truth = groupgt.GroundTruth.from_rows(
+        list(groups),
+        list(groups.values()),
+        groupgt.Policy(),
+        texts=[
+            f"what does {' '.join(draw.choices(WORDS, k=5))} cost, question {number}?" for number in range(questions)
+        ],
+        columns={"type": [TYPES[number % 3] for number in range(questions)]},
+    )
+    return truth, runs, passages
+
+
+def compared(truth: Any, runs: Any, passages: dict[str, str], by: str = "type") -> Any:
+    metrics = ["recall@10", "complete@10", "ndcg@10", "recall@5"]
+    table = groupgt.compare(truth, runs, metrics, convention="coverage", by=by, resamples=500)
+    return dataset_of(Differences.of(table, "ndcg@10", passages=passages), "sample")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_bytes(page_bytes(page(compared(*made()))))
+    return path
+
+
+@pytest.fixture
+def opened(tab: Tab, report: Path) -> Iterator[Tab]:
+    tab.size(1280)
+    tab.open(report)
+    yield tab
+    assert tab.errors == []
+
+
+def address(tab: Tab) -> str:
+    return str(tab.run("decodeURIComponent(location.hash)"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_shows_itself_and_asks_for_nothing(opened: Tab, report: Path, view: str) -> None:
+    opened.open(report, f"#{view}")
+    opened.settled()
+    assert opened.text("h1")
+    assert opened.requests == [report.resolve().as_uri() + f"#{view}"] or all(
+        request.startswith(("file:", "data:")) for request in opened.requests
+    )
+    assert not [request for request in opened.requests if not request.startswith(("file:", "data:"))]
+    assert len([request for request in opened.requests if request.startswith("file:")]) == 1
+
+
+def test_the_overview_says_the_verdict(opened: Tab) -> None:
+    opened.settled()
+    verdict = opened.texts(".verdict li")
+    assert "both is the best of 3 systems, with a mean ndcg@10 of 0." in verdict[0]
+    assert "It leads the baseline words significantly, by +0." in verdict[1]
+    assert "It leads the next best, vectors[k=10], " in verdict[2]
+    assert opened.count(".plot svg") == 1
+    assert "150\nquestions" in opened.texts(".tiles li")
+    facts = opened.text(".facts")
+    assert "convention\ncoverage" in facts
+    assert "150, of which 149 have a group that can be met" in facts
+
+
+def test_systems_are_sorted_and_filtered_and_keep_an_address(opened: Tab) -> None:
+    opened.view("systems")
+    names = "table.systems tbody th .name"
+    assert opened.texts(names) == ["both", "vectors[k=10]", "words"]
+    opened.click("#sort-name")
+    opened.wait("document.querySelector('th[aria-sort=ascending] #sort-name') !== null")
+    assert "sort=name:up" in address(opened)
+    assert opened.texts(names) == ["both", "vectors[k=10]", "words"]
+    opened.click("#sort-name")
+    opened.wait("document.querySelector('th[aria-sort=descending] #sort-name') !== null")
+    assert opened.texts(names) == ["words", "vectors[k=10]", "both"]
+    opened.click("#q")
+    opened.type("vec")
+    opened.wait("document.querySelectorAll('table.systems tbody tr').length === 1")
+    # What was typed is still being typed.
+    assert opened.run("document.activeElement.id") == "q"
+    assert "q=vec" in address(opened)
+    assert "1 of 3 systems" in opened.text("main")
+
+
+def test_columns_are_chosen(opened: Tab) -> None:
+    opened.view("systems")
+    assert "recall@5" not in opened.text("table.systems thead")
+    opened.click("#columns-summary")
+    opened.click("#column-3")
+    opened.wait("document.querySelector('table.systems thead').innerText.includes('recall@5')")
+    assert opened.run("document.querySelector('#columns').open")
+
+
+def test_any_system_against_any_other(opened: Tab) -> None:
+    opened.view("comparison")
+    assert opened.text(".verdict").startswith("▲\nboth is better than words by +0.")
+    assert opened.count("figure") == 4
+    opened.choose("#second", "vectors[k=10]")
+    assert "b=vectors[k=10]" in address(opened)
+    first = opened.text(".verdict")
+    assert "both is better than vectors[k=10] by +0." in first
+    opened.click("#swap")
+    opened.wait("document.querySelector('.verdict').innerText.includes('vectors[k=10] is worse than both by -0.')")
+    opened.choose("#metric", "recall@5")
+    assert "recall@5" in opened.text(".verdict")
+    opened.run("history.back()")
+    opened.wait("document.querySelector('#metric').value === 'ndcg@10'")
+    assert opened.count("table tbody tr") >= 3
+    assert "type = multi" in opened.text("main")
+
+
+def test_a_bar_leads_to_its_question(opened: Tab) -> None:
+    opened.view("comparison")
+    box = opened.run(
+        '(() => { const bars = document.querySelectorAll(\'figure .plot path[aria-roledescription="rect mark"],'
+        " figure .plot .mark-rect path'); const box = bars[0].getBoundingClientRect();"
+        " bars[0].scrollIntoView({block: 'center'}); const b = bars[0].getBoundingClientRect();"
+        " return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+    )
+    opened.click_at(*box)
+    opened.wait("location.hash.startsWith('#question?')")
+    assert address(opened).startswith("#question?id=q")
+    assert "s=both" in address(opened)
+
+
+def test_questions_are_filtered_sorted_and_searched(opened: Tab) -> None:
+    opened.view("questions")
+    assert opened.text("[role=status]").startswith("150 of 150 questions")
+    assert opened.count("table.questions tbody tr") == 100
+    opened.click(".pager a")
+    opened.wait("document.querySelectorAll('table.questions tbody tr').length === 50")
+    opened.choose("#by-0", "=multi")
+    assert opened.text("[role=status]").startswith("50 of 150 questions")
+    opened.choose("#show", "none")
+    none = int(opened.text("[role=status]").split()[0])
+    assert 0 < none < 50
+    opened.choose("#show", "one")
+    assert 0 < int(opened.text("[role=status]").split()[0]) < 50
+    opened.choose("#show", "differ")
+    spreads = [float(text) for text in opened.texts("table.questions tbody td:nth-last-child(2)")]
+    assert spreads == sorted(spreads, reverse=True)
+    assert spreads[0] > 0
+    opened.view("questions")
+    opened.click("#q")
+    opened.type("Question 14")
+    opened.wait("document.querySelector('[role=status]').innerText.startsWith('12 of 150')")
+    assert opened.texts("table.questions tbody th a")[0] == "q14"
+
+
+def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
+    opened.view("questions?show=worse&a=vectors[k=10]&b=both")
+    opened.click("table.questions tbody th a")
+    opened.wait("document.querySelector('.rankings') !== null")
+    assert opened.text("h1").startswith("Question q")
+    assert opened.count(".group") >= 1
+    assert opened.count(".ranking") == 2
+    assert opened.texts(".ranking h3") == ["vectors[k=10]", "both"]
+    assert opened.count(".mark.first") > 1
+    signs = opened.run(
+        "[...new Set([...document.querySelectorAll('.ranking .mark')].map((each) => each.innerText[0]))]"
+    )
+    assert {"✓", "·"} <= set(signs)
+    assert "Missed @10: group" in opened.text(".rankings")
+    formulas = opened.text("table.formulas")
+    assert "ndcg.coverage@10" in formulas
+    assert "log2(" in formulas
+    opened.click(".passage summary")
+    assert opened.run("document.querySelector('.passage').open")
+    before = opened.text("h1")
+    opened.click("#next")
+    opened.wait(f"document.querySelector('h1').innerText !== {json.dumps(before)}")
+    opened.run("history.back()")
+    opened.wait(f"document.querySelector('h1').innerText === {json.dumps(before)}")
+    opened.choose("#beside-2", "words")
+    assert opened.count(".ranking") == 3
+
+
+def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
+    opened.view("questions")
+    found: set[str] = set()
+    for number in range(2, 60, 3):
+        opened.view(f"question?id=q{number}&s=both&s=words")
+        found |= set(
+            opened.run("[...document.querySelectorAll('.ranking tr')].map((row) => row.className.split(' ')[0])")
+        )
+    assert {"first", "again", "irrelevant", "unjudged"} <= found
+
+
+def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
+    opened.open(report, "#question?id=q9&s=words&m=recall%405")
+    assert opened.text("h1").startswith("Question q9")
+    assert opened.texts(".ranking h3") == ["words"]
+    opened.open(report, "#question?id=nothing")
+    assert opened.text("h1") == "No such question"
+    opened.open(report, "#nonsense?d=none&m=none")
+    assert opened.text(".top [aria-current]") == "Overview"
+
+
+def test_back_returns_to_where_one_was(opened: Tab) -> None:
+    opened.view("questions")
+    opened.run("scrollTo(0, 900)")
+    opened.run("document.querySelectorAll('table.questions tbody th a')[12].click()")
+    opened.wait("location.hash.startsWith('#question?')")
+    opened.wait("document.querySelector('.rankings') !== null && scrollY < 100")
+    opened.run("history.back()")
+    opened.wait("location.hash === '#questions' && scrollY > 600")
+
+
+def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
+    opened.settled()
+
+    def focused() -> str:
+        return str(opened.run("document.activeElement.innerText || document.activeElement.id || ''")).strip()
+
+    def reach(wanted: str) -> None:
+        for _ in range(80):
+            opened.press("Tab")
+            if re.match(wanted, focused()):
+                ring = opened.run("getComputedStyle(document.activeElement).outlineStyle")
+                assert ring != "none", f"nothing shows the focus on {wanted}"
+                return
+        raise AssertionError(f"Tab never reaches {wanted!r}")
+
+    opened.press("Tab")
+    assert focused() == "Skip to the content"
+    reach("Questions")
+    opened.press("Enter")
+    opened.wait("document.querySelector('h1').innerText === 'Questions'")
+    # A new view begins where its heading is.
+    assert opened.run("document.activeElement.tagName") == "H1"
+    reach("groups")
+    opened.press("Enter")
+    opened.wait("location.hash.includes('sort=groups')")
+    reach(r"q\d+$")
+    opened.press("Enter")
+    opened.wait("document.querySelector('.rankings') !== null")
+    reach("next")
+    opened.press("Enter")
+    reach("x") if False else None
+    opened.wait("document.querySelector('#previous') !== null")
+    reach("Data as a table") if opened.count("figure") else None
+    opened.view("comparison")
+    opened.run("document.querySelector('figure details summary').focus()")
+    opened.press("Enter")
+    opened.wait("document.querySelector('figure details table') !== null")
+    assert opened.count("figure details table tbody tr") > 100
+
+
+def test_figures_are_hidden_from_readers_and_their_data_is_not(opened: Tab) -> None:
+    opened.view("comparison")
+    opened.settled()
+    assert opened.run("[...document.querySelectorAll('figure svg')].every((svg) => svg.closest('[aria-hidden=true]'))")
+    assert opened.run(
+        "[...document.querySelectorAll('figure')].every((each) => each.querySelector('.hidden').innerText)"
+    )
+    assert opened.run(
+        "[...document.querySelectorAll('figure')].every((each) =>"
+        " document.getElementById(each.getAttribute('aria-labelledby'))?.innerText)"
+    )
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "json"])
+def test_figures_are_saved(opened: Tab, kind: str) -> None:
+    opened.settled()
+    opened.run(
+        "(() => { globalThis.kept = []; HTMLAnchorElement.prototype.click = function ()"
+        " { kept.push([this.download, this.href]); }; })()"
+    )
+    opened.click(f"figure .saves button:nth-of-type({['svg', 'png', 'json'].index(kind) + 1})")
+    name, link = opened.wait("kept[0]")
+    assert name == f"means.{kind}"
+    if kind == "png":
+        assert link.startswith("data:image/png")
+    else:
+        assert link.startswith("blob:")
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("view", VIEWS)
+def test_nothing_is_wider_than_the_window(opened: Tab, report: Path, view: str, width: int, dark: bool) -> None:
+    opened.size(width, dark=dark)
+    opened.open(report, f"#{view}")
+    opened.settled()
+    assert opened.run("document.documentElement.scrollWidth") <= width
+    ground = opened.run("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
+
+
+def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
+    opened.size(1280, dark=True, media="print")
+    opened.open(report, "#comparison")
+    opened.settled()
+    assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.run("getComputedStyle(document.querySelector('.top')).display") == "none"
+    assert opened.run("getComputedStyle(document.querySelector('.controls')).display") == "none"
+    opened.pdf(report.parent / "print.pdf")
+    assert (report.parent / "print.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_axe_finds_nothing_serious(opened: Tab, report: Path, view: str, dark: bool) -> None:
+    modules = os.environ.get("GROUPGT_NODE", "")
+    script = Path(modules) / "axe-core" / "axe.min.js"
+    if not modules or not script.is_file():
+        pytest.skip("axe-core is not installed: npm install axe-core, and set GROUPGT_NODE to its node_modules")
+    opened.size(1280, dark=dark)
+    opened.open(report, f"#{view}")
+    opened.settled()
+    opened.run(script.read_text(encoding="utf-8"))
+    found = opened.run(
+        "axe.run(document).then((all) => all.violations.map((each) =>"
+        " `${each.impact}: ${each.id}: ${each.nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`))"
+    )
+    assert [text for text in found if not text.startswith(("minor", "null"))] == []
+
+
+def test_hostile_texts_run_nothing(tab: Tab, tmp_path: Path) -> None:
+    bad = [text for text in HOSTILE if "\ud800" not in text]
+    # Ids hold no control characters; texts and columns may hold anything.
+    names = [f"{text if text.isprintable() else 'id'}{place}" for place, text in enumerate(bad)]
+    runs = {
+        names[0]: {qid: [names[1], names[2], "x"] for qid in names},
+        names[1]: {qid: ["x", names[3]] for qid in names},
+    }
+    truth = groupgt.GroundTruth.from_rows(
+        names,
+        [
+            [{"alternatives": [names[(place + 1) % len(names)], names[2]], "name": text}]
+            for place, text in enumerate(bad)
+        ],
+        groupgt.Policy(),
+        texts=list(bad),
+        columns={"type": list(bad)},
+    )
+    own = compared(truth, runs, {name: name for name in names})
+    own["facts"].append((bad[0], bad[1]))
+    path = tmp_path / "hostile.html"
+    path.write_bytes(page_bytes(page({**own, "name": bad[0]}, title=bad[0])))
+    views = ["overview", "systems", "comparison", "questions"]
+    views += [f"question?id={json.dumps(name)[1:-1]}" for name in ("",)]
+    tab.size(1280)
+    tab.open(path)
+    tab.run("globalThis.alert = () => { globalThis.harmed = true; }")
+    for view in views:
+        tab.view(view)
+    for number in range(len(names)):
+        tab.view("questions")
+        tab.run(f"document.querySelectorAll('table.questions tbody th a')[{number}].click()")
+        tab.wait("document.querySelector('.groups') !== null")
+        tab.settled()
+        assert tab.count(".ranking") == 2
+    assert not tab.run("globalThis.harmed === true")
+    assert tab.count("main script, main img, main iframe") == 0
+    assert not [error for error in tab.errors if "Content Security" not in error]
+    assert tab.errors == []
+    assert not [request for request in tab.requests if not request.startswith(("file:", "data:"))]
+
+
+def test_the_policy_holds(opened: Tab) -> None:
+    opened.run(
+        "(() => { const script = document.createElement('script'); script.textContent = 'globalThis.harmed = 1';"
+        " document.body.append(script); })()"
+    )
+    assert opened.run("globalThis.harmed === undefined")
+    assert opened.run("(() => { try { return eval('1'); } catch { return 'refused'; } })()") == "refused"
+    assert opened.run("fetch('data:text/plain,x').then(() => 'answered', () => 'refused')") == "refused"
+    assert any("Content Security Policy" in error for error in opened.errors)
+    opened.errors.clear()
+
+
+def test_a_figure_opens_as_a_page(tab: Tab, tmp_path: Path) -> None:
+    truth, runs, _ = made(30)
+    table = groupgt.compare(truth, runs, ["ndcg@10"], convention="coverage", resamples=100)
+    from groupgt.comparison import pictures
+
+    figure = pictures.deltas(Differences.of(table))
+    tab.size(800)
+    tab.open(figure.save(tmp_path / "deltas.html"))
+    tab.wait("document.querySelector('#figure svg') !== null")
+    assert tab.count("table tbody tr") == 29
+    assert tab.errors == []
