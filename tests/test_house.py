@@ -103,6 +103,14 @@ def test_public_names() -> None:
         _ = groupgt.evalute
 
 
+def test_type_checkers_see_the_public_names() -> None:
+    """What is imported when asked for, and what type checkers are told, are the same names of the same modules."""
+    tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == {name: f"groupgt.{home}" for name, home in groupgt._HOME.items()}
+
+
 def loaded(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(' '.join(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
