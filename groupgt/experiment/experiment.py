@@ -238,9 +238,7 @@ class Checks:
         convention = config.convention if config.convention in CONVENTIONS else CONVENTIONS[0]
         all_known = self._metrics(convention)
         self._gates(convention, self.metrics if all_known else {})
-        for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
-            if folder is not None and (not folder.strip() or "\0" in folder) and self.document.whole(*path):
-                self.document.fault(path, f"expected a folder, found {folder!r}")
+        self._output()
 
     def _is_known(self, path: KeyPath, value: str, known: Collection[str]) -> bool:
         """Whether a value is known; says so where it is not."""
@@ -336,6 +334,18 @@ class Checks:
                 check_tokenizer(tokenizer, allow_code=self.allow_code)
             except GroupgtError as error:
                 self.document.fault(("evaluate", "tokenizer"), str(error))
+
+    def _output(self) -> None:
+        """Where results and runs go, and whether they can be written as they are asked for."""
+        config, document = self.config, self.document
+        for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
+            if folder is not None and (not folder.strip() or "\0" in folder) and document.whole(*path):
+                document.fault(path, f"expected a folder, found {folder!r}")
+        if config.engine.use == "spark" and "runs" in config.output.formats and document.whole("output"):
+            stored = [system.name for system in self.families.systems.values() if system.is_stored]
+            if stored:
+                what = f"the results of {some_of(stored)} stay on a cluster and cannot be written as runs"
+                document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _metrics(self, convention: str) -> bool:
         """The metrics, and all that must be one of them; whether all metrics are known."""

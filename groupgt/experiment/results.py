@@ -27,7 +27,7 @@ from groupgt.experiment.display import report
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
-from groupgt.formats.write import write_flat
+from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
@@ -274,7 +274,9 @@ def _stacked(grids: dict[str, Grid]) -> Grid:
 
 # --- How they are written.
 
-Writer = Callable[[Path], None]
+# Writes a file, and says where where that is not the path it was given.
+Writer = Callable[[Path], Path | None]
+Ranking = tuple[str, list[str], list[float]]
 # Formats that are the report in another style of tables.
 STYLES = {
     "table": ("table.txt", tables.DEFAULT),
@@ -316,24 +318,23 @@ def _text(text: str) -> Writer:
 
 
 def _runs(outcome: Outcome) -> dict[str, Writer]:
-    """The results of every system, and the ground truth of every data set that fits TREC."""
+    """The results of every system, and the ground truth of every data set that qrels can hold."""
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
         for system in by_system:
-            ending, write = _run(outcome, dataset, system)
-            writers[f"runs/{slug(dataset)}/{slug(system)}{ending}"] = write
+            writers[f"runs/{slug(dataset)}/{slug(system)}.trec"] = _run(outcome, dataset, system)
         truth = next((evaluation.truth for evaluation in by_system.values()), None)
-        if (
-            truth is not None
-            and not truth.forms
-            and not any(name.split() != [name] for name in (*truth.qids, *truth.ids))
-        ):
+        if truth is not None and not truth.forms and flat_fault(truth) is None:
             writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)
     return writers
 
 
-def _run(outcome: Outcome, dataset: str, system: str) -> tuple[str, Writer]:
-    """A run in the order that was evaluated, TREC's or (for ids with blanks) JSON Lines, and the ending of its file.
+class _UnfitError(Exception):
+    """A TREC run cannot hold these results."""
+
+
+def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
+    """Writes a run in the order that was evaluated, as TREC has it or, where TREC cannot hold its ids, as JSON Lines.
 
     Equal scores are told apart in their last bit.
     """
@@ -341,15 +342,28 @@ def _run(outcome: Outcome, dataset: str, system: str) -> tuple[str, Writer]:
     answers = outcome.answers.get((dataset, system))
     retrieved_scores = (answers.scores if answers is not None else None) or {}
 
-    def rankings() -> Iterator[tuple[str, list[str], list[float]]]:
+    def rankings() -> Iterator[Ranking]:
         for qid, (ids, scores) in all_rankings(evaluation.run, evaluation.policy):
             known = retrieved_scores.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
             yield qid, ids, strictly_falling(known)
 
-    rows = answers.ids.items() if answers is not None else ()
-    if any(" ".join([qid, *ids]).split() != [qid, *ids] for qid, ids in rows):
-        return ".jsonl", lambda path: jsonl.write_run(path, rankings(), scored=True)
-    return ".trec", lambda path: trec.write_run(path, rankings(), slug(system))
+    def fitting() -> Iterator[Ranking]:
+        for ranking in rankings():
+            if trec.run_fault([ranking]) is not None:
+                raise _UnfitError
+            yield ranking
+
+    def write(path: Path) -> Path | None:
+        try:
+            trec.write_run(path, fitting(), slug(system))
+            return None
+        except _UnfitError:
+            path.unlink()
+            other = path.with_suffix(".jsonl")
+            jsonl.write_run(other, rankings(), scored=True)
+            return other
+
+    return write
 
 
 def slug(name: str) -> str:

@@ -55,6 +55,11 @@ def _flat(truth: GroundTruth) -> Iterator[Judgment]:
         yield qid, "0", truth.ids[alternative], float(grades[alternative])
 
 
+def flat_fault(truth: GroundTruth) -> str | None:
+    """Why `write_flat` cannot write this ground truth; None where it can."""
+    return trec.judgments_fault(_flat(truth))
+
+
 def write_flat(path: Path, truth: GroundTruth) -> None:
     """Qrels of what the convention `trec` sees: groups are flattened, so that other tools compute its figures."""
     trec.write_qrels(path, _flat(truth))

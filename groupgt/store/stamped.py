@@ -25,10 +25,11 @@ CLOCKS_DIFFER = timedelta(minutes=1)
 MOST = 1000
 
 
-def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], None]]) -> Path:
+def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Path], Path | None]]) -> Path:
     """Has `writers` (by file name) write into a new folder `<time>-<digest>`; the manifest goes in last.
 
-    They write into a temporary folder beside it, which is renamed when it is whole; two at once do not mix.
+    They write into a temporary folder beside it, which is renamed when it is whole; two at once do not mix. A writer
+    that chose another file than the one it was given returns it.
     """
     with files.temporary_folder(parent) as temporary:
         files.sweep(parent)
@@ -36,8 +37,8 @@ def write_stamped(parent: Path, digest: str, writers: Mapping[str, Callable[[Pat
         for name in sorted(writers, key=lambda name: (name == LAST, name)):
             target = temporary / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            writers[name](target)
-            files.sync(target)
+            written = writers[name](target) or target
+            files.sync(written)
             reached(f"wrote {target.suffix or name} of a result folder")
         for inner in (temporary, *(path for path in temporary.rglob("*") if path.is_dir())):
             files.sync_folder(inner)

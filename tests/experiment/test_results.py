@@ -55,6 +55,40 @@ def test_no_value_of_the_environment_is_written(sweep: Path, monkeypatch: pytest
     assert '"english"' not in manifest
 
 
+ODD = ["a b", " c", "d ", "\u3000e\u3000f", "#g", "h\u00a0i"]
+
+
+@pytest.mark.parametrize("way", ["retrieved", "stored", "streamed"])
+@pytest.mark.parametrize("odd", ["ids", "queries"])
+def test_what_no_trec_file_can_hold_is_written_as_json_lines_and_qrels_are_left_out(
+    tmp_path: Path, way: str, odd: str
+) -> None:
+    """Such a run must not fail at the end of its work; what is written is what was evaluated."""
+    names = {f"d{number}": name if odd == "ids" else f"d{number}" for number, name in enumerate(ODD)}
+    qids = [name if odd == "queries" else f"q{number}" for number, name in enumerate(ODD)]
+    corpus = [{"doc_id": name, "contents": f"ferry {'times ' * number}"} for number, name in enumerate(names.values())]
+    truth = [{"qid": qid, "query": "ferry times", "retrieval_gt": [[name]]} for qid, name in zip(qids, names.values())]
+    stored = [{"qid": qid, "retrieved_ids": [*names.values()]} for qid in qids]
+    for file, rows in (("corpus", corpus), ("truth", truth), ("run", stored)):
+        (tmp_path / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    system = "bm25" if way == "retrieved" else "{use: results, with: {path: run.jsonl}}"
+    (tmp_path / "odd.yaml").write_text(
+        "version: 1\nname: odd\ndatasets: {own: {corpus: corpus.jsonl, ground_truth: truth.jsonl}}\n"
+        f"systems: {{one: {system}}}\nevaluate: {{metrics: [mrr, recall], k: [3], depth: 6}}\n"
+        f"output: {{folder: out, formats: [runs, csv]}}\n{'engine: streaming' if way == 'streamed' else ''}\n"
+    )
+    outcome = run_experiment(tmp_path / "odd.yaml")
+    assert outcome.folder is not None
+    (written,) = (outcome.folder / "runs" / "own").iterdir()
+    assert written.name == "one.jsonl"
+    assert not (outcome.folder / "truth").exists()
+    evaluation = outcome.evaluations["own"]["one"]
+    again = groupgt.evaluate(tmp_path / "truth.jsonl", written, list(evaluation.metrics.values()))
+    for text, values in evaluation.values.items():
+        assert values.tolist() == again.values[text].tolist()
+    assert list(outcome.folder.rglob("*.trec")) == []
+
+
 def test_ids_with_blanks_are_written_as_json_lines(sweep: Path, tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a b", "contents": "ferry"}\n', encoding="utf-8")
     (tmp_path / "qa.jsonl").write_text('{"qid": "1", "query": "ferry", "retrieval_gt": [["a b"]]}\n', encoding="utf-8")
