@@ -79,7 +79,7 @@ def scan(folder: Path) -> pl.LazyFrame:
 
 
 def spark(folder: Path) -> Any:
-    from groupgt.engines.spark.tables import session_of
+    from groupgt.engines.spark.steps import session_of
 
     config = {
         "spark.driver.memory": "2g",
@@ -110,7 +110,7 @@ def whole(name: str, folder: str) -> None:
     collected: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: collected.append(record.getMessage())  # type: ignore[method-assign]
-    log = logging.getLogger("groupgt.engines.spark.plan")
+    log = logging.getLogger("groupgt.engines.spark.carrier")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     given = CARRIERS[name][1](Path(folder))

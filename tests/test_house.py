@@ -149,7 +149,7 @@ def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "REGISTERED", {})  # an example registers a metric
 
     # Examples that show what an extra brings.
-    extras = {"groupgt.curation.near": "rapidfuzz", "groupgt.engines.arrow": "pyarrow"}
+    extras = {"groupgt.curation.near": "rapidfuzz", "groupgt.evaluation.per_query.arrow": "pyarrow"}
     failed = tried = 0
     for name in ["groupgt", *MODULES]:
         if name in extras and importlib.util.find_spec(extras[name]) is None:

@@ -36,7 +36,7 @@ from groupgt.curation.check import check_duplicates, check_run, check_truth
 from groupgt.curation.near import near_duplicates
 from groupgt.curation.rechunk import WAYS, Carried, rechunk
 from groupgt.curation.suggest import HEADERS, accepted, rows_of
-from groupgt.engines.rankings import all_rankings
+from groupgt.engines.base import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.detect import all_there, kind_of, read_run

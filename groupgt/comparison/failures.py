@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.comparison.schema import FailuresDict
-from groupgt.engines.rankings import all_rankings
+from groupgt.engines.base import local_carrier_of
 from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
@@ -265,13 +266,13 @@ def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None)
     truth = evaluations[0].truth
     if sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations) > MANY_RESULTS:
         return np.full(len(truth), np.nan)
-    results: list[set[str]] = [set() for _ in truth.qids]
+    unions: list[set[str]] = [set() for _ in truth.qids]
     for evaluation in evaluations:
-        top = Cut.at(evaluation.labelled.hits, cutoff).top.tolist()
-        for qid, (ids, _) in all_rankings(evaluation.run, evaluation.policy):
-            if (at := truth.index.get(qid)) is not None:
-                results[at].update(ids[: top[at]])
-    return np.array(list(map(len, results)), dtype=np.float64)
+        results = local_carrier_of(evaluation.run, "all rankings").flat(truth, evaluation.policy)
+        within = (results.rank <= Cut.at(evaluation.labelled.hits, cutoff).top[results.query]).tolist()
+        for query, name in compress(zip(results.query.tolist(), results.ids), within):
+            unions[query].add(name)
+    return np.array(list(map(len, unions)), dtype=np.float64)
 
 
 def _recall_at(evaluation: Evaluation, size: float) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from groupgt.engines.base import renamed
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run
@@ -157,7 +158,8 @@ class _Opinion:
     def of(cls, truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy, engine: Engine) -> _Opinion:
         """Every result that hits counts, not the first alone; what two opinions share is a place in the ranking."""
         read = labeller.read(truth)
-        hits = label_run(read, run, Policy(ties=policy.ties), labeller, engine=engine).hits
+        rules = Policy(ties=policy.ties)
+        hits = label_run(read, renamed(read, run, labeller, rules), rules, labeller, engine=engine).hits
         relevant = read.grade[hits.alternative] > 0
         group = read.group_of[hits.alternative[relevant]]
         return cls(read, labeller, hits.query[relevant], hits.rank[relevant], group, hits.length)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.curation.near import near_duplicates
-from groupgt.engines.results import renamed
+from groupgt.engines.base import renamed
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown

@@ -1,70 +1,174 @@
-"""What an engine returns: the hits, and what was seen of the data on the way."""
+"""What an engine is: a carrier works with results wherever they are, and labelling makes `Hits` of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from groupgt.engines.choice import Engine
+from groupgt.engines.labelled import Labelled
 from groupgt.errors import ConfigError
-from groupgt.labellers.base import Labeller, Matches
+from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Hits, Ints
+from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Remote, Run
+from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.validity import plain
+
+# The ids of one query, best first, and the scores that ordered them, None where the order was given.
+Ranking = tuple[list[str], Sequence[float] | None]
+
+
+class Carrier(Protocol):
+    """What is done with the results of a run, whatever they are held in."""
+
+    def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
+        """The hits; raises `DataError` with what is wrong with the results."""
+        ...
+
+    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
+        """The run with its results called what the labeller calls them; their order, scores and places stay."""
+        ...
+
+    def ranking(self, qid: str, policy: Policy) -> Ranking:
+        """The results of one query."""
+        ...
+
+    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+        """The distinct ids of queries and of results among the first so many rows, or fewer."""
+        ...
+
+
+class LocalCarrier(Carrier, Protocol):
+    """What is done besides where all results can be read here."""
+
+    def qids(self) -> list[str]:
+        """The queries, in the order of the run."""
+        ...
+
+    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+        """Every query with its results, in the order of the run."""
+        ...
+
+    def carries(self, field: str) -> bool:
+        """Whether results carry a `text`, or their length in a unit."""
+        ...
+
+    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
+        """The results of all judged queries in rank order, with what they carry in these fields.
+
+        A text is None where a result has none; a length that is no whole number from 0 is a `DataError`.
+        """
+        ...
+
+
+def carrier_of(run: Run) -> Carrier:
+    """What works with a run, by what holds its results."""
+    run = run.resolved
+    if isinstance(run.contents, Lists):
+        from groupgt.engines.lists import ListCarrier
+
+        return ListCarrier(run, run.contents)
+    if isinstance(run.contents, Columns):
+        from groupgt.engines.columns.carrier import ColumnCarrier
+
+        return ColumnCarrier(run, run.contents)
+    from groupgt.engines.spark.carrier import SparkCarrier
+
+    return SparkCarrier(run, run.contents)
+
+
+def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
+    """The same where all results are needed here; raises `ConfigError` where they stay on a cluster."""
+    if run.is_remote:
+        raise ConfigError(
+            f"{run.name or run.source or 'results'}: {purpose} cannot be had of results that stay on a cluster; "
+            "write them to parquet and name the files"
+        )
+    return cast(LocalCarrier, carrier_of(run))
+
+
+def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
+    """The run with its results called what the labeller calls them, where that is anything else, and not done yet."""
+    if not labeller.renames or run.original is not None:
+        return run
+    return carrier_of(run).rename(truth, labeller, policy)
+
+
+def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+    """Every query of a run with its results, in the order of the run."""
+    return local_carrier_of(run, "all rankings").rankings(policy)
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
-    """Hits with their population.
+class Flat:
+    """The results of all judged queries, a row each, sorted by query and rank.
 
-    `present` says which queries have results, shape (Q,); `extra` counts queries of the run without ground truth,
-    `duplicated` queries with a repeated result (of a relevant one, unless the policy looks at all of them).
-    `tie_query`, `tie_first` and `tie_last` are blocks of equal scores that hold a hit: the ranks they span.
+    `query` holds the places of queries in the ground truth, `docs` the ids of results, as a list or a series of
+    polars; each of `fields` has a cell for each result.
     """
 
-    hits: Hits
-    present: Bools
-    extra: int
-    duplicated: int
-    tie_query: Ints
-    tie_first: Ints
-    tie_last: Ints
-    no_match: bool = False
-    extra_names: tuple[str, ...] = ()
+    query: Ints
+    docs: Any
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
-    def tied_at(self, cuts: Iterable[Ints | None]) -> int:
-        """How many queries have a hit among equal scores that a depth, shape (Q,), divides; None divides all."""
-        tied = np.zeros(len(self.present), dtype=np.bool_)
-        for depth in cuts:
-            if depth is None:
-                tied[self.tie_query] = True
-                continue
-            at = depth[self.tie_query]
-            tied[self.tie_query[(self.tie_first <= at) & (self.tie_last > at)]] = True
-        return int(tied.sum())
+    @property
+    def ids(self) -> list[str]:
+        """The ids of results as a list."""
+        ids: list[str] = plain(self.docs)
+        return ids
+
+    @cached_property
+    def rank(self) -> Ints:
+        """The rank of each result, from 1."""
+        starts = np.flatnonzero(np.diff(self.query, prepend=-1))
+        return np.arange(len(self.query)) - np.repeat(starts, np.diff(starts, append=len(self.query))) + 1
+
+    def sizes(self, queries: int) -> Ints:
+        """The number of results of each query, shape (Q,)."""
+        return np.bincount(self.query, minlength=queries)
+
+    def measured(self, measure: Callable[[list[str]], Ints]) -> Ints:
+        """What a function of ids says of each result; of a series it is asked of each id once."""
+        if isinstance(self.docs, list):
+            return measure(self.docs)
+        distinct = self.docs.unique(maintain_order=True).alias("doc").to_frame()
+        distinct = distinct.with_columns(value=measure(distinct["doc"].to_list()))
+        rows = self.docs.alias("doc").to_frame()
+        values: Ints = rows.join(distinct, on="doc", how="left", maintain_order="left")["value"].to_numpy()
+        return values
 
 
-def not_remote(run: Run, what: str) -> None:
-    """Raises `ConfigError` where results stay on a cluster, and `what` needs all of them here."""
-    if isinstance(run.contents, Remote):
-        raise ConfigError(
-            f"{run.name or run.source or 'results'}: {what} cannot be had of results that stay on a cluster; "
-            "write them to parquet and name the files"
-        )
+class DistinctResults:
+    """What labellers ask of results: the distinct ones of each query that has alternatives, and their texts.
 
+    They come from flat rows without repeats, of which the best place of a result is kept.
+    """
 
-def settled(
-    truth: GroundTruth,
-    labeller: Labeller,
-    matches: Matches,
-    policy: Policy,
-    query: Ints,
-    rank: Ints,
-    target: Ints,
-    length: Ints,
-) -> Hits:
-    """The second half of labelling, the same for every engine: rows sorted by query and rank become `Hits`."""
-    query, rank, alternative, repeat = labeller.settle(truth, matches, query, rank, target)
-    return Hits(truth.judgments, query, rank, alternative, repeat, length, keep=policy.duplicates == "keep")
+    def __init__(self, truth: GroundTruth, read: Callable[[], Flat]) -> None:
+        self.truth, self.read = truth, read
+
+    @cached_property
+    def _rows(self) -> tuple[Ints, list[str], list[str | None]]:
+        flat = self.read()
+        ids, texts = flat.ids, list(flat.fields["text"])
+        wanted = (self.truth.per_query > 0)[flat.query]
+        if None in ids:
+            # Labelling itself will find the rows without an id.
+            wanted &= np.array([name is not None for name in ids], dtype=np.bool_)
+        if wanted.all():
+            return flat.query, ids, texts
+        places = np.flatnonzero(wanted).tolist()
+        return flat.query[wanted], [ids[place] for place in places], [texts[place] for place in places]
+
+    def pairs(self) -> tuple[Ints, list[str]]:
+        """Each query with its distinct results; sorted by query, then rank."""
+        return self._rows[0], self._rows[1]
+
+    def texts(self) -> list[str | None]:
+        """The text that each of them carries."""
+        return self._rows[2]

@@ -100,6 +100,11 @@ class Engine:
         """How many bytes the process may hold while rows go by; 0 is no limit."""
         return self.options.ceiling if isinstance(self.options, Streaming) else 0
 
+    @property
+    def broadcast(self) -> int:
+        """Up to how many bytes of ids Spark sends the ground truth to every executor."""
+        return (self.options if isinstance(self.options, Spark) else Spark()).largest
+
 
 def engine_of(spec: Any, *, texts: bool = False) -> Engine:
     """An engine of a name or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every fault.

@@ -1,69 +1,223 @@
-"""Rankings as Python has them: read in every shape, and put in order."""
+"""The carrier of results in memory: for each query its result list is probed with the query's own ids, in C."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from operator import gt, itemgetter
-from typing import Any
+from operator import gt
+from typing import Any, NamedTuple
 
-from groupgt.errors import Faults
+import numpy as np
+
+from groupgt.engines.base import DistinctResults, Flat, Ranking
+from groupgt.engines.choice import Engine
+from groupgt.engines.labelled import Labelled, hits_of
+from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list
+from groupgt.errors import SHOWN, DataError, Faults
+from groupgt.labellers.base import Labeller, Matches, first_hits
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
+from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
-from groupgt.model.run import Run
-from groupgt.model.spans import span_of
-from groupgt.model.validity import finite_number, id_text, plain, shown
+from groupgt.model.run import Lists, Run
+from groupgt.model.spans import Span, span_of
+from groupgt.model.validity import id_text, shown
+
+# More hits of one query than this are not searched for one by one.
+MANY = 32
 
 
-def text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
-    """Rankings by query as text; raises `DataError` for keys that are no ids."""
-    if set(map(type, rankings)) <= {str}:
-        return rankings
-    faults = Faults()
-    out: dict[str, Any] = {}
-    for key, ranking in rankings.items():
-        name = id_text(key)
-        if name is None:
-            faults.add(title, f"expected a query id (text or an integer), found {key!r}")
-        elif name in out:
-            faults.add(title, f"query {name!r} stands twice, as a number and as text")
-        else:
-            out[name] = ranking
-    faults.stop()
-    return out
-
-
-def ties_of(run: Run, policy: Policy) -> Policy:
-    """The policy for a run's scores: renamed lists were put in order by the names they had before."""
-    return replace(policy, ties="input") if run.original is not None and run.in_memory else policy
-
-
-def in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
-    """Results in the order of their scores, under the tie rule; at once where scores fall strictly already."""
-    if all(map(gt, scores, islice(scores, 1, None))):
-        return ranking, scores
-    rows = list(zip(scores, ranking))
-    if policy.ties == "id":
-        rows.sort(reverse=True)
-    else:
-        rows.sort(key=itemgetter(0), reverse=True)
-    return [name for _, name in rows], [score for score, _ in rows]
-
-
-def places_in_order(ranking: list[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
-    """Where the results of `in_order` stand among those given."""
-    places = range(len(ranking))
+def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
+    """Where results stand among those given, best first, under the tie rule; at once where scores fall strictly."""
+    places = range(len(ids))
     if all(map(gt, scores, islice(scores, 1, None))):
         return places
-    by_id = policy.ties == "id"
-    return sorted(places, key=lambda at: (scores[at], ranking[at] if by_id else ""), reverse=True)
+    keys: Sequence[Any] = list(zip(scores, ids)) if policy.ties == "id" else scores
+    return sorted(places, key=keys.__getitem__, reverse=True)
 
 
-def ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
+def in_order(ids: list[str], scores: Sequence[float], policy: Policy) -> tuple[list[str], Sequence[float]]:
+    """Results and their scores, best first."""
+    places = places_in_order(ids, scores, policy)
+    if isinstance(places, range):
+        return ids, scores
+    return [ids[place] for place in places], [scores[place] for place in places]
+
+
+class Row(NamedTuple):
+    """The results of a query of the ground truth, by its number, as they were given.
+
+    `scores` put them in order, where there are some; `cells` are what they carry in each field asked.
+    """
+
+    number: int
+    key: Any
+    ids: list[str]
+    scores: Sequence[float] | None
+    cells: list[Sequence[Any] | None]
+
+
+class ListCarrier:
+    """Works with results held in memory."""
+
+    def __init__(self, run: Run, lists: Lists) -> None:
+        self.run, self.lists = run, lists
+
+    def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
+        """The hits; raises `DataError` with everything that is no ranking."""
+        distinct = replace(policy, duplicates="drop")
+        # What is no ranking is told by the probe, with all that is wrong besides.
+        results = DistinctResults(truth, lambda: self._flat(truth, distinct, ("text",), Faults()))
+        return _Probe(self, policy).walk(truth, labeller, labeller.match(truth, results))
+
+    def rules(self, policy: Policy) -> Policy:
+        """The policy for these scores: renamed lists were put in order by the names they had before."""
+        return policy if self.run.original is None else replace(policy, ties="input")
+
+    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
+        """The run with its results called what the labeller calls them."""
+        rankings: dict[Any, Any] = dict(self.lists.rankings)
+        scores: dict[str, Sequence[float]] = dict(self.lists.scores or {})
+        faults = Faults()
+        for row in self._rows(truth, (labeller.column,), faults):
+            if row.key not in rankings:
+                continue
+            where = f"{self.run.title}: query {truth.qids[row.number]!r}"
+            if labeller.column:
+                named = _names_carried(labeller, row.ids, row.cells[0], where, faults)
+            else:
+                named = list(labeller.names(row.ids))
+            if len(named) < len(row.ids):
+                continue  # at fault
+            order = row.scores
+            if order is not None:
+                # Equal scores go by the names that results had.
+                places = places_in_order(row.ids, order, policy)
+                named, order = [named[place] for place in places], [order[place] for place in places]
+                scores[row.key] = order
+            rankings[row.key] = named
+        faults.stop(DataError)
+        lists = replace(self.lists, rankings=rankings, scores=scores or None)
+        return replace(self.run, contents=lists, original=self.run)
+
+    def ranking(self, qid: str, policy: Policy) -> Ranking:
+        """The results of one query."""
+        key = next((key for key in self.lists.rankings if str(key) == qid), qid)
+        ids, scores = self._ordered(key, policy)
+        return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+
+    def qids(self) -> list[str]:
+        """The queries, in the order of the run."""
+        return [str(qid) for qid in self.lists.rankings]
+
+    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+        """Every query with its results, in the order of the run."""
+        for key in self.lists.rankings:
+            yield str(key), self._ordered(key, policy)
+
+    def _ordered(self, key: Any, policy: Policy) -> Ranking:
+        faults = Faults()
+        ids, order = ids_and_scores(self.lists.rankings.get(key), faults, f"results of query {str(key)!r}")
+        faults.stop()
+        scores = (self.lists.scores or {}).get(key, order)
+        return (ids, None) if scores is None else in_order(ids, scores, self.rules(policy))
+
+    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+        """The ids of all queries, and of results until there are so many."""
+        faults = Faults()
+        ids: dict[str, None] = {}
+        for ranking in self.lists.rankings.values():
+            ids.update(dict.fromkeys(ranking if is_text_list(ranking) else ids_and_scores(ranking, faults, "")[0]))
+            if len(ids) > limit:
+                break
+        return self.qids(), list(ids)
+
+    def carries(self, field: str) -> bool:
+        """Whether results carry a `text`, or their length in a unit."""
+        if field in UNITS:
+            return field in self.lists.lengths
+        if field in self.lists.fields:
+            return True
+        return any(carried_cells(ranking, field) is not None for ranking in self.lists.rankings.values())
+
+    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
+        """The results of all judged queries in rank order, with what they carry in these fields."""
+        faults = Faults()
+        flat = self._flat(truth, policy, fields, faults)
+        faults.stop()
+        return flat
+
+    def _flat(self, truth: GroundTruth, policy: Policy, fields: Sequence[str], faults: Faults) -> Flat:
+        """The same; what is no ranking goes into `faults`."""
+        sizes: list[int] = []
+        ids: list[str] = []
+        columns: list[list[Any]] = [[] for _ in fields]
+        rules = self.rules(policy)
+        for row in self._rows(truth, fields, faults):
+            places = _ranked(row.ids, row.scores, rules)
+            sizes.append(len(places))
+            ids += row.ids if isinstance(places, range) else [row.ids[place] for place in places]
+            for field, cells, column in zip(fields, row.cells, columns):
+                given = [None] * len(row.ids) if cells is None else cells
+                chosen = [given[place] for place in places]
+                column += chosen if field in UNITS else [cell if isinstance(cell, str) else None for cell in chosen]
+        query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
+        filled = {
+            field: np.array(column, dtype=np.int64) if field in UNITS else column
+            for field, column in zip(fields, columns)
+        }
+        return Flat(query, ids, filled)
+
+    def _rows(self, truth: GroundTruth, fields: Sequence[str], faults: Faults) -> list[Row]:
+        """The results of every query of the ground truth, and what they carry in these fields.
+
+        What is no ranking goes into `faults`; raises `DataError` where there is not one cell for each result.
+        """
+        scores = self.lists.scores or {}
+        columns = {field: self._column(field) for field in fields}
+        keys = {str(name): name for name in self.lists.rankings}
+        uneven = Faults()
+        rows: list[Row] = []
+        for number, qid in enumerate(truth.qids):
+            key = keys.get(qid, qid)
+            ranking: Any = self.lists.rankings.get(key)
+            where = f"{self.run.title}: query {qid!r}"
+            ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, faults, where)
+            cells = []
+            for field, column in columns.items():
+                own = column.get(qid)
+                if own is None and ids is not ranking:
+                    own = carried_cells(ranking, field)
+                _check_cells(field, own, len(ids), where, uneven)
+                cells.append(own)
+            rows.append(Row(number, key, ids, scores.get(key, order), cells))
+        uneven.stop(DataError)
+        return rows
+
+    def _column(self, field: str) -> Mapping[str, Sequence[Any]]:
+        """What stands beside results in a field, by query as text."""
+        if field in UNITS:
+            return {str(key): cells for key, cells in self.lists.lengths.get(field, {}).items()}
+        return self.lists.fields[field]() if field in self.lists.fields else {}
+
+
+def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str, uneven: Faults) -> None:
+    """Notes where a query has not one cell for each of its results, or not one length."""
+    if field in UNITS:
+        cells = cells or []
+        known = len(cells) - list(cells).count(None)
+        if not known == len(cells) == size:
+            what = f"expected a length in {field} (a whole number from 0) for each of {size:,} results"
+            uneven.add(where, f"{what}, found {known:,}")
+    elif cells is not None and len(cells) != size:
+        uneven.add(where, f"expected a {field} for each of {size:,} results, found {len(cells):,}")
+
+
+def _ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Sequence[int]:
     """Where results stand among those given, best first; of repeats the first alone, where the policy drops them."""
     places: Sequence[int] = range(len(ids)) if scores is None else places_in_order(ids, scores, policy)
-    if policy.duplicates != "drop":
+    if policy.duplicates != "drop" or len(set(ids)) == len(ids):
         return places
     first: dict[str, int] = {}
     for place in places:
@@ -71,87 +225,163 @@ def ranked(ids: list[str], scores: Sequence[float] | None, policy: Policy) -> Se
     return list(first.values())
 
 
-def ranking_of(ranking: Any, policy: Policy, faults: Faults, where: str) -> tuple[list[str], Sequence[float] | None]:
-    """Reads one ranking in any of its shapes: ids, (id, score) pairs or {id: score}; scores order only the last.
-
-    Returns ids, best first, and the scores that ordered them, None where the order was given.
-    """
-    ranking = plain(ranking)
-    if isinstance(ranking, Mapping):
-        return _by_score(ranking, policy, faults, where)
-    if ranking is None:
-        return [], None
-    if not isinstance(ranking, (list, tuple)):
-        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
-        return [], None
-    ids: list[str] = []
-    for place, cell in enumerate(ranking, 1):
-        if isinstance(cell, (tuple, list)) and len(cell) == 2:
-            if finite_number(cell[1]) is None and cell[1] is not None:
-                faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
-                return [], None
-            cell = cell[0]
-        name = _name_of(cell)
+def _names_carried(
+    labeller: Labeller, ids: list[str], cells: Sequence[Any] | None, where: str, faults: Faults
+) -> list[str]:
+    """What results are called by what they carry; their ids where they carry nothing, which may be places already."""
+    if cells is None:
+        if labeller.column == "span" or not ids:
+            return ids
+        way = f"; the labeller {labeller.name} has options that find it from ids" if labeller.column == "parent" else ""
+        faults.add(where, f"expected results that carry a {labeller.column}, found {shown(ids[0])}{way}")
+        return ids
+    names: list[str] = []
+    for rank, cell in enumerate(cells, 1):
+        name: str | None
+        if labeller.column == "span":
+            span = cell if isinstance(cell, Span) else span_of(cell) if isinstance(cell, Mapping) else ""
+            name = str(span) if isinstance(span, Span) else None
+            what = span if isinstance(span, str) and span else f"expected doc, start and end, found {shown(cell)}"
+        else:
+            name, what = id_text(cell), f"expected a {labeller.column}, found {shown(cell)}"
+            name = name if name and name.strip() else None
         if name is None:
-            faults.add(where, _what_is_wrong(cell, place))
-            return [], None
-        ids.append(name)
-    return ids, None
+            faults.add(where, f"at rank {rank}: {what}")
+            break
+        names.append(name)
+    return names
 
 
-def _name_of(cell: Any) -> str | None:
-    """What names a result: its id; of `{"doc", "start", "end"}` its place, of `{"text"}` its text."""
-    if not isinstance(cell, Mapping):
-        return id_text(cell)
-    if cell.get("id") is not None:
-        return id_text(cell["id"])
-    if cell.get("start") is not None:
-        span = span_of(cell)
-        return None if isinstance(span, str) else str(span)
-    text = cell.get("text")
-    return text if isinstance(text, str) else None
+class _Probe:
+    """One labelling: looks up each query's ids among its results, and notes repeats and ties on the way."""
+
+    def __init__(self, carrier: ListCarrier, policy: Policy) -> None:
+        self.policy, self.rules = policy, carrier.rules(policy)
+        self.title = carrier.run.source or carrier.run.name
+        self.rankings = by_text_keys(carrier.lists.rankings, self.title)
+        self.scores = carrier.lists.scores
+        self.faults = Faults()
+        self.duplicated = 0
+        self.ties: list[tuple[int, int, int]] = []
+
+    def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
+        """The hits of all queries."""
+        lengths: list[int] = []
+        queries: list[int] = []
+        ranks: list[int] = []
+        keys: list[int] = []
+        judged = 0
+        penalize = self.policy.duplicates in ("penalize", "keep")
+        ranking_of_query, join, key_at = self.rankings.get, "".join, matches.keys.index
+        bounds = np.searchsorted(matches.queries, np.arange(len(truth) + 1)).tolist()
+        for number, (qid, wanted) in enumerate(zip(truth.qids, matches.sets)):
+            ranking = ranking_of_query(qid)
+            scores: Sequence[float] | None = None
+            if ranking is None:
+                judged += qid in self.rankings
+                lengths.append(0)
+                continue
+            judged += 1
+            # join raises for anything that is no text, and is the quickest way to look at every id.
+            try:
+                if type(ranking) is not list:
+                    raise TypeError
+                join(ranking)
+            except TypeError:
+                ranking, scores = ids_and_scores(ranking, self.faults, self.where(qid))
+            if self.scores is not None and qid in self.scores:
+                scores = self.scores[qid]
+            if scores is not None:
+                ranking, scores = in_order(ranking, scores, self.rules)
+            if not penalize:
+                ranking, scores = self.without_repeats(qid, ranking, scores)
+            lengths.append(len(ranking))
+            hits = list(filter(wanted.__contains__, ranking))
+            if not hits:
+                continue
+            low, high = bounds[number], bounds[number + 1]
+            several = len(hits) > MANY
+            if several:
+                keys += _looked_up(matches.keys, low, high, hits)
+            # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
+            places: list[int] = []
+            place = -1
+            for name in hits:
+                place = ranking.index(name, place + 1)
+                places.append(place)
+                if not several:
+                    keys.append(key_at(name, low, high))
+            queries += [number] * len(places)
+            ranks += places
+            if scores is not None:
+                self.note_ties(number, places, scores)
+        self.faults.stop()
+        columns = [np.array(column, dtype=np.int64) for column in (queries, ranks, keys, lengths)]
+        return self.labelled(truth, labeller, matches, columns, extra=len(self.rankings) - judged)
+
+    def labelled(
+        self, truth: GroundTruth, labeller: Labeller, matches: Matches, columns: list[Ints], extra: int
+    ) -> Labelled:
+        """The hits of these queries, ranks (from 0) and keys, and what was seen on the way; lengths are the last."""
+        query, rank, key, length = columns
+        target = matches.targets[key]
+        hits = hits_of(truth, labeller, matches, self.policy, query, rank + 1, target, length)
+        repeated = len(np.unique(query[first_hits(target, len(matches.keys))]))
+        looked_at_all = self.policy.duplicates in ("drop", "error")
+        ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
+        without_truth = (qid for qid in self.rankings if qid not in truth.index)
+        return Labelled(
+            hits=hits,
+            present=hits.length > 0,
+            extra=extra,
+            duplicated=self.duplicated if looked_at_all else repeated,
+            tie_query=ties[:, 0],
+            tie_first=ties[:, 1],
+            tie_last=ties[:, 2],
+            no_match=not len(hits.query) and bool(len(self.rankings)),
+            extra_names=tuple(islice(without_truth, SHOWN)) if extra else (),
+        )
+
+    def where(self, qid: str) -> str:
+        return f"{self.title}: query {qid!r}" if self.title else f"results of query {qid!r}"
+
+    def without_repeats(
+        self, qid: str, ranking: list[str], scores: Sequence[float] | None
+    ) -> tuple[list[str], Sequence[float] | None]:
+        """The first of each result; repeats are counted, or a fault."""
+        first = dict.fromkeys(ranking)
+        if len(first) == len(ranking):
+            return ranking, scores
+        self.duplicated += 1
+        if self.policy.duplicates == "error":
+            seen: set[str] = set()
+            twice = next(name for name in ranking if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # adds as it looks
+            self.faults.add(
+                self.where(qid), f"the result {twice!r} stands twice; remove it, or choose the policy duplicates=drop"
+            )
+        if scores is not None:
+            best = dict(zip(reversed(ranking), reversed(scores)))
+            scores = [best[name] for name in first]
+        return list(first), scores
+
+    def note_ties(self, number: int, places: list[int], scores: Sequence[float]) -> None:
+        """Keeps the blocks of equal scores around hits."""
+        last = len(scores) - 1
+        seen = -1
+        for place in places:
+            if place <= seen:
+                continue  # in the block of the hit before
+            score = scores[place]
+            low = high = place
+            while low > 0 and scores[low - 1] == score:
+                low -= 1
+            while high < last and scores[high + 1] == score:
+                high += 1
+            seen = high
+            if low < high:
+                self.ties.append((number, low + 1, high + 1))
 
 
-def _what_is_wrong(cell: Any, rank: int) -> str:
-    span = span_of(cell) if isinstance(cell, Mapping) and cell.get("id") is None and "start" in cell else None
-    if isinstance(span, str):
-        return f"at rank {rank}: {span}"
-    kind = type(cell).__name__
-    return f"expected an id (text or an integer) at rank {rank}, found {shown(cell)} of type {kind}"
-
-
-def carried(ranking: Any, key: str) -> list[Any] | None:
-    """What results that are mappings carry under a key, None where there are none such."""
-    ranking = plain(ranking)
-    if not isinstance(ranking, (list, tuple)):
-        return None
-    cells = [cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell for cell in ranking]
-    # A result that says where it is from carries its place.
-    wanted = "start" if key == "span" else key
-    if not any(isinstance(cell, Mapping) and (key in cell or wanted in cell) for cell in cells):
-        return None
-    found = []
-    for cell in cells:
-        given = cell if isinstance(cell, Mapping) else {}
-        found.append(cell if key not in given and wanted in given else given.get(key))
-    return found
-
-
-def _by_score(
-    ranking: Mapping[Any, Any], policy: Policy, faults: Faults, where: str
-) -> tuple[list[str], Sequence[float] | None]:
-    if set(map(type, ranking)) == {str} and set(map(type, ranking.values())) == {float}:
-        scores = list(ranking.values())
-        if all(map(math.isfinite, scores)):
-            return in_order(list(ranking), scores, policy)
-    rows: list[tuple[float, str]] = []
-    for key, given in ranking.items():
-        name, score = id_text(key), finite_number(given)
-        if name is None:
-            faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
-            return [], None
-        if score is None:
-            faults.add(where, f"expected a finite number as the score of {name!r}, found {given!r}")
-            return [], None
-        rows.append((score, name))
-    return in_order([name for _, name in rows], [score for score, _ in rows], policy)
+def _looked_up(keys: list[str], low: int, high: int, names: list[str]) -> Iterable[int]:
+    """Where each of many names stands among the keys of a query; of equal keys the first, which is written last."""
+    return map(dict(zip(reversed(keys[low:high]), range(high - 1, low - 1, -1))).__getitem__, names)

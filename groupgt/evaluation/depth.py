@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.budgets import walk
+from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
@@ -99,7 +99,9 @@ def depths_of(
     truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
     ranks = completion_ranks(labelled.hits)
     complete = ranks > 0
-    spent = ranks if unit == "results" else walk(truth, evaluation.run, policy, lengths, unit).spent(ranks)
+    spent = ranks
+    if unit != "results":
+        spent = cumulative_lengths(truth, evaluation.run, policy, lengths, unit).spent(ranks)
     needed = np.where(complete, spent, NEVER)
     whole = np.ones(len(truth), dtype=np.bool_)
     depths = []

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.engines import memory
-from groupgt.engines.base import Labelled
+from groupgt.engines.base import carrier_of, renamed
 from groupgt.engines.budgets import depths
 from groupgt.engines.choice import Engine
-from groupgt.engines.results import renamed
+from groupgt.engines.labelled import Labelled
 from groupgt.errors import DataError, Faults
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -30,7 +29,7 @@ from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import Budget, Lengths
 from groupgt.model.policy import Policy
-from groupgt.model.run import Remote, Run
+from groupgt.model.run import Run
 from groupgt.runtime import no_garbage_collection, pl
 
 
@@ -211,7 +210,8 @@ def label(
     rules = Policy.of(policy)
     judge = labeller_of(labeller, Sources(corpus))
     grouped = judge.read(GroundTruth.of({"query": truth}, rules))
-    hits = label_run(grouped, Run.of({"query": ranking}), rules, judge).hits
+    run = renamed(grouped, Run.of({"query": ranking}), judge, rules)
+    hits = label_run(grouped, run, rules, judge).hits
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
     chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
     matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
@@ -228,22 +228,11 @@ def label_run(
     budgets: Collection[Budget] = (),
     engine: Engine | None = None,
 ) -> Labelled:
-    """Labels a run, and measures how much of it fits each budget; which engine does is decided by what the results are.
+    """Labels a run whose results are called what the labeller calls them, and measures what of it fits each budget.
 
-    The ground truth is what the labeller reads (`labeller.read`).
+    The ground truth is what the labeller reads (`labeller.read`), the run what `renamed` gives.
     """
-    run = renamed(truth, run, labeller, policy)
-    if isinstance(run.contents, Remote):
-        from groupgt.engines import spark
-
-        broadcast = engine.options.largest if engine is not None and engine.name == "spark" else spark.BROADCAST
-        labelled = spark.label(truth, run, policy, labeller, broadcast)
-    elif not run.in_memory:
-        from groupgt.engines.columns import carrier
-
-        labelled = carrier.label(truth, run, policy, labeller, engine.ceiling if engine is not None else 0)
-    else:
-        labelled = memory.label(truth, run, policy, labeller)
+    labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())
     if not budgets:
         return labelled
     prefixes = depths(truth, run, policy, lengths or Lengths(), budgets)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.rankings import ranking_for
+from groupgt.engines.base import carrier_of
 from groupgt.errors import DataError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
@@ -54,7 +54,7 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
         if truth.grade[alternative] > 0:
             group = int(truth.group_of[alternative]) - first_group + 1
             groups_hit.setdefault(int(hits.rank[row]), []).append(group)
-    ids, _ = ranking_for(evaluation.run, qid, evaluation.policy)
+    ids, _ = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
     return {
         "qid": qid,
         "query": truth.texts[query] if truth.texts else None,
@@ -109,7 +109,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     length = int(hits.length[query])
     if not length:
         return "no results"
-    ids, _ = ranking_for(evaluation.run, truth.qids[query], evaluation.policy)
+    ids, _ = carrier_of(evaluation.run).ranking(truth.qids[query], evaluation.policy)
     groups = np.flatnonzero(truth.group_query == query).tolist()
     marks: dict[int, dict[int, str]] = {}
     for row in np.flatnonzero(hits.query == query).tolist():

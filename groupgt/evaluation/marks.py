@@ -7,11 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from groupgt.engines.rankings import Ranking, all_rankings, ranking_for
+from groupgt.engines.base import Ranking, all_rankings, carrier_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.systems import Systems
 from groupgt.model.hits import Ints
-from groupgt.model.run import Remote
 from groupgt.render.page import data
 
 # Results shown of each ranking.
@@ -103,9 +102,9 @@ def _rankings(systems: Systems, name: str, questions: Ints) -> Mapping[str, Rank
     """The results of a system by question, by the ids they came with."""
     evaluation = systems.evaluations[name]
     run = evaluation.run.by_own_ids
-    if isinstance(run.contents, Remote) or int(evaluation.labelled.hits.length.sum()) > READ:
+    if run.is_remote or int(evaluation.labelled.hits.length.sum()) > READ:
         some = [evaluation.truth.qids[at] for at in questions[:FEW].tolist()]
-        return {qid: ranking_for(run, qid, evaluation.policy) for qid in some}
+        return {qid: carrier_of(run).ranking(qid, evaluation.policy) for qid in some}
     scores: Mapping[str, Sequence[float]] = systems.scores.get(name, {})
     found = all_rankings(run, evaluation.policy)
     return {qid: (ids, own if own is not None else scores.get(qid)) for qid, (ids, own) in found}

@@ -145,10 +145,10 @@ def as_run(
     if isinstance(value, (str, os.PathLike)) or _are_paths(value):
         how = engine or Engine()
         if how.name == "spark":
-            from groupgt.engines.spark.tables import session_of
+            from groupgt.engines.spark.frames import run_of_files
+            from groupgt.engines.spark.steps import session_of
 
-            session = session_of(how.options.master, how.options.config)
-            value = detect.read_on_spark(session, value, format)
+            value = run_of_files(session_of(how.options.master, how.options.config), value, format)
         else:
             streamed = how.name == "streaming"
             value = detect.read_run(value, format, qids=truth.qids if qids is None else qids, streamed=streamed)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import Labelled
+from groupgt.engines.labelled import Labelled
 from groupgt.errors import MetricError, near_names, printable
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller

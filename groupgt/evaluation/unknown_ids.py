@@ -11,16 +11,14 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import islice
 
-from groupgt.engines.lists import ranking_of
-from groupgt.errors import DataError, Faults, display, warn
+from groupgt.engines.base import carrier_of
+from groupgt.errors import DataError, display, warn
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.policy import Policy
-from groupgt.model.run import Remote, Run
+from groupgt.model.run import Run
 
-# So many results are looked at; of those on a cluster fewer.
+# So many results are looked at.
 LOOKED_AT = 200_000
-GLANCED_AT = 1000
 # Fewer questions may all have failed; so many hardly.
 SEVERAL = 10
 
@@ -32,7 +30,7 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     """
     if labeller.name == "id":
         return False
-    _, documents = _sampled_ids(run.by_own_ids)
+    _, documents = carrier_of(run.by_own_ids).sample(LOOKED_AT)
     unknown = labeller.strange(documents)
     all_unknown = len(unknown) == len(documents)
     if not unknown or not (all_unknown or labeller.certain):
@@ -54,7 +52,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
 
     Without such a pair it warns only where `questions` with results are so many that not all can just have failed.
     """
-    qids, documents = _sampled_ids(run)
+    qids, documents = carrier_of(run).sample(LOOKED_AT)
     if truth.qids and qids and not set(qids) & set(truth.qids):
         finding = f"{_title(run)}no query of the results has ground truth"
         near = _near_pair("query ids", truth.qids, qids)
@@ -79,29 +77,6 @@ def fold(name: str) -> str:
 
 def _title(run: Run) -> str:
     return f"{run.name}: " if run.name else ""
-
-
-def _sampled_ids(run: Run) -> tuple[list[str], list[str]]:
-    """The queries, and the documents, of the first results."""
-    run = run.resolved
-    if not run.in_memory:
-        if isinstance(run.contents, Remote):
-            from groupgt.engines.spark.plan import fetch
-
-            rows = fetch(run.contents, None, GLANCED_AT)
-        else:
-            rows = run.as_columns.frame.select("qid", "doc").head(LOOKED_AT).collect()
-        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
-    faults = Faults()
-    policy = Policy()
-    documents: dict[str, None] = {}
-    for ranking in run.rankings.values():
-        plain = type(ranking) is list and set(map(type, ranking)) == {str}
-        ids = ranking if plain else ranking_of(ranking, policy, faults, "")[0]
-        documents.update(dict.fromkeys(ids))
-        if len(documents) > LOOKED_AT:
-            break
-    return [str(qid) for qid in run.rankings], list(documents)
 
 
 def _near_pair(what: str, judged: Iterable[str], retrieved: Iterable[str]) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from groupgt.engines.base import all_rankings
 from groupgt.engines.choice import Engine
-from groupgt.engines.rankings import all_rankings
 from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run
 from groupgt.experiment.cache import Keeper

@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 
 import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
-from groupgt.engines.rankings import all_rankings
+from groupgt.engines.base import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.display import report
 from groupgt.experiment.outcome import Outcome

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.formats import beir, csv, frames, jsonl, parquet, parts, spark, trec
+from groupgt.formats import beir, csv, frames, jsonl, parquet, parts, trec
 from groupgt.formats.rankings import NESTED
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
@@ -90,8 +90,8 @@ def _read_one(source: Source, format: str | None, qids: list[str] | None) -> Run
     return RUNS[chosen](source)
 
 
-def read_on_spark(session: Any, path: Path_ | Sequence[Path_], format: str | None = None) -> Run:
-    """The same by a session of Spark: nothing is read here but, where no ending tells the format, a first line."""
+def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[list[str], str, str]:
+    """The files of one run that another program reads: their paths, their format, and what they are called together."""
     given: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for each in given:
@@ -105,7 +105,7 @@ def read_on_spark(session: Any, path: Path_ | Sequence[Path_], format: str | Non
         chosen = _detect(Source.at(paths[0]), "results")
     if chosen is None:
         raise ConfigError(f"{title}: expected an ending that tells the format, or its name (--run-format)")
-    return replace(spark.read_run(session, paths, chosen, title), name=parts.name_of(title))
+    return paths, chosen, title
 
 
 def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display, near_names
-from groupgt.formats import pandas, spark
+from groupgt.formats import pandas
 from groupgt.formats.judgments import Judgment, gather
 from groupgt.formats.rankings import CONTENTS, DOCUMENT, FIELDS, NESTED, SCORES, length_of
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import finite_number, id_fault, is_grade
 from groupgt.runtime import pl
 
@@ -31,13 +31,18 @@ def is_frame(value: Any) -> bool:
     return type(value).__module__.split(".")[0] in ("polars", "pandas", "pyarrow", "pyspark")
 
 
+def is_remote(value: Any) -> bool:
+    """Whether a value is a frame of Spark, whose rows stay on a cluster."""
+    return type(value).__module__.split(".")[0] == "pyspark"
+
+
 def _lazy(value: Any, title: str) -> pl.LazyFrame:
     """A frame of polars, Arrow or Spark as a lazy one; of Arrow the columns that polars may not know are left out."""
     if isinstance(value, pl.LazyFrame):
         return value
     if isinstance(value, pl.DataFrame):
         return value.lazy()
-    table = value.toArrow() if spark.is_frame(value) else value
+    table = value.toArrow() if is_remote(value) else value
     if not hasattr(table, "__arrow_c_stream__"):
         raise DataError(f"expected a frame of polars, pandas, Arrow or Spark, found {type(value).__name__}")
     _refuse_twins(getattr(table, "column_names", []), title)
@@ -130,8 +135,8 @@ def run_of(
 
     Rows without `qid` are those of `qids`, in order.
     """
-    if spark.is_frame(value):
-        return spark.run_of(value, title)
+    if is_remote(value):
+        return Run(Remote(value), source=title)
     if pandas.is_frame(value):
         frame = pandas.to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy()
     else:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from groupgt.errors import DataError, printable
+from groupgt.errors import DataError, Faults, printable
+from groupgt.model.validity import finite_number
 from groupgt.runtime import pl
 
 
@@ -57,15 +58,9 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Remote:
-    """Results that stay where they are, on a cluster: a frame of its own kind with `qid`, `doc` and `score`.
-
-    `tie` names the column that decides between equal scores. Rows that were `nested` have minus their place as a
-    score, from 0 on.
-    """
+    """Results that stay where they are, on a cluster: a frame of its own kind, which its engine alone reads."""
 
     frame: Any
-    tie: str = "doc"
-    nested: bool = False
 
     def __str__(self) -> str:
         return "on a cluster"
@@ -98,6 +93,11 @@ class Run:
         if not isinstance(rankings, Mapping):
             kind = type(rankings).__name__
             raise DataError(f"results: expected {{query id: ranking}}, a path or a frame, found {kind}")
+        faults = Faults()
+        for qid, numbers in (scores or {}).items():
+            if qid not in rankings or len(numbers) != len(rankings[qid]) or None in map(finite_number, numbers):
+                faults.add(f"scores of query {qid!r}", "expected a finite number for each of its results")
+        faults.stop(DataError)
         return cls(Lists(rankings, scores), name=name)
 
     @property
@@ -134,6 +134,11 @@ class Run:
         return isinstance(self.contents, Lists)
 
     @property
+    def is_remote(self) -> bool:
+        """Whether the contents stay on a cluster."""
+        return isinstance(self.contents, Remote)
+
+    @property
     def title(self) -> str:
         """What messages call it: where it is from, else its name."""
         return self.source or self.name or "results"
@@ -141,9 +146,10 @@ class Run:
     @property
     def resolved(self) -> Run:
         """The run itself, or what the slow reader made of it once there was a doubt."""
-        if isinstance(self.contents, Columns) and "checked" in self.contents.__dict__:
-            return self.contents.checked
-        return self
+        run = self
+        while isinstance(run.contents, Columns) and "checked" in run.contents.__dict__:
+            run = replace(run, contents=run.contents.checked.contents)
+        return run
 
     @property
     def by_own_ids(self) -> Run:

@@ -10,7 +10,12 @@ import pytest
 
 from groupgt.cli.inputs import EVALUATION, Inputs, input_options
 from groupgt.cli.main import COMMANDS, cli, main
-from groupgt.engines.columns import carrier
+from groupgt.engines.choice import Engine
+from groupgt.engines.columns.carrier import ColumnCarrier
+from groupgt.engines.labelled import Labelled
+from groupgt.labellers.base import Labeller
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
 
 TRUTH = {"--truth-format", "--where", "--policy"}
 RUNS = {"--run-format", "--parts", "--memory"}
@@ -205,13 +210,13 @@ def test_one_run_is_one_run(command: str, data: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize("command", pairs("--memory"))
 def test_memory(command: str, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     ceilings: list[int] = []
-    label = carrier.label
+    label = ColumnCarrier.label
 
-    def watched(*arguments: object, **options: object) -> object:
-        ceilings.append(int(str([*arguments, 0][4])))
-        return label(*arguments, **options)  # type: ignore[arg-type]  # handed through
+    def watched(own: ColumnCarrier, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
+        ceilings.append(engine.ceiling)
+        return label(own, truth, labeller, policy, engine)
 
-    monkeypatch.setattr(carrier, "label", watched)
+    monkeypatch.setattr(ColumnCarrier, "label", watched)
     plain = outcome(capsys, CALLS[command])
     assert ceilings == []
     assert outcome(capsys, [*CALLS[command], "--memory", "64GB"]) == plain

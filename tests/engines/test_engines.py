@@ -116,8 +116,8 @@ def test_which_plan_runs(tmp_path: Path, large: None, monkeypatch: pytest.Monkey
     """The second plan runs exactly where rows are not in order; a scattered query is not taken for two."""
     truth, rows = make(1)
     counted = []
-    original = any_order.found
-    monkeypatch.setattr(any_order, "found", lambda *given: counted.append(1) or original(*given))
+    original = any_order.ranked_hits
+    monkeypatch.setattr(any_order, "ranked_hits", lambda *given: counted.append(1) or original(*given))
     file = tmp_path / "a.trec"
     file.write_text(as_trec(rows))
     first = groupgt.evaluate(truth, file, METRICS, corpus=laws.WORDS)

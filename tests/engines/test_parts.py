@@ -383,9 +383,9 @@ def test_which_plan_runs_in_batches(small_batches: None, monkeypatch: pytest.Mon
     truth, rows = make(12, ties=True)
     seen: list[str] = []
     for module in (in_order, any_order):
-        real = module.found
+        real = module.ranked_hits
         monkeypatch.setattr(
-            module, "found", lambda *given, m=module, real=real: seen.append(m.__name__) or real(*given)
+            module, "ranked_hits", lambda *given, m=module, real=real: seen.append(m.__name__) or real(*given)
         )
     frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
     one = groupgt.evaluate(truth, frame, ASKED)

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 import groupgt
-from groupgt.engines.rankings import all_rankings
+from groupgt.engines.base import all_rankings
 from groupgt.formats import write
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import kind_of, run_paths

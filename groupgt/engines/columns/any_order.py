@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from groupgt.engines.columns.keys import Found, Keys
-from groupgt.engines.columns.reader import Batches, DoubtError
+from groupgt.engines.columns.keys import Keys
+from groupgt.engines.columns.order import best_first
+from groupgt.engines.columns.reader import Batches, InvalidRowError
+from groupgt.engines.labelled import RankedHits
 from groupgt.errors import SHOWN, GroupgtWarning
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints
@@ -17,12 +19,14 @@ from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
 
-def found(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy, duplicated: int = 0) -> Found:
+def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy, duplicated: int = 0) -> RankedHits:
     """The hits with their ranks, in two passes over the rows."""
     return _Count(truth, keys, batches, policy).walk(duplicated)
 
 
 class _Count:
+    """Two passes: the first finds the hits, the second counts for each the results that stand before it."""
+
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
@@ -31,28 +35,26 @@ class _Count:
         self.query = pl.col("qid").cast(pl.Enum(truth.qids), strict=False).to_physical().cast(pl.Int64).alias("query")
         self.length = np.zeros(len(truth), dtype=np.int64)
 
-    def walk(self, duplicated: int) -> Found:
-        hits, extra = self.first_pass()
+    def walk(self, duplicated: int) -> RankedHits:
+        hits, extra_qids = self.first_pass()
         levels = _Levels(hits, len(self.truth))
         higher, equal, better = self.second_pass(hits, levels)
-        # Hits of one score among themselves: by the tie rule, the same id in the order in which it came.
-        by_id = self.policy.ties == "id"
-        keys = ["level", *(["tie"] if by_id else []), "row"]
-        ordered = hits.select(*dict.fromkeys(["tie", "row"])).with_columns(level=levels.of_hit, at=np.arange(len(hits)))
-        ordered = ordered.sort(keys, descending=[False, *([True] if by_id else []), False])
+        # Hits of one score among themselves.
+        rows = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))
+        rows = best_first(rows, ["level"], self.policy)
+        level = rows["level"].to_numpy()
         place = np.empty(len(hits), dtype=np.int64)
-        own = ordered["level"].to_numpy()
-        place[ordered["at"].to_numpy()] = np.arange(len(own)) - np.searchsorted(own, own)
+        place[rows["hit"].to_numpy()] = np.arange(len(level)) - np.searchsorted(level, level)
         low = higher[levels.of_hit] + 1
-        return Found(
+        return RankedHits(
             query=hits["query"].to_numpy(),
             target=hits["target"].to_numpy(),
             rank=low + place + better,
             low=low,
             high=low + equal[levels.of_hit] - 1,
             length=self.length,
-            extra=len(extra),
-            extra_names=tuple(list(extra)[:SHOWN]),
+            extra=len(extra_qids),
+            extra_names=tuple(list(extra_qids)[:SHOWN]),
             duplicated=duplicated,
         )
 
@@ -70,35 +72,35 @@ class _Count:
         names = dict.fromkeys(("doc", "score", self.tie))
         code = self.keys.code(pl.col("doc")).alias("code")
         plain = self.batches.plain().alias("plain")
-        parts: list[pl.DataFrame] = []
-        extra: dict[str, None] = {}
+        kinds = {"query": pl.Int64, "target": pl.Int64, "row": pl.Int64, "score": pl.Float64, "tie": pl.String}
+        hits: list[pl.DataFrame] = [pl.DataFrame(schema=kinds)]
+        extra_qids: dict[str, None] = {}
         rows = 0
         for batch, query, row in self.passes("qid", *names, code, plain):
             self.batches.check(batch)
             rows += len(batch)
-            own = query >= 0
-            self.length += np.bincount(query[own], minlength=len(self.truth))
-            if not own.all():
-                self.note(batch["qid"].filter(~own), extra)
+            judged = query >= 0
+            self.length += np.bincount(query[judged], minlength=len(self.truth))
+            if not judged.all():
+                self.note(batch["qid"].filter(~judged), extra_qids)
             codes = batch["code"].to_numpy()
             at = self.keys.likely(codes, self.keys.slots(query))
             sure, target = self.keys.sure(batch["doc"][at], codes[at], query[at])
             at = at[sure]
             if len(at):
                 columns = {"query": query[at], "target": target, "row": row[at], "score": batch["score"][at]}
-                parts.append(pl.DataFrame({**columns, "tie": batch[self.tie][at]}))
+                hits.append(pl.DataFrame({**columns, "tie": batch[self.tie][at]}))
         if not rows:
             warnings.warn(f"{self.batches.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
-        kinds = {"query": pl.Int64, "target": pl.Int64, "row": pl.Int64, "score": pl.Float64, "tie": pl.String}
-        return pl.concat([pl.DataFrame(schema=kinds), *parts]), extra
+        return pl.concat(hits), extra_qids
 
-    def note(self, qids: pl.Series, extra: dict[str, None]) -> None:
-        """Keeps the queries without ground truth; raises `DoubtError` for what is no id."""
+    def note(self, qids: pl.Series, extra_qids: dict[str, None]) -> None:
+        """Keeps the queries without ground truth; raises `InvalidRowError` for what is no id."""
         names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
         for qid in names:
             if qid is None or (not self.batches.columns.ids_checked and id_fault(qid)):
-                raise DoubtError
-        extra.update(names)
+                raise InvalidRowError
+        extra_qids.update(names)
 
     def second_pass(self, hits: pl.DataFrame, levels: _Levels) -> tuple[Ints, Ints, Ints]:
         """For each level how many results are higher and how many equal; for each hit those equal that stand before."""
@@ -106,7 +108,7 @@ class _Count:
         better = np.zeros(len(hits), dtype=np.int64)
         if not len(hits):
             return beaten, equal, better
-        own_rows = np.sort(hits["row"].to_numpy())
+        rows_of_hits = np.sort(hits["row"].to_numpy())
         for batch, query, row in self.passes(*dict.fromkeys(("score", self.tie))):
             score = batch["score"].to_numpy()
             at = levels.reached(query, score)
@@ -117,26 +119,24 @@ class _Count:
             tied = level >= 0
             equal += np.bincount(level[tied], minlength=len(levels) + 1)
             at, level = at[tied], level[tied]
-            place = np.minimum(np.searchsorted(own_rows, row[at]), len(own_rows) - 1)
-            others = own_rows[place] != row[at]
-            if others.any():
-                self.compare(hits, levels, (batch[self.tie][at[others]], row[at[others]], level[others]), better)
+            place = np.minimum(np.searchsorted(rows_of_hits, row[at]), len(rows_of_hits) - 1)
+            no_hit = rows_of_hits[place] != row[at]
+            if no_hit.any():
+                at, level = at[no_hit], level[no_hit]
+                self.compare(hits, levels, (batch[self.tie][at], row[at], level), better)
         return levels.summed(beaten[:-1]), equal, better
 
-    def compare(self, hits: pl.DataFrame, levels: _Levels, others: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
-        """Adds to each hit how many of these equal results stand before it."""
-        tie, row, level = others
-        mine = np.flatnonzero(np.isin(levels.of_hit, level))
-        own = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[mine]
-        rest = pl.DataFrame({"tie": tie, "row": row, "level": level, "hit": np.full(len(row), -1)})
-        table = pl.concat([own, rest])
-        by_id = self.policy.ties == "id"
-        keys = ["level", *(["tie"] if by_id else []), "row"]
-        table = table.sort(keys, descending=[False, *([True] if by_id else []), False])
-        hit, block = table["hit"].to_numpy(), table["level"].to_numpy()
-        before = np.concatenate(([0], np.cumsum(hit < 0)))
+    def compare(self, hits: pl.DataFrame, levels: _Levels, equals: tuple[pl.Series, Ints, Ints], better: Ints) -> None:
+        """Adds to each hit how many of these results of its score, which are no hits, stand before it."""
+        tie, row, level = equals
+        met = np.flatnonzero(np.isin(levels.of_hit, level))
+        of_hits = hits.select("tie", "row").with_columns(level=levels.of_hit, hit=np.arange(len(hits)))[met]
+        of_others = pl.DataFrame({"tie": tie, "row": row, "level": level, "hit": np.full(len(row), -1)})
+        rows = best_first(pl.concat([of_hits, of_others]), ["level"], self.policy)
+        hit, block = rows["hit"].to_numpy(), rows["level"].to_numpy()
+        others_before = np.concatenate(([0], np.cumsum(hit < 0)))
         at = np.flatnonzero(hit >= 0)
-        better[hit[at]] += before[at] - before[np.searchsorted(block, block[at])]
+        better[hit[at]] += others_before[at] - others_before[np.searchsorted(block, block[at])]
 
 
 class _Levels:

@@ -1,77 +1,234 @@
-"""Labels results held as columns: rows flow past in batches, only hits and one row a query are kept."""
+"""The carrier of results held as columns: rows flow past in batches, only hits and one row a query are kept."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
-from groupgt.engines import memory
-from groupgt.engines.base import Labelled
+import numpy as np
+
+from groupgt.engines.base import DistinctResults, Flat, Ranking, carrier_of, local_carrier_of
+from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
-from groupgt.engines.columns.keys import Found, Keys, labelled
-from groupgt.engines.columns.reader import Batches, DoubtError
-from groupgt.engines.results import Streamed
-from groupgt.errors import Faults
+from groupgt.engines.columns.keys import Keys
+from groupgt.engines.columns.order import best_first, best_row
+from groupgt.engines.columns.reader import Batches, InvalidRowError
+from groupgt.engines.labelled import Labelled, RankedHits
+from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
+from groupgt.model.lengths import LONGEST, UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
+from groupgt.model.spans import FARTHEST
+from groupgt.model.validity import shown
 from groupgt.runtime import pl
 
-
-def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, ceiling: int = 0) -> Labelled:
-    """Labels a run of columns; raises `DataError` that names what is wrong with them.
-
-    `ceiling` is how many bytes the process may hold; 0 is no limit.
-    """
-    columns = run.as_columns
-    try:
-        matches = labeller.match(truth, Streamed(truth, columns))
-        named = isinstance(labeller, Named)
-        # What is matched by name does not depend on the results: for many runs it is the same.
-        make = partial(Keys, truth, matches)
-        keys = truth.judgments.once("keys", make) if named else make()
-        batches = Batches(columns, run.source or run.name or "results", ceiling)
-        return labelled(truth, labeller, matches, policy, _found(truth, keys, batches, policy))
-    except DoubtError:
-        checked = columns.checked
-    # What is too large for lists the slow reader gives back as columns, read with more care.
-    if not checked.in_memory:
-        return label(truth, checked, policy, labeller, ceiling)
-    return memory.label(truth, checked, policy, labeller)
+# So many rows at fault are named.
+NAMED = 100
 
 
-def _found(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> Found:
-    if policy.duplicates in ("drop", "error"):
-        batches.refuse_doubts()
-        rows, duplicated = _without_repeats(truth, batches.columns, batches.title, policy)
-        return any_order.found(truth, keys, batches.of(rows), policy, duplicated)
-    if batches.begin_in_order():
+class ColumnCarrier:
+    """Works with results held as lazy columns. Where a row is doubtful, the slow reader's word counts."""
+
+    def __init__(self, run: Run, columns: Columns) -> None:
+        self.run, self.columns = run, columns
+
+    def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
+        """The hits; raises `DataError` that names what is wrong with the rows."""
+        columns = self.columns
         try:
-            return in_order.found(truth, keys, batches, policy)
-        except in_order.DisorderError:
-            pass
-    return any_order.found(truth, keys, batches, policy)
+            distinct = replace(policy, duplicates="drop")
+            matches = labeller.match(truth, DistinctResults(truth, lambda: self.flat(truth, distinct, "text")))
+            # What is matched by name does not depend on the results: for many runs it is the same.
+            make_keys = partial(Keys, truth, matches)
+            keys = truth.judgments.once("keys", make_keys) if isinstance(labeller, Named) else make_keys()
+            batches = Batches(columns, self.run.title, engine.ceiling)
+            return self._hits(truth, keys, batches, policy).labelled(truth, labeller, matches, policy)
+        except InvalidRowError:
+            # What is too large for lists the slow reader gives back as columns, read with more care.
+            checked = replace(self.run, contents=columns.checked.contents)
+        return carrier_of(checked).label(truth, labeller, policy, engine)
 
+    def _hits(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
+        if policy.duplicates in ("drop", "error"):
+            batches.refuse_invalid_rows()
+            rows, duplicated = self._without_repeats(truth, policy)
+            return any_order.ranked_hits(truth, keys, batches.of(rows), policy, duplicated)
+        if batches.begin_in_order():
+            try:
+                return in_order.ranked_hits(truth, keys, batches, policy)
+            except in_order.NotSortedError:
+                pass
+        return any_order.ranked_hits(truth, keys, batches, policy)
 
-def _without_repeats(truth: GroundTruth, columns: Columns, title: str, policy: Policy) -> tuple[pl.LazyFrame, int]:
-    """The best row of each (query, document), and how many queries had several; or says that there are several."""
-    rows = columns.frame.with_row_index("row")
-    best = pl.col("score") == pl.col("score").max()
-    tie = pl.col(columns.tie)
-    # Of equal scores the one that comes first in the order of ties.
-    chosen = best & (tie == tie.filter(best).max()) if policy.ties == "id" else best
-    row = pl.col("row").filter(chosen).min()
-    others = [] if columns.tie == "doc" else [tie.filter(pl.col("row") == row).first()]
-    first = rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), row, *others)
-    judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String)})
-    repeated = first.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
-    repeated = repeated.sort("qid", "doc")
-    found: pl.DataFrame = columns.guard(lambda: repeated.collect(engine="streaming"))
-    if policy.duplicates == "error":
+    def _without_repeats(self, truth: GroundTruth, policy: Policy) -> tuple[pl.LazyFrame, int]:
+        """The best row of each (query, document), and how many queries had several; or says that there are several."""
+        columns = self.columns
+        rows, first = columns.frame.with_row_index("row"), best_row(policy, columns.tie)
+        ties = [] if columns.tie == "doc" else [pl.col(columns.tie).filter(pl.col("row") == first).first()]
+        best = rows.group_by("qid", "doc").agg(pl.len(), pl.col("score").max(), first, *ties)
+        judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String)})
+        several = best.filter(pl.col("len") > 1).select("qid", "doc").join(judged, on="qid", how="semi")
+        several = several.sort("qid", "doc")
+        repeated: pl.DataFrame = columns.guard(lambda: several.collect(engine="streaming"))
+        if policy.duplicates == "error":
+            faults = Faults()
+            for qid, doc in repeated.unique("qid", keep="first", maintain_order=True).iter_rows():
+                what = f"the result {doc!r} stands twice; remove it, or choose the policy duplicates=drop"
+                faults.add(f"{self.run.title}: query {qid!r}", what)
+            faults.stop()
+        return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
+
+    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
+        """The run with its results called what the labeller calls them."""
+        columns = self.columns
+
+        def recheck() -> Run:
+            checked = replace(self.run, contents=columns.checked.contents)
+            return carrier_of(checked).rename(truth, labeller, policy)
+
+        frame = self._renamed(labeller)
+        return replace(self.run, contents=replace(columns, frame=frame, recheck=recheck, tie="own"), original=self.run)
+
+    def _renamed(self, labeller: Labeller) -> pl.LazyFrame:
+        """The rows with `doc` renamed, and the ids they had as `own`."""
+        frame = self.columns.frame
+        schema = frame.collect_schema()
+        own = pl.col("doc").alias("own")
+        if labeller.column == "span":
+            if not {"start", "end"} <= set(schema):
+                return frame.with_columns(own)
+            self._check_places(schema)
+            bounds = [pl.col(name).cast(pl.Int64).cast(pl.String) for name in ("start", "end")]
+            document = pl.col("document" if "document" in schema else "doc")
+            place = pl.concat_str([document, pl.lit("["), bounds[0], pl.lit(":"), bounds[1], pl.lit("]")])
+            return frame.with_columns(own, doc=place)
+        if labeller.column:
+            if labeller.column not in schema:
+                what = f"expected results with a column {labeller.column}, found {', '.join(schema)}"
+                raise DataError(f"{self.run.title}: {what}")
+            self._check_names(labeller.column, schema)
+            return frame.with_columns(own, doc=pl.col(labeller.column).cast(pl.String))
+        distinct = self.columns.guard(lambda: frame.select(pl.col("doc").unique()).collect(engine="streaming"))
+        ids = distinct["doc"].drop_nulls()
+        table = pl.LazyFrame({"doc": ids, "name": pl.Series(list(labeller.names(ids.to_list())), dtype=pl.String)})
+        joined = frame.with_columns(own).join(table, on="doc", how="left", maintain_order="left")
+        kept = [pl.col("name").alias("doc") if name == "doc" else pl.col(name) for name in (*schema, "own")]
+        return joined.select(kept)
+
+    def _check_places(self, schema: pl.Schema) -> None:
+        """Raises `DataError` for rows whose document, start or end is no place."""
+        for name in ("start", "end"):
+            if not schema[name].is_numeric():
+                raise DataError(
+                    f"{self.run.title}: expected whole numbers in the column {name!r}, found {schema[name]}"
+                )
+        start, end = (pl.col(name).cast(pl.Float64) for name in ("start", "end"))
+        sound = (start >= 0) & (end >= start) & (end <= FARTHEST) & (start == start.floor()) & (end == end.floor())
+        if "document" in schema:
+            sound &= pl.col("document").str.strip_chars() != ""
+        what = f"expected a document and whole numbers from 0 to {FARTHEST} as start and end, end not before start"
+        self._refuse(~sound.fill_null(False), ["start", "end"], what)
+
+    def _check_names(self, column: str, schema: pl.Schema) -> None:
+        """Raises `DataError` for rows that carry no name, or no text."""
+        kind = schema[column]
+        if kind != pl.String and not kind.is_integer():
+            raise DataError(f"{self.run.title}: expected text or integers in the column {column!r}, found {kind}")
+        blank = (pl.col(column).cast(pl.String).str.strip_chars() == "").fill_null(True)
+        self._refuse(blank, [column], f"expected a {column}")
+
+    def _refuse(self, wrong: pl.Expr, cells: list[str], what: str) -> None:
+        """Raises `DataError` that names the rows at fault, and shows these cells of theirs."""
+        rows, guard = self.columns.frame.with_row_index("row").filter(wrong), self.columns.guard
+        count = guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
+        if not count:
+            return
         faults = Faults()
-        for qid, doc in found.unique("qid", keep="first", maintain_order=True).iter_rows():
-            what = f"the result {doc!r} stands twice; remove it, or choose the policy duplicates=drop"
-            faults.add(f"{title}: query {qid!r}", what)
-        faults.stop()
-    return (first.drop("len") if len(found) else rows), found["qid"].n_unique()
+        first = guard(lambda: rows.select("row", "qid", *cells).head(NAMED).collect(engine="streaming"))
+        for row, qid, *values in first.iter_rows():
+            where = f"{self.run.title}: row {row + 1}: query {shown(qid)}"
+            faults.add(where, f"{what}, found {' to '.join(map(shown, values))}")
+        faults.total = count
+        faults.stop(DataError)
+
+    def ranking(self, qid: str, policy: Policy) -> Ranking:
+        """The results of one query."""
+        own = self.columns.frame.filter(pl.col("qid") == qid).with_row_index("row")
+        ids, scores = self._ranking(self.columns.guard(lambda: own.collect(engine="streaming")), policy)
+        return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+
+    def qids(self) -> list[str]:
+        """The queries, in the order of the run."""
+        rows = self.columns.guard(self.columns.frame.select("qid").collect)
+        distinct: list[str] = rows["qid"].drop_nulls().unique(maintain_order=True).to_list()
+        return distinct
+
+    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+        """Every query with its results, in the order of the run."""
+        columns = self.columns
+        try:
+            wanted = list(dict.fromkeys(("qid", "doc", "score", columns.tie)))
+            lazy = columns.frame.select(wanted).with_row_index("row")
+            rows = columns.guard(lambda: lazy.collect(engine="streaming"))
+            doubtful = bool(rows.null_count().sum_horizontal().item()) or not rows["score"].is_finite().all()
+        except (pl.exceptions.PolarsError, OSError):
+            doubtful = True
+        if doubtful:
+            checked = replace(self.run, contents=columns.checked.contents)
+            yield from local_carrier_of(checked, "all rankings").rankings(policy)
+            return
+        for (qid,), own in rows.group_by("qid", maintain_order=True):
+            yield str(qid), self._ranking(own, policy)
+
+    def _ranking(self, rows: pl.DataFrame, policy: Policy) -> tuple[list[str], list[float]]:
+        rows = best_first(rows, [], policy, tie=self.columns.tie, scored=True)
+        return rows["doc"].to_list(), rows["score"].to_list()
+
+    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+        """The distinct ids of queries and of results among the first so many rows."""
+        lazy = self.columns.frame.select("qid", "doc").head(limit)
+        rows = self.columns.guard(lazy.collect)
+        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
+
+    def carries(self, field: str) -> bool:
+        """Whether results carry a `text`, or their length in a unit."""
+        return field in self.columns.frame.collect_schema()
+
+    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
+        """The results of all judged queries in rank order, with what they carry in these fields."""
+        columns = self.columns
+        judged = pl.LazyFrame({"qid": pl.Series(truth.qids, dtype=pl.String), "query": np.arange(len(truth))})
+        rows = columns.frame.with_row_index("row").join(judged, on="qid", how="inner")
+        rows = best_first(rows, ["query"], policy, tie=columns.tie, scored=True)
+        if policy.duplicates == "drop":
+            rows = rows.unique(["query", "doc"], keep="first", maintain_order=True)
+        carried = [field for field in fields if self.carries(field)]
+        sorted_rows: pl.DataFrame = columns.guard(
+            lambda: rows.select("query", "doc", *carried).collect(engine="streaming")
+        )
+        cells = {
+            field: self._lengths(truth, sorted_rows, field) if field in UNITS else sorted_rows[field].to_list()
+            for field in carried
+        }
+        nothing = [None] * len(sorted_rows)
+        query = sorted_rows["query"].to_numpy().astype(np.int64)
+        return Flat(query, sorted_rows["doc"], {field: cells.get(field, nothing) for field in fields})
+
+    def _lengths(self, truth: GroundTruth, rows: pl.DataFrame, unit: str) -> Ints:
+        """A column of lengths as whole numbers; raises `DataError` that names results of which they are none."""
+        lengths = rows[unit].cast(pl.Float64, strict=False)
+        sound = lengths.is_between(0, LONGEST).fill_null(False) & (lengths == lengths.round(0)).fill_null(False)
+        wrong = rows.filter(~sound)
+        if len(wrong):
+            faults = Faults()
+            for query, document, length in wrong.select("query", "doc", unit).head(NAMED).iter_rows():
+                what = f"expected a whole number from 0 as the {unit} of {document!r}, found {length}"
+                faults.add(f"{self.run.title}: query {truth.qids[query]!r}", what)
+            faults.total += max(len(wrong) - NAMED, 0)
+            faults.fail(DataError)
+        return lengths.to_numpy().astype(np.int64)

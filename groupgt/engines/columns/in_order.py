@@ -6,8 +6,10 @@ import warnings
 
 import numpy as np
 
-from groupgt.engines.columns.keys import Found, Keys
-from groupgt.engines.columns.reader import Batches, DoubtError
+from groupgt.engines.columns.keys import Keys
+from groupgt.engines.columns.order import best_first
+from groupgt.engines.columns.reader import Batches, InvalidRowError
+from groupgt.engines.labelled import RankedHits
 from groupgt.errors import SHOWN, GroupgtWarning
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
@@ -20,41 +22,45 @@ LONGEST_BLOCK = 8
 TAIL = 1 << 10
 
 
-class DisorderError(Exception):
+class NotSortedError(Exception):
     """Rows are not in order after all."""
 
 
-def found(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> Found:
-    """The hits with their ranks; raises `DisorderError` where a query is scattered or its scores rise."""
+def ranked_hits(truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
+    """The hits with their ranks; raises `NotSortedError` where a query is scattered or its scores rise."""
     return _Walk(truth, keys, batches, policy).walk()
 
 
 class _Walk:
+    """One pass over the rows. A row is named by its number, from 0, and batches keep the order of rows."""
+
     def __init__(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> None:
         self.truth, self.keys, self.batches, self.policy = truth, keys, batches, policy
         self.tie = batches.columns.tie
-        self.seen: set[str] = set()
-        # How many rows went by, the score and the query of the last, and of each query where it begins and which it is.
-        self.rows, self.score, self.query_code = 0, np.nan, np.uint64(0)
+        self.seen_qids: set[str] = set()
+        # How many rows went by; the score and the query of the last.
+        self.rows, self.last_score, self.last_query_code = 0, np.nan, np.uint64(0)
+        # Of each query that went by the row at which it begins, and which it is (−1: no ground truth).
         self.begins: list[Ints] = [np.zeros(0, dtype=np.int64)]
         self.numbers: list[Ints] = [np.zeros(0, dtype=np.int64)]
-        self.extra: list[str] = []
-        self.hits: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), dtype=np.int64))]
+        self.extra_qids: list[str] = []
+        # Query, target, place among the rows, and the first and last row of its equals.
+        self.placed_hits: list[tuple[Ints, ...]] = [tuple(np.zeros((5, 0), dtype=np.int64))]
         # The last block of equal scores, which may go on: its ids, its first row, and the hits in it.
-        self.held: list[pl.Series] = []
+        self.held_ties: list[pl.Series] = []
         self.held_from = 0
         self.held_hits: list[tuple[Ints, Ints, Ints]] = []
 
-    def walk(self) -> Found:
+    def walk(self) -> RankedHits:
         names = dict.fromkeys(("qid", "doc", "score", self.tie))
-        codes = [self.keys.code(pl.col(each)).alias(name) for each, name in (("doc", "code"), ("qid", "query"))]
+        codes = [self.keys.code(pl.col(name)).alias(code) for name, code in (("doc", "code"), ("qid", "query"))]
         for batch in self.batches(*names, *codes, self.batches.plain().alias("plain")):
             self.batches.check(batch)
             self.take(batch)
         self.let_go()
         if not self.rows:
             warnings.warn(f"{self.batches.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
-        return self.found()
+        return self.ranked()
 
     def take(self, batch: pl.DataFrame) -> None:
         """Finds the hits of a batch."""
@@ -62,30 +68,30 @@ class _Walk:
         # Two queries side by side with one code of 64 bits are not to be expected, and comparing texts costs ten times.
         start = np.empty(len(batch), dtype=np.bool_)
         np.not_equal(query_code[1:], query_code[:-1], out=start[1:])
-        start[0] = not self.rows or query_code[0] != self.query_code
-        if not np.all((score[1:] <= score[:-1]) | start[1:]) or not (start[0] or score[0] <= self.score):
-            raise DisorderError
+        start[0] = not self.rows or query_code[0] != self.last_query_code
+        if not np.all((score[1:] <= score[:-1]) | start[1:]) or not (start[0] or score[0] <= self.last_score):
+            raise NotSortedError
         first = np.flatnonzero(start)
         numbers = self.numbered(batch["qid"][first].to_list())
         # Rows before the first start belong to the query of the batch before.
-        before = next((each[-1] for each in reversed(self.numbers) if len(each)), -1)
+        before = next((earlier[-1] for earlier in reversed(self.numbers) if len(earlier)), -1)
         self.begins.append(first + self.rows)
         self.numbers.append(numbers)
-        own = np.concatenate(([before], numbers))
-        slots = np.repeat(self.keys.slots(own), np.diff(np.concatenate(([0], first, [len(start)]))))
+        queries = np.concatenate(([before], numbers))
+        slots = np.repeat(self.keys.slots(queries), np.diff(np.concatenate(([0], first, [len(start)]))))
         code = batch["code"].to_numpy()
         rows = self.keys.likely(code, slots)
-        query = own[np.searchsorted(first, rows, side="right")]
+        query = queries[np.searchsorted(first, rows, side="right")]
         sure, target = self.keys.sure(batch["doc"][rows], code[rows], query)
         self.place(batch, score, start, (query[sure], target, rows[sure]))
         self.rows += len(start)
-        self.score, self.query_code = float(score[-1]), query_code[-1]
+        self.last_score, self.last_query_code = float(score[-1]), query_code[-1]
 
     def place(self, batch: pl.DataFrame, score: Floats, start: Bools, hits: tuple[Ints, Ints, Ints]) -> None:
         """Gives hits their places: at once in blocks of equal scores that are whole, else when they are."""
         query, target, rows = hits
         lead = 0
-        if not start[0] and score[0] == self.score:
+        if not start[0] and score[0] == self.last_score:
             lead = _first_block(score, start)
             self.hold(batch, 0, lead, hits)
             if lead == len(start):
@@ -95,48 +101,49 @@ class _Walk:
         inside = (rows >= lead) & (rows < last)
         if inside.any():
             placed = self.among_equals(batch, score, start, rows[inside])
-            self.hits.append((query[inside], target[inside], *(each + self.rows for each in placed)))
+            self.placed_hits.append((query[inside], target[inside], *(places + self.rows for places in placed)))
         self.held_from = self.rows + last
         self.hold(batch, last, len(start), hits)
 
     def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
         """Keeps rows of a block that may go on."""
         query, target, rows = hits
-        own = (rows >= begin) & (rows < end)
-        self.held.append(batch[self.tie][begin:end])
-        if own.any():
-            self.held_hits.append((query[own], target[own], rows[own] + self.rows))
-        if len(self.held) > LONGEST_BLOCK:
-            raise DisorderError
+        held = (rows >= begin) & (rows < end)
+        self.held_ties.append(batch[self.tie][begin:end])
+        if held.any():
+            self.held_hits.append((query[held], target[held], rows[held] + self.rows))
+        if len(self.held_ties) > LONGEST_BLOCK:
+            raise NotSortedError
 
     def let_go(self) -> None:
         """Places the hits of the block that is held: it is whole."""
         if self.held_hits:
-            query, target, rows = (np.concatenate(each) for each in zip(*self.held_hits))
-            size = sum(map(len, self.held))
+            query, target, rows = (np.concatenate(parts) for parts in zip(*self.held_hits))
+            size = sum(map(len, self.held_ties))
             placed = rows
-            if size > 1 and self.policy.ties == "id":
-                placed = self.held_from + _placed(pl.concat(self.held), np.zeros(size, np.int64))[rows - self.held_from]
+            if size > 1:
+                places = self.places_of_equals(pl.concat(self.held_ties), np.zeros(size, np.int64))
+                placed = self.held_from + places[rows - self.held_from]
             low = np.full(len(rows), self.held_from)
-            self.hits.append((query, target, placed, low, low + size - 1))
-        self.held, self.held_hits = [], []
+            self.placed_hits.append((query, target, placed, low, low + size - 1))
+        self.held_ties, self.held_hits = [], []
 
     def numbered(self, qids: list[str | None]) -> Ints:
         """Which queries these are, −1 where there is no ground truth; each may come once."""
-        index, found = self.truth.index, []
+        numbers = []
         for qid in qids:
             if qid is None:
-                raise DoubtError
-            if qid in self.seen:
-                raise DisorderError
-            self.seen.add(qid)
-            number = index.get(qid, -1)
+                raise InvalidRowError
+            if qid in self.seen_qids:
+                raise NotSortedError
+            self.seen_qids.add(qid)
+            number = self.truth.index.get(qid, -1)
             if number < 0:
                 if not self.batches.columns.ids_checked and id_fault(qid):
-                    raise DoubtError
-                self.extra.append(qid)
-            found.append(number)
-        return np.array(found, dtype=np.int64)
+                    raise InvalidRowError
+                self.extra_qids.append(qid)
+            numbers.append(number)
+        return np.array(numbers, dtype=np.int64)
 
     def among_equals(self, batch: pl.DataFrame, score: Floats, start: Bools, rows: Ints) -> tuple[Ints, Ints, Ints]:
         """Where hits stand once equal scores are put in order, and the first and last row of their equals."""
@@ -149,34 +156,34 @@ class _Walk:
         borders = np.flatnonzero(~follows)
         block = np.searchsorted(borders, rows[tied], side="right") - 1
         low[tied], high[tied] = borders[block], borders[block + 1] - 1
-        if self.policy.ties == "id":
-            # The rows of all these blocks.
-            blocks = np.unique(block)
-            sizes = borders[blocks + 1] - borders[blocks]
-            inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-            given = np.repeat(borders[blocks], sizes) + inside
-            places = given[_placed(batch[self.tie][given], np.repeat(blocks, sizes))]
-            placed[tied] = places[np.searchsorted(given, rows[tied])]
+        # The rows of all these blocks.
+        blocks = np.unique(block)
+        sizes = borders[blocks + 1] - borders[blocks]
+        inside = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        members = np.repeat(borders[blocks], sizes) + inside
+        places = members[self.places_of_equals(batch[self.tie][members], np.repeat(blocks, sizes))]
+        placed[tied] = places[np.searchsorted(members, rows[tied])]
         return placed, low, high
 
-    def found(self) -> Found:
+    def places_of_equals(self, tie: pl.Series, block: Ints) -> Ints:
+        """Where each row comes when the blocks of equal scores, one after the other, are put in order."""
+        places = np.arange(len(block))
+        if self.policy.ties == "id":
+            rows = pl.DataFrame({"block": block, "row": places}).with_columns(tie=tie)
+            places = np.empty(len(block), dtype=np.int64)
+            places[best_first(rows, ["block"], self.policy)["row"].to_numpy()] = np.arange(len(block))
+        return places
+
+    def ranked(self) -> RankedHits:
         begins, numbers = np.concatenate(self.begins), np.concatenate(self.numbers)
-        query, target, *places = (np.concatenate(each) for each in zip(*self.hits))
+        query, target, *places = (np.concatenate(parts) for parts in zip(*self.placed_hits))
         start = begins[np.searchsorted(begins, places[0], side="right") - 1] if len(begins) else places[0]
-        rank, low, high = (each - start + 1 for each in places)
+        rank, low, high = (rows - start + 1 for rows in places)
         length = np.zeros(len(self.truth), dtype=np.int64)
         judged = numbers >= 0
         length[numbers[judged]] = np.diff(np.append(begins, self.rows))[judged]
-        return Found(query, target, rank, low, high, length, len(self.extra), tuple(self.extra[:SHOWN]))
-
-
-def _placed(tie: pl.Series, block: Ints) -> Ints:
-    """Where each row comes when blocks are put in order: by descending id, one id in the order in which it came."""
-    order = pl.DataFrame({"block": block, "at": np.arange(len(block))}).with_columns(tie=tie)
-    order = order.sort("block", "tie", "at", descending=[False, True, False])
-    places = np.empty(len(block), dtype=np.int64)
-    places[order["at"].to_numpy()] = np.arange(len(block))
-    return places
+        extra = tuple(self.extra_qids[:SHOWN])
+        return RankedHits(query, target, rank, low, high, length, len(self.extra_qids), extra)
 
 
 def _first_block(score: Floats, start: Bools) -> int:

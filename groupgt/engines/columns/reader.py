@@ -21,7 +21,7 @@ MOST_ROWS, FEWEST_ROWS = 1 << 20, 1 << 14
 ROW = 256
 
 
-class DoubtError(Exception):
+class InvalidRowError(Exception):
     """A row is not what it should be; the slow reader will say which."""
 
 
@@ -53,7 +53,7 @@ class Batches:
                 yield batch
         except (pl.exceptions.PolarsError, OSError):
             # The slow reader of the same file says what is wrong with it.
-            raise DoubtError from None
+            raise InvalidRowError from None
 
     def check_memory(self) -> None:
         """Raises `DataError` where the process holds more than it may."""
@@ -73,11 +73,11 @@ class Batches:
         return score if self.columns.ids_checked else score & is_plainly_id(pl.col("doc"))
 
     def check(self, batch: pl.DataFrame) -> None:
-        """Looks again at rows that are not `plain`; raises `DoubtError` for what is no id, or no score."""
+        """Looks again at rows that are not `plain`; raises `InvalidRowError` for what is no id, or no score."""
         if not batch["plain"].all():
             rest = batch.filter(~batch["plain"])
             if not rest.select(self.sound("doc").all()).item():
-                raise DoubtError
+                raise InvalidRowError
 
     def sound(self, *names: str) -> pl.Expr:
         """Whether a row has a finite score, and these of its columns are ids."""
@@ -86,11 +86,11 @@ class Batches:
             holds &= pl.col(name).is_not_null() if self.columns.ids_checked else is_id(pl.col(name))
         return holds
 
-    def refuse_doubts(self) -> None:
-        """Raises `DoubtError` where a row is not what it should be."""
+    def refuse_invalid_rows(self) -> None:
+        """Raises `InvalidRowError` where a row is not what it should be."""
         for batch in self(self.sound("qid", "doc").alias("sound")):
             if not batch["sound"].all():
-                raise DoubtError
+                raise InvalidRowError
 
     def begin_in_order(self) -> bool:
         """Whether the first rows could be those of a sorted run: a shuffled one need not be read to find out."""

@@ -1,8 +1,12 @@
-"""Evaluation on Apache Spark: `label` for the engine, `per_query` and `means` for those who go on there."""
+"""Evaluation on Apache Spark. `per_query` and `means` are for those who go on there; they are found when asked for."""
 
 from __future__ import annotations
 
-from groupgt.engines.spark.plan import BROADCAST, label, renamed
-from groupgt.engines.spark.queries import means, per_query
+from importlib import import_module
+from typing import Any
 
-__all__ = ["BROADCAST", "label", "means", "per_query", "renamed"]
+
+def __getattr__(name: str) -> Any:
+    if name not in ("means", "per_query"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("groupgt.evaluation.per_query.spark"), name)

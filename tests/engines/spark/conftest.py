@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from groupgt.engines.spark.tables import session_of
+from groupgt.engines.spark.steps import session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ import numpy as np
 
 import groupgt
 from groupgt.engines.spark import means, per_query
-from groupgt.engines.spark.tables import session_of
+from groupgt.engines.spark.steps import session_of
 from tests.engines.spark.conftest import SETTINGS
 
 if TYPE_CHECKING:

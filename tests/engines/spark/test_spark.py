@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import groupgt
-from groupgt.engines.base import Labelled
-from groupgt.engines.columns.keys import MANY
-from groupgt.engines.spark import means, per_query, plan
+from groupgt.engines.base import carrier_of
+from groupgt.engines.choice import Engine, Spark
+from groupgt.engines.labelled import Labelled
+from groupgt.engines.spark import carrier, means, per_query
+from groupgt.engines.spark.carrier import MANY
 from groupgt.evaluation.result import mean_of
-from groupgt.formats.spark import run_of
+from groupgt.model.run import Remote
 from groupgt.model.sums import exact_sum, rounded
 from tests.engines.test_engines import METRICS, make, same
 
@@ -110,7 +112,7 @@ class Spy:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.plans: list[Any] = []
         self.sorted: list[int] = []
-        walk, ranked = plan._Plan.walk, plan._Plan.ranked
+        walk, ranked = carrier._Plan.walk, carrier._Plan.ranked
 
         def walked(own: Any) -> Labelled:
             self.plans.append(own)
@@ -121,8 +123,8 @@ class Spy:
             self.sorted.append(len(found))
             return found
 
-        monkeypatch.setattr(plan._Plan, "walk", walked)
-        monkeypatch.setattr(plan._Plan, "ranked", counted)
+        monkeypatch.setattr(carrier._Plan, "walk", walked)
+        monkeypatch.setattr(carrier._Plan, "ranked", counted)
 
 
 @pytest.fixture
@@ -189,10 +191,12 @@ def test_presets_and_missing_queries(spark: SparkSession, preset: str) -> None:
 def test_a_ground_truth_too_large_to_be_sent_has_the_same_hits(spark: SparkSession, spy: Spy, duplicates: str) -> None:
     truth, rows = make(6, ties=True, repeats=True)
     expected = groupgt.evaluate(truth, in_memory(rows), FEW, policy={"duplicates": duplicates})
-    run = run_of(there(spark, shuffled(rows), partitions=5))
+    run = groupgt.Run(Remote(there(spark, shuffled(rows), partitions=5)))
     # Nor does Spark send it by its own rule.
     with configured(spark, autoBroadcastJoinThreshold="-1"):
-        found = plan.label(expected.truth, run, expected.policy, expected.labeller, broadcast=0)
+        found = carrier_of(run).label(
+            expected.truth, expected.labeller, expected.policy, Engine("spark", Spark(broadcast=1))
+        )
     same_hits(expected.labelled, found)
     (sorted_hits,) = spy.sorted
     assert sorted_hits == len(np.unique(np.stack([found.hits.query, found.hits.rank]), axis=1).T)
@@ -708,7 +712,7 @@ def test_nothing_but_hits_and_queries_comes_here(
     # Three results of each query are hits; half of the queries have no ground truth.
     truth = {f"q{each}": [[f"d{each + 100 * far}"] for far in (1, 50, 499)] for each in range(queries)}
     engine = {"use": "spark", "with": {"broadcast": broadcast}}
-    with caplog.at_level(logging.INFO, logger="groupgt.engines.spark.plan"):
+    with caplog.at_level(logging.INFO, logger="groupgt.engines.spark.carrier"):
         found = groupgt.evaluate(truth, frame, ["recall"], engine=engine)
     assert found["recall"] == 1.0
     assert found.counts["extra"] == queries

@@ -1,4 +1,4 @@
-"""What is done to frames on Spark: tables sent there, rows ranked by sorting, repeats removed."""
+"""Steps of work on Spark: a session, functions of Arrow, tables sent there, rows put in order, repeats removed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError
@@ -72,6 +73,32 @@ def sent(session: Any, table: pl.DataFrame) -> DataFrame:
     return frame
 
 
+@dataclass(frozen=True)
+class Order:
+    """The order of the results of a query: descending score, equal scores by descending bytes of the column `tie`."""
+
+    tie: str
+
+    def best_first(self) -> list[Column]:
+        """What rows are sorted by."""
+        from pyspark.sql import functions as sql
+
+        return [sql.col("score").desc(), sql.col(self.tie).desc()]
+
+    def best(self) -> Column:
+        """The `score` and the `first` of the row that stands first in a group."""
+        from pyspark.sql import functions as sql
+
+        return sql.max(sql.struct("score", sql.col(self.tie).alias("first")))
+
+    def before(self, score: str, tie: str) -> Column:
+        """Whether a row stands before one with this score and this tie, both columns."""
+        from pyspark.sql import functions as sql
+
+        equal = sql.col("score") == sql.col(score)
+        return (sql.col("score") > sql.col(score)) | (equal & (sql.col(self.tie) > sql.col(tie)))
+
+
 def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = True) -> DataFrame:
     """The rows with their rank, with how many results of their query are `higher` and `equal`, and with their keys.
 
@@ -82,8 +109,7 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
     query = Window.partitionBy("qid")
     placed = rows.join(keys.withColumn("hit", sql.lit(True)), ["qid", "doc"], "left")
-    by_tie = query.orderBy(sql.col("score").desc(), sql.col(tie).desc())
-    placed = placed.withColumn("rank", sql.row_number().over(by_tie).cast("long"))
+    placed = placed.withColumn("rank", sql.row_number().over(query.orderBy(*Order(tie).best_first())).cast("long"))
     if not equals:
         return placed
     by_score = query.orderBy(sql.col("score").desc())
@@ -93,11 +119,10 @@ def with_ranks(rows: DataFrame, keys: DataFrame, tie: str, *, equals: bool = Tru
 
 
 def without_repeats(rows: DataFrame, tie: str) -> DataFrame:
-    """Of each (query, document) its best row, and how many there are."""
+    """Of each (query, document) its best row, and how many there are as `n`."""
     from pyspark.sql import functions as sql
 
-    best = sql.max(sql.struct("score", sql.col(tie).alias("first"))).alias("best")
-    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), best)
+    grouped = rows.groupBy("qid", "doc").agg(sql.count(sql.lit(1)).alias("n"), Order(tie).best().alias("best"))
     columns = [sql.col("qid"), sql.col("doc"), sql.col("best.score").alias("score"), sql.col("n")]
     kept: DataFrame = grouped.select(*columns, *([] if tie == "doc" else [sql.col("best.first").alias(tie)]))
     return kept

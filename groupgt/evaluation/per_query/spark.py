@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from groupgt.engines.spark.tables import by_arrow, with_ranks, without_repeats
+import numpy as np
+
+from groupgt.engines.columns.keys import key_table
+from groupgt.engines.labelled import RankedHits
+from groupgt.engines.spark.frames import is_result, rows_of, truth_rows
+from groupgt.engines.spark.steps import by_arrow, with_ranks, without_repeats
 from groupgt.errors import ConfigError
-from groupgt.formats import spark as frames
+from groupgt.formats.frames import is_remote
+from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
-from groupgt.metrics.values import check_batch
+from groupgt.metrics.values import check_batch, values_of
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Remote
-from groupgt.model.sums import rounded
+from groupgt.model.sums import exact_sum, rounded
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
+
+WRONG = "expected a qid, a doc_id and a finite score; they are not in a row of query "
+ROWS = "expected one row a query, found two of query "
+TWICE = "a result stands twice; remove it, or choose the policy duplicates=drop: query "
+TIED = "rows on Spark have no order that could decide between equal scores (ties=input); choose ties=id: query "
 
 
 def per_query(
@@ -39,42 +51,37 @@ def per_query(
     """
     from pyspark.sql import functions as sql
 
-    from groupgt.engines.spark.batches import measure
-
     rules = Policy.of(policy)
     asked = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
     check_batch(rules, asked)
     for what, given in (("results", run), ("ground truth", truth)):
-        if not frames.is_frame(given):
+        if not is_remote(given):
             raise ConfigError(f"{what}: expected a frame of Spark, found {type(given).__name__}")
-    remote = frames.run_of(run).contents
-    judged = frames.truth_rows(truth)
-    if not isinstance(remote, Remote):
-        raise ConfigError("results: expected a frame of Spark")
-    rows = remote.frame.withColumn("score", sql.when(frames.sound(), sql.col("score")).otherwise(_error(WRONG)))
+    results, judged = rows_of(run), truth_rows(truth)
+    rows = results.frame.withColumn("score", sql.when(is_result(), sql.col("score")).otherwise(_error(WRONG)))
     if rules.duplicates in ("drop", "error"):
         if rules.duplicates == "error":
             # Repeats of queries without ground truth are nobody's fault.
             rows = rows.join(judged.select("qid"), "qid", "semi")
-        rows = without_repeats(rows, remote.tie)
+        rows = without_repeats(rows, results.tie)
         if rules.duplicates == "error":
             rows = rows.withColumn("score", sql.when(sql.col("n") == 1, sql.col("score")).otherwise(_error(TWICE)))
     named = sql.transform(sql.flatten("groups"), lambda each: each["id"])
     keys = judged.select("qid", sql.explode(sql.array_distinct(named)).alias("doc"))
-    placed = with_ranks(rows, keys, remote.tie, equals=rules.ties == "input")
+    placed = with_ranks(rows, keys, results.tie, equals=rules.ties == "input")
     if rules.ties == "input":
         untied = sql.col("hit").isNull() | (sql.col("equal") == 1)
         placed = placed.withColumn("rank", sql.when(untied, sql.col("rank")).otherwise(_error(TIED)))
     hit = sql.when(sql.col("hit"), sql.struct("rank", "doc"))
     length = sql.max("rank")
-    if remote.nested:
+    if results.nested:
         heads = sql.count_if(sql.col("score") == 0)
         length = sql.when(heads <= 1, length).otherwise(sql.raise_error(sql.concat(sql.lit(ROWS), sql.col("qid"))))
     seen = placed.groupBy("qid").agg(length.alias("n"), sql.collect_list(hit).alias("hits"))
     kinds = ", ".join(f"m{number} double" for number in range(len(asked)))
-    measured = by_arrow(measure(asked, rules), kinds)
+    measured = by_arrow(_measure(asked, rules), kinds)
     found = judged.join(seen, "qid", "left").select("qid", measured("qid", "groups", "n", "hits").alias("found"))
     return found.select("qid", *(sql.col(f"found.m{number}").alias(text) for number, text in enumerate(asked)))
 
@@ -87,12 +94,10 @@ def means(values: DataFrame) -> dict[str, float]:
     """
     from pyspark.sql import functions as sql
 
-    from groupgt.engines.spark.batches import total
-
     names = [name for name, kind in values.dtypes if kind == "double"]
     if not names:
         return {}
-    added = by_arrow(total, "string", one=True)
+    added = by_arrow(_total, "string", one=True)
     parts = values.withColumn("part", sql.spark_partition_id()).groupBy("part")
     found = parts.agg(*(added(sql.col(f"`{name}`")).alias(f"m{number}") for number, name in enumerate(names)))
     rows = found.toArrow().to_pydict()
@@ -103,15 +108,57 @@ def means(values: DataFrame) -> dict[str, float]:
     return out
 
 
-WRONG = "expected a qid, a doc_id and a finite score; they are not in a row of query "
-ROWS = "expected one row a query, found two of query "
-TWICE = "a result stands twice; remove it, or choose the policy duplicates=drop: query "
-TIED = "rows on Spark have no order that could decide between equal scores (ties=input); choose ties=id: query "
-
-
 def _error(what: str) -> Column:
     """Raises when a row is computed."""
     from pyspark.sql import functions as sql
 
     qid, document = (sql.coalesce(sql.col(name), sql.lit("null")) for name in ("qid", "doc"))
     return sql.raise_error(sql.concat(sql.lit(what), qid, sql.lit(", result "), document))
+
+
+# What the workers of Spark run: Arrow in, Arrow out. Each batch holds whole queries, with their hits alone.
+
+
+def _measure(asked: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Array]:
+    """What makes values of queries: a function of `qid`, `groups`, `n` and `hits`, as `per_query` gathers them."""
+
+    def measured(qid: pa.Array, groups: pa.Array, n: pa.Array, hits: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        truth = GroundTruth.from_rows(qid.to_pylist(), list(map(_groups, groups.to_pylist())), policy)
+        labeller = Ids()
+        matches = labeller.match(truth, None)
+        table = key_table(truth, matches)
+        targets = dict(zip(zip(table["query"].to_list(), table["doc"].to_list()), table["target"].to_list()))
+        rows = [
+            (query, targets[query, hit["doc"]], hit["rank"])
+            for query, own in enumerate(hits.to_pylist())
+            for hit in own or ()
+            if (query, hit["doc"]) in targets
+        ]
+        query, target, rank = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        length = np.array(n.fill_null(0), dtype=np.int64)
+        ranked = RankedHits(query, target, rank, rank, rank, length)
+        found = ranked.labelled(truth, labeller, matches, policy)
+        columns = values_of(asked, found.hits, found.present, policy)
+        # NaN is null: a query that does not count.
+        arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
+        return pa.StructArray.from_arrays(arrays, names=[f"m{number}" for number in range(len(arrays))])
+
+    return measured
+
+
+def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None:
+    """Groups of ids, with grades where there are any but 1."""
+    if groups is None:
+        return None
+    return [
+        None if group is None else [each["id"] if each["grade"] == 1 else each for each in group] for group in groups
+    ]
+
+
+def _total(column: pa.Array) -> str:
+    """How many there are, and their exact sum: two whole numbers."""
+    known = np.asarray(column.drop_null(), dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return f"{len(known)} {exact_sum(known)}"

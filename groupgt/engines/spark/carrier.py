@@ -1,4 +1,4 @@
-"""Labels results that lie on a Spark cluster: rows stay there, only hits and a row a query come here.
+"""The carrier of results that lie on a Spark cluster: rows stay there, only hits and a row a query come here.
 
 Where the ground truth can be sent to every executor, rows are never shuffled: one pass finds the hits, one counts the
 results of each query, one counts for every hit the results that are better. Where it cannot, or where one query has
@@ -9,16 +9,19 @@ order of partitions nor a task that is run again changes a bit.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Labelled
-from groupgt.engines.columns.keys import MANY, Found, key_table, labelled
-from groupgt.engines.spark.tables import by_arrow, sent, with_ranks, without_repeats
+from groupgt.engines.base import Ranking
+from groupgt.engines.choice import Engine
+from groupgt.engines.columns.keys import key_table
+from groupgt.engines.labelled import Labelled, RankedHits
+from groupgt.engines.spark.frames import Rows, is_id, is_result, rows_of
+from groupgt.engines.spark.steps import Order, by_arrow, sent, with_ranks, without_repeats
 from groupgt.errors import SHOWN, ConfigError, DataError, Faults
-from groupgt.formats import spark as frames
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -30,14 +33,69 @@ from groupgt.runtime import pl
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-
 log = logging.getLogger(__name__)
-# Up to so many bytes of ids the ground truth is sent to every executor.
-BROADCAST = 256 << 20
-
-
+# Queries with more hits than this are ranked by sorting their rows: comparing each row with each hit would not end.
+MANY = 32
+# More rows than this are not brought here for a glance.
+GLANCE = 1000
 WAYS = "expected the labeller id, parents, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
+
+
+class SparkCarrier:
+    """Works with results that are a frame of Spark."""
+
+    def __init__(self, run: Run, remote: Remote) -> None:
+        self.run = run
+        self.title = run.name or run.source or "results"
+        self.rows: Rows = remote.frame if isinstance(remote.frame, Rows) else rows_of(remote.frame, run.title)
+
+    def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
+        """The hits; raises `DataError` that shows the first rows at fault."""
+        return _Plan(truth, self.rows, self.title, policy, labeller, engine.broadcast).walk()
+
+    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
+        """The run with its results called what a labeller calls them; ties go by the names they had."""
+        from pyspark.sql import functions as sql
+
+        frame = self.rows.frame
+        if labeller.column == "span":
+            what = "the labeller spans has no chunk table, and places of results are not read on Spark"
+            raise ConfigError(f"{self.title}: {what}; {ELSEWHERE}")
+        if labeller.column and labeller.column not in frame.columns:
+            there = ", ".join(frame.columns)
+            raise DataError(f"{self.title}: expected results with a column {labeller.column}, found {there}")
+        name = sql.col(labeller.column) if labeller.column else by_arrow(_renamer(labeller.names), "string")("doc")
+        others = [column for column in frame.columns if column != "doc"]
+        named = frame.select(*others, sql.col("doc").alias("own"), name.alias("doc"))
+        return replace(self.run, contents=Remote(replace(self.rows, frame=named, tie="own")), original=self.run)
+
+    def ranking(self, qid: str, policy: Policy) -> Ranking:
+        """The results of one query, brought here."""
+        from pyspark.sql import functions as sql
+
+        own = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
+        rows = pl.DataFrame(own.select("doc", "score").toArrow())
+        ids = rows["doc"].to_list()
+        return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
+
+    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+        """The distinct ids of queries and of results of some rows, whichever come first."""
+        rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE)).toArrow())
+        return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
+
+
+def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
+    """What calls results otherwise: a function of a column of ids."""
+
+    def renamed(doc: Any) -> Any:
+        import pyarrow as pa
+
+        distinct = doc.dictionary_encode()
+        known = pa.array(list(names(distinct.dictionary.to_pylist())), pa.string())
+        return known.take(distinct.indices)
+
+    return renamed
 
 
 class _Unseen:
@@ -56,18 +114,13 @@ class _Unseen:
         return []
 
 
-def label(truth: GroundTruth, run: Run, policy: Policy, labeller: Labeller, broadcast: int = BROADCAST) -> Labelled:
-    """Labels a run of a Spark frame; raises `DataError` that shows the first rows at fault."""
-    if not isinstance(run.contents, Remote):
-        raise DataError("these results are not on Spark")
-    return _Plan(truth, run, run.contents, policy, labeller, broadcast).walk()
-
-
 @dataclass(eq=False)
 class _Plan:
+    """One labelling: what is asked of Spark, and what comes here."""
+
     truth: GroundTruth
-    run: Run
-    remote: Remote
+    given: Rows
+    title: str
     policy: Policy
     labeller: Labeller
     broadcast: int
@@ -75,8 +128,7 @@ class _Plan:
     duplicated: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.title = self.run.name or self.run.source or "results"
-        self.rows, self.tie = self.remote.frame, self.remote.tie
+        self.rows, self.tie = self.given.frame, self.given.tie
         self.session = self.rows.sparkSession
         self.matches = self.labeller.match(self.truth, _Unseen(self.labeller))
 
@@ -84,7 +136,7 @@ class _Plan:
         keys = key_table(self.truth, self.matches)
         self.fits = sum(map(len, self.truth.qids)) + sum(map(len, self.matches.keys)) + 32 * len(keys) <= self.broadcast
         if self.policy.duplicates in ("drop", "error"):
-            self.refuse_doubts()
+            self.refuse_invalid_rows()
             self.remove_repeats()
         length, extra, others = self.queries()
         hits = self.counted(keys) if self.fits else self.ranked(self.sent(keys))
@@ -92,7 +144,7 @@ class _Plan:
             self.refuse_ties(hits)
         log.info("%s: %s rows of hits and queries were collected", self.title, f"{self.collected:,}")
         low = hits["higher"].to_numpy() + 1
-        found = Found(
+        found = RankedHits(
             query=hits["query"].to_numpy(),
             target=hits["target"].to_numpy(),
             rank=hits["rank"].to_numpy(),
@@ -103,7 +155,7 @@ class _Plan:
             extra_names=others,
             duplicated=self.duplicated,
         )
-        return labelled(self.truth, self.labeller, self.matches, self.policy, found)
+        return found.labelled(self.truth, self.labeller, self.matches, self.policy)
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
         """Brings rows here, by Arrow; whole numbers are of 64 bits."""
@@ -130,10 +182,10 @@ class _Plan:
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
         own = self.rows.groupBy("qid").agg(
             sql.count(sql.lit(1)).alias("n"),
-            sql.bool_and(frames.sound("doc")).alias("sound"),
+            sql.bool_and(is_result("doc")).alias("sound"),
             sql.count_if(sql.col("score") == 0).alias("heads"),
         )
-        own = own.withColumn("sound", sql.col("sound") & frames.sound_id("qid"))
+        own = own.withColumn("sound", sql.col("sound") & is_id("qid"))
         own = own.join(self.near(self.sent(judged)), "qid", "left")
         # A row for each query that has ground truth, and one for all others.
         totals = (
@@ -145,7 +197,7 @@ class _Plan:
         found = self.collect(own.groupBy("query").agg(*totals))
         if not found["sound"].all():
             self.fail()
-        if self.remote.nested and found["heads"].max() not in (None, 0, 1):
+        if self.given.nested and found["heads"].max() not in (None, 0, 1):
             qid = self.collect(own.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
             raise DataError(f"{self.title}: query {qid!r} stands in two rows")
         others = found.filter(pl.col("query").is_null())
@@ -163,7 +215,7 @@ class _Plan:
         """Says which rows are not what they should be."""
         from pyspark.sql import functions as sql
 
-        wrong = self.rows.filter(~frames.sound())
+        wrong = self.rows.filter(~is_result())
         faults = Faults()
         for qid, document, score in self.collect(wrong.select("qid", "doc", "score").limit(100)).iter_rows():
             what = f"expected a qid, a doc_id and a finite score, found {shown(qid)}, {shown(document)} and {score}"
@@ -171,11 +223,11 @@ class _Plan:
         faults.total = int(self.collect(wrong.agg(sql.count(sql.lit(1)).alias("n"))).item())
         faults.fail(DataError)
 
-    def refuse_doubts(self) -> None:
+    def refuse_invalid_rows(self) -> None:
         """Raises `DataError` where a row is not what it should be: of repeats only the best would be looked at."""
         from pyspark.sql import functions as sql
 
-        if self.collect(self.rows.agg(sql.bool_and(frames.sound()).alias("sound")))["sound"].item() is False:
+        if self.collect(self.rows.agg(sql.bool_and(is_result()).alias("sound")))["sound"].item() is False:
             self.fail()
 
     def counted(self, keys: pl.DataFrame) -> pl.DataFrame:
@@ -192,17 +244,18 @@ class _Plan:
         heavy = hits.filter((pl.len() > MANY).over("query"))
         few = hits.filter(~(pl.len() > MANY).over("query"))
         own = self.sent(few.select("hit", "qid", "its_score", "its_tie"))
-        score, tie, equal = sql.col("score"), sql.col(self.tie), sql.col("score") == sql.col("its_score")
-        higher = score > sql.col("its_score")
-        better = higher | (equal & (tie > sql.col("its_tie")))
+        score, its_score = sql.col("score"), sql.col("its_score")
+        counted = {
+            "higher": score > its_score,
+            "equal": score == its_score,
+            "better": Order(self.tie).before("its_score", "its_tie"),
+        }
         counts = (
             self.rows.join(sql.broadcast(own), "qid")
-            .filter(score >= sql.col("its_score"))
+            .filter(score >= its_score)
             .groupBy("hit")
-            .agg(*(sql.sum(each.cast("long")).alias(name) for name, each in (
-                ("higher", higher), ("equal", equal), ("better", better),
-            )))
-        )  # fmt: skip
+            .agg(*(sql.sum(holds.cast("long")).alias(name) for name, holds in counted.items()))
+        )
         ranked = few.join(self.collect(counts), on="hit", how="left")
         ranked = ranked.with_columns(rank=pl.col("better") + pl.col("again") + 1)
         wanted = ["query", "target", "rank", "higher", "equal"]
@@ -243,32 +296,3 @@ class _Plan:
         else:
             self.duplicated = int(self.collect(repeated.agg(sql.countDistinct("qid").alias("n"))).item())
         self.rows = first.drop("n")
-
-
-def fetch(remote: Remote, qid: str | None, limit: int | None) -> pl.DataFrame:
-    """Some rows, brought here: those of one query, or the first so many."""
-    from pyspark.sql import functions as sql
-
-    frame = remote.frame if qid is None else remote.frame.filter(sql.col("qid") == qid)
-    return pl.DataFrame((frame if limit is None else frame.limit(limit)).toArrow())
-
-
-def renamed(remote: Remote, labeller: Labeller, title: str) -> Remote:
-    """The results called what a labeller calls them; ties go by the names they had."""
-    from pyspark.sql import functions as sql
-
-    names = [name for name in remote.frame.columns if name != "doc"]
-    if labeller.column:
-        if labeller.column == "span":
-            what = "the labeller spans has no chunk table, and places of results are not read on Spark"
-            raise ConfigError(f"{title}: {what}; {ELSEWHERE}")
-        if labeller.column not in remote.frame.columns:
-            there = ", ".join(remote.frame.columns)
-            raise DataError(f"{title}: expected results with a column {labeller.column}, found {there}")
-        called = sql.col(labeller.column)
-    else:
-        from groupgt.engines.spark.batches import renamer
-
-        called = by_arrow(renamer(labeller.names), "string")("doc")
-    frame = remote.frame.select(*names, sql.col("doc").alias("own"), called.alias("doc"))
-    return replace(remote, frame=frame, tie="own")

@@ -1,10 +1,15 @@
-"""Spark's frames: the same columns as everywhere, and nothing of them brought here."""
+"""Frames and files as Spark reads them: the same columns as everywhere, and nothing of them brought here."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import DataError, near_names
+from groupgt.formats.detect import located
+from groupgt.formats.parts import name_of
 from groupgt.formats.rankings import NESTED
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER
@@ -18,13 +23,21 @@ SPELLED = rf"^(?:{NUMBER})\z"
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
-def is_frame(value: Any) -> bool:
-    """Whether a value is a frame of Spark; it is not imported for asking."""
-    return type(value).__module__.split(".")[0] == "pyspark"
+@dataclass(frozen=True)
+class Rows:
+    """Results as a frame with `qid` and `doc` as text and `score` as a double, the higher the better.
+
+    `tie` names the column that decides between equal scores. Rows that were `nested` have minus their place as a
+    score, from 0 on.
+    """
+
+    frame: DataFrame
+    tie: str = "doc"
+    nested: bool = False
 
 
-def run_of(value: Any, title: str = "results") -> Run:
-    """A run of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (whose order rules)."""
+def rows_of(value: Any, title: str = "results") -> Rows:
+    """The results of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (whose order rules)."""
     from pyspark.sql import functions as sql
 
     frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
@@ -60,11 +73,19 @@ def run_of(value: Any, title: str = "results") -> Run:
     ]
     if "parent" in names and not nested:
         columns.append(ids(kinds["parent"], "parent", title))
-    return Run(Remote(rows.select(*columns), nested=bool(nested)), source=title)
+    return Rows(rows.select(*columns), nested=bool(nested))
 
 
-def read_run(session: SparkSession, paths: list[str], format: str, title: str) -> Run:
-    """A run of files that Spark reads: trec, csv, jsonl or parquet."""
+def run_of_files(
+    session: SparkSession, path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None
+) -> Run:
+    """A run of files that Spark reads; nothing is read here but, where no ending tells the format, a first line."""
+    paths, chosen, title = located(path, format)
+    return Run(Remote(_read(session, paths, chosen)), name=name_of(title), source=title)
+
+
+def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
+    """The rows of files: trec, csv, jsonl or parquet."""
     from pyspark.sql import functions as sql
 
     if format == "trec":
@@ -75,15 +96,15 @@ def read_run(session: SparkSession, paths: list[str], format: str, title: str) -
         rows = lines.select(cells.alias("cells")).select(
             sql.col("cells")[0].alias("qid"), sql.get("cells", sql.lit(2)).alias("doc_id"), number.alias("score")
         )
-        return run_of(rows.withColumn("score", sql.col("score").try_cast("double")), title)
+        return rows.withColumn("score", sql.col("score").try_cast("double"))
     if format == "csv":
         separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
         rows = session.read.option("header", True).option("sep", separator).csv(paths)
         for name in {"score", "rank"} & set(rows.columns):
             text = sql.trim(sql.col(name))
             rows = rows.withColumn(name, sql.when(text.rlike(SPELLED), text).try_cast("double"))
-        return run_of(rows, title)
-    return run_of(session.read.json(paths) if format == "jsonl" else session.read.parquet(*paths), title)
+        return rows
+    return session.read.json(paths) if format == "jsonl" else session.read.parquet(*paths)
 
 
 def ids(kind: str, name: str, title: str) -> Column:
@@ -95,18 +116,18 @@ def ids(kind: str, name: str, title: str) -> Column:
     return sql.col(name).cast("string").alias(name)
 
 
-def sound(*names: str) -> Column:
+def is_result(*names: str) -> Column:
     """Whether a row of results has a finite score, and these of its columns (`qid` and `doc`) are ids."""
     from pyspark.sql import functions as sql
 
     score = sql.col("score")
     holds = score.isNotNull() & ~sql.isnan(score) & (sql.abs(score) < sql.lit(float("inf")))
     for name in names or ("qid", "doc"):
-        holds &= sound_id(name)
+        holds &= is_id(name)
     return sql.coalesce(holds, sql.lit(False))
 
 
-def sound_id(name: str) -> Column:
+def is_id(name: str) -> Column:
     """Whether a column is an id."""
     from pyspark.sql import functions as sql
 

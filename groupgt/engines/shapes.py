@@ -1,0 +1,122 @@
+"""One ranking in any shape a user may give it: read as ids, scores, and what each result carries besides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from groupgt.errors import Faults
+from groupgt.model.spans import span_of
+from groupgt.model.validity import finite_number, id_text, plain, shown
+
+
+def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
+    """Rankings by query as text; raises `DataError` for keys that are no ids."""
+    if set(map(type, rankings)) <= {str}:
+        return rankings
+    faults = Faults()
+    out: dict[str, Any] = {}
+    for key, ranking in rankings.items():
+        name = id_text(key)
+        if name is None:
+            faults.add(title, f"expected a query id (text or an integer), found {key!r}")
+        elif name in out:
+            faults.add(title, f"query {name!r} stands twice, as a number and as text")
+        else:
+            out[name] = ranking
+    faults.stop()
+    return out
+
+
+def is_text_list(ranking: Any) -> bool:
+    """Whether a ranking is a list of texts, which needs no reading."""
+    return type(ranking) is list and set(map(type, ranking)) == {str}
+
+
+def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
+    """Reads a ranking: ids, (id, score) pairs or {id: score}; scores are those of the last, None for the others.
+
+    Pairs stand in the order given, whatever their scores.
+    """
+    ranking = plain(ranking)
+    if isinstance(ranking, Mapping):
+        return _scored(ranking, faults, where)
+    if ranking is None:
+        return [], None
+    if not isinstance(ranking, (list, tuple)):
+        faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
+        return [], None
+    ids: list[str] = []
+    for place, cell in enumerate(ranking, 1):
+        if isinstance(cell, (tuple, list)) and len(cell) == 2:
+            if finite_number(cell[1]) is None and cell[1] is not None:
+                faults.add(where, f"expected a score at rank {place}, found {cell[1]!r}")
+                return [], None
+            cell = cell[0]
+        name = _name_of(cell)
+        if name is None:
+            faults.add(where, _what_is_wrong(cell, place))
+            return [], None
+        ids.append(name)
+    return ids, None
+
+
+def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
+    ids: list[str] = []
+    scores: list[float] = []
+    # The usual mapping: one look in C at each of its sides.
+    if set(map(type, ranking)) == {str} and set(map(type, ranking.values())) == {float}:
+        ids, scores = list(ranking), list(ranking.values())
+        if all(map(math.isfinite, scores)):
+            return ids, scores
+        ids, scores = [], []
+    for key, value in ranking.items():
+        name, score = id_text(key), finite_number(value)
+        if name is None:
+            faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
+            return [], None
+        if score is None:
+            faults.add(where, f"expected a finite number as the score of {name!r}, found {value!r}")
+            return [], None
+        ids.append(name)
+        scores.append(score)
+    return ids, scores
+
+
+def _name_of(cell: Any) -> str | None:
+    """What names a result: its id; of `{"doc", "start", "end"}` its place, of `{"text"}` its text."""
+    if not isinstance(cell, Mapping):
+        return id_text(cell)
+    if cell.get("id") is not None:
+        return id_text(cell["id"])
+    if cell.get("start") is not None:
+        span = span_of(cell)
+        return None if isinstance(span, str) else str(span)
+    text = cell.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _what_is_wrong(cell: Any, rank: int) -> str:
+    span = span_of(cell) if isinstance(cell, Mapping) and cell.get("id") is None and "start" in cell else None
+    if isinstance(span, str):
+        return f"at rank {rank}: {span}"
+    kind = type(cell).__name__
+    return f"expected an id (text or an integer) at rank {rank}, found {shown(cell)} of type {kind}"
+
+
+def carried_cells(ranking: Any, field: str) -> list[Any] | None:
+    """What results that are mappings carry in a field; None where no result carries it."""
+    ranking = plain(ranking)
+    if not isinstance(ranking, (list, tuple)):
+        return None
+    results = [cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell for cell in ranking]
+    # A result that says where it is from carries its place.
+    key = "start" if field == "span" else field
+    if not any(isinstance(result, Mapping) and (field in result or key in result) for result in results):
+        return None
+    cells: list[Any] = []
+    for result in results:
+        known: Mapping[str, Any] = result if isinstance(result, Mapping) else {}
+        cells.append(result if field not in known and key in known else known.get(field))
+    return cells
