@@ -1,0 +1,6 @@
+"""Mutation testing: does some test fail where a module is changed a little?
+
+`python -m tests.mutation --module groupgt/metrics/sets.py --budget 600` changes one operator, constant, comparison or
+statement at a time and runs the tests that concern the module, until the budget of seconds is spent. Who survives is
+printed; `survivors.toml` keeps those that cannot be told from the original, each with the reason.
+"""
