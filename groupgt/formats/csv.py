@@ -27,6 +27,8 @@ from groupgt.runtime import pl
 
 # A cell may be so wide; rows are read so many at a time.
 WIDEST, BLOCK = 1 << 30, 1 << 12
+# What may stand around a number.
+BLANKS = " \t\x0b\x0c"
 # So many columns of a header are named in a message.
 NAMED = 100
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
@@ -42,12 +44,12 @@ def delimiter_of(line: bytes) -> str:
 
 
 def header_of(source: Source) -> list[str]:
-    """The cells of the first line; none where it is no CSV."""
-    line = source.first_line.decode("utf-8", "replace")
+    """The cells of the first line; none where it is no CSV, or no text."""
     try:
+        line = source.first_line.decode()
         with _WideCells():
             cells = next(csv.reader([line], delimiter=delimiter_of(source.first_line)), [])
-    except csv.Error:
+    except (csv.Error, UnicodeDecodeError):
         return []
     return [cell.strip() for cell in cells]
 
@@ -193,7 +195,7 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
     others = [(name, header.index(name)) for name in OTHERS if name in header]
     for number, row in rows:
         qid, document = row[qid_at], row[document_at]
-        score = validity.number_of(row[score_at].strip())
+        score = validity.number_of(row[score_at].strip(BLANKS))
         if fault := validity.id_fault(qid) or validity.id_fault(document):
             faults.add(f"{text.title}:{number}: query {display(qid)}", f"an id {fault}")
         elif score is None:

@@ -27,7 +27,8 @@ HUGE = 512 << 20
 # How much smaller a file is than its content, where it is compressed: so much at least is taken for granted.
 PACKED = 8
 PIECE = 1 << 20
-# No first line is longer.
+# No more blank lines are looked at for the first that is not, and no line is longer.
+BLANK_LINES = 100
 LONGEST_HEAD = 1 << 26
 # So few bytes of zstd at a time, that what they stand for is some tens of megabytes at most.
 ZSTD_PIECE = 1 << 11
@@ -170,8 +171,9 @@ class Source:
 
     @cached_property
     def first_line(self) -> bytes:
-        """The first line of the content, without its end."""
-        return self.head().split(b"\n", 1)[0].removesuffix(b"\r")
+        """The first line of the content that is not blank, without its end."""
+        lines = self.head().split(b"\n", BLANK_LINES)
+        return next((line.removesuffix(b"\r") for line in lines[:BLANK_LINES] if line.strip()), b"")
 
     @property
     def has_returns(self) -> bool:

@@ -122,6 +122,8 @@ def qrels(data: bytes, *, subtopics: bool = False) -> Truth:
 def table(data: bytes, delimiter: str) -> Iterator[dict[str, str]]:
     """CSV with a header; quotes stand around whole cells, and nowhere else."""
     text = text_of(data)
+    if "\0" in text:
+        raise Unsure("NUL, perhaps where nobody looks")
     rows: list[list[str]] = [[]]
     at, size = 0, len(text)
     while at <= size:
@@ -180,6 +182,8 @@ def delimiter_of(data: bytes) -> str:
 def columns_of(data: bytes) -> set[str]:
     if not text_of(data).strip():
         raise Unsure("an empty file")
+    if not text_of(data).split("\n", 1)[0].strip():
+        raise Unsure("blank lines before the header")
     header = text_of(data).split("\n", 1)[0].removesuffix("\r")
     return {cell.strip().strip('"').strip() for cell in header.split(delimiter_of(data))}
 
