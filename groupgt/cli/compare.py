@@ -25,6 +25,7 @@ BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare w
 @setting_options()
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.")
+@click.option("--html", "page", type=FILE, help="Write a report, one HTML page that opens anywhere, to this file.")
 @format_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def compare_command(
@@ -32,6 +33,7 @@ def compare_command(
     baseline: str | None,
     per_query: Path | None,
     failures: Path | None,
+    page: Path | None,
     style: str,
     **settings: Any,
 ) -> None:
@@ -44,11 +46,13 @@ def compare_command(
         raise ConfigError("--pairs: there is no room for pairs in the CSV table; use --format json")
     check_table_ending(per_query)
     check_table_ending(failures)
-    comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures)
+    comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures, page)
     # Nothing is written where something is at fault, and nothing is printed where writing fails.
     found: Any = (
         comparison.to_dict() if style == "json" else comparison.csv_rows() if style == "csv" else comparison.text(style)
     )
+    if page is not None:
+        comparison.to_html(page, corpus=inputs.texts)
     write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
     if comparison.failures is not None:
         write_table(failures, comparison.failures.rows)

@@ -35,17 +35,24 @@ from groupgt.render import tables
 
 @click.command("evaluate")
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
+@click.option("--html", "page", type=FILE, help="Write a report, one HTML page that opens anywhere, to this file.")
 @format_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
-def evaluate_command(inputs: Inputs, per_query: Path | None, style: str) -> None:
+def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, style: str) -> None:
     """Measure RUNS (files, folders or globs; each file one system) against the ground truth in TRUTH.
 
     Without -m: precision, recall, f1, mrr, map and ndcg. Without -k, a metric without a cutoff of its own looks at
     the whole ranking.
     """
     check_table_ending(per_query)
-    inputs.check(written=[per_query])
+    inputs.check(written=[per_query, page])
     evaluations = inputs.evaluations(inputs.request)
+    if page is not None:
+        from groupgt.comparison.result import comparison_of
+        from groupgt.comparison.settings import Settings
+
+        by_name = {evaluation.name: evaluation for evaluation in evaluations}
+        comparison_of(by_name, next(iter(by_name)), Settings()).to_html(page, corpus=inputs.texts)
     write_table(per_query, lambda: per_query_rows(evaluations))
     if style == "json":
         show_json({"runs": [evaluation.to_dict() for evaluation in evaluations]})

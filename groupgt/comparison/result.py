@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from groupgt.comparison import display
@@ -19,6 +21,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import population
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.render import tables
+from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.tables import Block, document
 from groupgt.runtime import pl
@@ -95,6 +98,30 @@ class Comparison(Findings):
     def csv_rows(self) -> tuple[list[str], list[list[Any]]]:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
         return display.csv_rows(self)
+
+    def plot(self, name: str = "deltas", *, metric: str | None = None) -> Figure:
+        """A figure of `groupgt.render.figures.FIGURES` by one metric, the first where none is named."""
+        from groupgt.comparison.differences import Differences
+        from groupgt.comparison.pictures import drawable
+        from groupgt.render.figures import figure_named
+
+        return figure_named(name, drawable(Differences.of(self, metric)))
+
+    def to_html(
+        self, path: str | os.PathLike[str], *, metric: str | None = None, corpus: Mapping[str, str] | None = None
+    ) -> None:
+        """Writes the page of this comparison, one HTML file.
+
+        `metric` decides which system is best, the first where none is named; `corpus` holds texts by id.
+        """
+        from groupgt.comparison.differences import Differences
+        from groupgt.comparison.report import dataset_of
+        from groupgt.render.page.page import single_page
+        from groupgt.store.files import write_bytes
+
+        title = f"against {self.baseline}" if len(self.systems) > 1 else self.baseline
+        dataset = dataset_of(Differences.of(self, metric, **({"passages": corpus} if corpus else {})), title)
+        write_bytes(Path(path), single_page(dataset))
 
     def __str__(self) -> str:
         return self.text()

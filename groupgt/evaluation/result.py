@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render import tables
+from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.numbers import counted
 from groupgt.render.tables import Grid
@@ -208,6 +211,24 @@ class Evaluation:
             out["per_query"] = {"qid": self.truth.qids, **columns}
         plain: dict[str, Any] = nulls(out)
         return plain
+
+    def plot(self, name: str = "depth") -> Figure:
+        """A figure of `groupgt.render.figures.FIGURES`, which shows itself in Jupyter and has `.save(path)`."""
+        from groupgt.evaluation.pictures import drawable
+        from groupgt.evaluation.systems import Systems
+        from groupgt.render.figures import figure_named
+
+        return figure_named(name, drawable(Systems.of({self.name: self})))
+
+    def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
+        """Writes the page of this run, one HTML file; `corpus` holds texts by id, to be shown beside ids."""
+        from groupgt.evaluation.report import dataset_of
+        from groupgt.evaluation.systems import Systems
+        from groupgt.render.page.page import single_page
+        from groupgt.store.files import write_bytes
+
+        dataset = dataset_of(Systems.of({self.name: self}, passages=corpus or {}), self.name)
+        write_bytes(Path(path), single_page(dataset))
 
     def __str__(self) -> str:
         parts = [self.table(), *(tables.table(*grid) for grid in self.slice_grids()), "\n".join(self.footer())]

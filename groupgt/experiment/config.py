@@ -88,7 +88,7 @@ class Output(Section):
 
     folder: str = "results"
     formats: Annotated[
-        list[Literal["table", "markdown", "csv", "json", "latex", "html", "parquet", "runs"]], LISTED
+        list[Literal["report", "table", "markdown", "csv", "json", "latex", "html", "parquet", "runs"]], LISTED
     ] = Field(default=["table", "json", "csv"])
 
 

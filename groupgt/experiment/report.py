@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -85,6 +86,8 @@ class Part:
         for system in dataset["systems"]:
             system["about"] = self._about(self.outcome.experiment.systems[system["name"]])
         dataset["drawings"] |= {key: drawing(figure) for key, figure in self.sweeps().items()}
+        for key in ("verdict", "failed", "gates", "facts"):
+            dataset[key] = harmless(dataset[key])
         return dataset
 
     def _about(self, system: System) -> str:
@@ -97,7 +100,7 @@ class Part:
         plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
         listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
         inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
-        return f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")
+        return str(harmless(f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")))
 
     def gates(self, *, timed: bool) -> list[data.Gate]:
         """The gates held against its systems."""
@@ -176,6 +179,23 @@ class Part:
         return found
 
 
+CREDENTIALS = re.compile(r"(?<=://)[^/\s@\"']+@")
+PATHS = re.compile(r"(?<![\w.:/])(?:/|[A-Za-z]:[\\/])(?:[^\s\"'/\\:,;]+[\\/])+")
+
+
+def harmless(value: Any) -> Any:
+    """Texts about an experiment without passwords in URLs, and of paths of this machine the last part alone.
+
+    >>> harmless("url=\"https://me:secret@host/a\" of /home/me/data/run.trec")
+    'url="https://…@host/a" of run.trec'
+    """
+    if isinstance(value, str):
+        return PATHS.sub("", CREDENTIALS.sub("…@", value))
+    if isinstance(value, dict):
+        return {key: harmless(each) for key, each in value.items()}
+    return type(value)(harmless(each) for each in value) if isinstance(value, (list, tuple)) else value
+
+
 def _place(values: Sequence[Any], value: Any) -> int:
     """Where a value stands in the file's list."""
     plain = [_plain(each) for each in values]
@@ -204,7 +224,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     """Versions and digests."""
     facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
     facts.append(("seed", str(outcome.experiment.config.seed)))
-    return [*facts, *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
+    return [*facts, *((str(harmless(name)), f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
 
 
 def _across(outcome: Outcome) -> Iterator[data.Sentence]:

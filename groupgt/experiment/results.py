@@ -25,11 +25,13 @@ from groupgt.engines.base import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.display import report
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.report import page_of
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
+from groupgt.render.page.page import page_bytes
 from groupgt.render.tables import Grid
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -292,6 +294,8 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     writers: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
         writers[name] = _text(report(outcome, style) + "\n")
+    if "report" in formats:
+        writers["report.html"] = _page(outcome)
     if "json" in formats:
         writers["results.json"] = _text(json_text(results_of(outcome)) + "\n")
     if "csv" in formats:
@@ -313,6 +317,13 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
 def _text(text: str) -> Writer:
     def write(path: Path) -> None:
         path.write_text(text, encoding="utf-8", newline="")
+
+    return write
+
+
+def _page(outcome: Outcome) -> Writer:
+    def write(path: Path) -> None:
+        path.write_bytes(page_bytes(page_of(outcome)))
 
     return write
 

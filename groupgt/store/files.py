@@ -63,6 +63,15 @@ def write_text(path: Path, text: str, *, follow: bool = True) -> None:
     written_whole(path, lambda temporary: _put(temporary, text), follow=follow)
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes bytes, whole or not at all."""
+    written_whole(path, lambda temporary: _put_bytes(temporary, data))
+
+
+def _put_bytes(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
 def _put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="")
 

@@ -11,6 +11,7 @@ import html
 import re
 import zlib
 from collections.abc import Iterator
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from groupgt.render.drawing import CONFIG, THEMES, Figure
 from groupgt.render.numbers import fixed, span
 from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit, rounded
-from groupgt.render.page.data import Dataset, Page, Sentence
+from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 
 FOLDER = Path(__file__).parent
@@ -56,6 +57,19 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
         b"</body>\n</html>\n",
     ]
     return b"".join(parts)
+
+
+def single_page(dataset: Dataset) -> bytes:
+    """The page of one data set that no experiment belongs to."""
+    made = datetime.now().astimezone().isoformat(timespec="seconds")
+    return page_bytes(
+        {"title": dataset["name"], "datasets": [dataset], "facts": [], "across": [], "times": untimed(made)}
+    )
+
+
+def untimed(made: str) -> Times:
+    """No times but that of the page."""
+    return {"made": made, "machine": "", "columns": [], "systems": {}, "gates": {}, "drawings": {}, "verdict": {}}
 
 
 def figure_page(figure: Figure) -> bytes:
