@@ -186,8 +186,8 @@ PATHS = re.compile(r"(?<![\w.:/])(?:/|[A-Za-z]:[\\/])(?:[^\s\"'/\\:,;]+[\\/])+")
 def harmless(value: Any) -> Any:
     """Texts about an experiment without passwords in URLs, and of paths of this machine the last part alone.
 
-    >>> harmless("url=\"https://me:secret@host/a\" of /home/me/data/run.trec")
-    'url="https://…@host/a" of run.trec'
+    >>> harmless("https://me:secret@host/a failed for /home/me/data/run.trec")
+    'https://…@host/a failed for run.trec'
     """
     if isinstance(value, str):
         return PATHS.sub("", CREDENTIALS.sub("…@", value))
