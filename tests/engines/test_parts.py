@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import zstandard
@@ -198,6 +199,33 @@ def test_hash_codes_that_collide_are_parted_or_told_apart(monkeypatch: pytest.Mo
     random.Random(1).shuffle(rows)
     frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
     same(expected(truth, rows), groupgt.evaluate(truth, frame, ASKED))
+
+
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+@pytest.mark.parametrize("bits", [0, 1, 4])
+def test_keys_with_one_hash_code_are_all_compared(
+    monkeypatch: pytest.MonkeyPatch, expected: Any, order: str, bits: int
+) -> None:
+    """Codes of so few bits that many keys of a query share one, as some of hundreds of thousands of keys do."""
+    from groupgt.engines.columns import keys
+
+    real = keys._code
+    monkeypatch.setattr(keys, "_code", lambda hashes, query: real(hashes, query) >> (32 - bits) << (32 - bits))
+    truth, rows = make(13, ties=True, repeats=True)
+    if order == "shuffled":
+        random.Random(3).shuffle(rows)
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row")
+    same(expected(truth, rows), groupgt.evaluate(truth, frame, ASKED))
+
+
+def test_a_query_of_very_many_alternatives_loses_none() -> None:
+    """At this size some keys of a query have hash codes whose upper 32 bits are equal, whatever the seed."""
+    ids = [f"d{number}" for number in range(300_000)]
+    frame = pl.DataFrame({"qid": ["q"] * len(ids), "doc_id": ids, "score": range(len(ids))})
+    truth = groupgt.GroundTruth.of({"q": [ids]})
+    for rows in (frame, frame.reverse()):
+        hits = groupgt.evaluate(truth, rows, ["recall@1"]).labelled.hits
+        assert len(np.unique(hits.alternative)) == len(ids)
 
 
 def test_an_error_in_a_thread_is_an_error(tmp_path: Path) -> None:

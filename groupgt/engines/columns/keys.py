@@ -25,9 +25,10 @@ def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
 
 
 Codes = NDArray[np.uint64]
+# Every code is made with this seed.
+SEED = 0
 # So many slots for each query's keys, that few rows are asked for in vain; and at most so many bytes of slots.
 SLOTS, MOST_BYTES = 32, 1 << 26
-SEEDS = 16
 HALF = np.uint64(32)
 PIECE = 1 << 15
 
@@ -41,16 +42,15 @@ class Keys:
     def __init__(self, truth: GroundTruth, matches: Matches) -> None:
         table = key_table(truth, matches)
         query = table["query"].to_numpy().astype(np.int64)
-        for self.seed in range(SEEDS):
-            hashes = table["doc"].hash(self.seed).to_numpy()
-            codes = _code(hashes, query)
-            # Two keys of a query with one code would need 32 equal bits; another seed parts them.
-            order = np.argsort(codes)
-            if np.all(codes[order][1:] != codes[order][:-1]):
-                break
-        self.codes, self.query = codes[order], query[order]
+        hashes = table["doc"].hash(SEED).to_numpy()
+        codes = _code(hashes, query)
+        order = np.argsort(codes)
+        self.codes = codes[order]
         self.target = table["target"].to_numpy().astype(np.int64)[order]
         self.doc = table["doc"][order]
+        # Keys with one code, which stand side by side, are all compared: of a query with 300,000 keys some have.
+        begins = np.flatnonzero(np.append(True, self.codes[1:] != self.codes[:-1])[: len(codes)])
+        self.longest = int(np.diff(begins, append=len(codes)).max(initial=0))
         size = len(truth) + 1
         wanted = SLOTS * max(len(codes) // size, 1)
         self.bits = max(min(wanted, MOST_BYTES // size), 2).bit_length() - 1
@@ -60,7 +60,7 @@ class Keys:
 
     def code(self, doc: pl.Expr) -> pl.Expr:
         """The hash codes of a column of ids."""
-        return doc.hash(self.seed)
+        return doc.hash(SEED)
 
     def slots(self, query: Ints) -> Ints:
         """Where the slots of queries begin; those of −1, which has no ground truth, are empty."""
@@ -81,13 +81,19 @@ class Keys:
 
     def sure(self, doc: pl.Series, code: Codes, query: Ints) -> tuple[Bools, Ints]:
         """Which of these rows are hits, and their targets."""
-        if not len(self.codes):
-            return np.zeros(len(query), dtype=np.bool_), np.zeros(0, dtype=np.int64)
+        hits, target = np.zeros(len(query), dtype=np.bool_), np.zeros(len(query), dtype=np.int64)
         asked = _code(code, query)
-        place = np.minimum(np.searchsorted(self.codes, asked), len(self.codes) - 1)
-        same = self.codes[place] == asked
-        same &= (doc == self.doc[place]).to_numpy()
-        return same, self.target[place[same]]
+        rows, place = np.arange(len(query)), np.searchsorted(self.codes, asked)
+        for _ in range(self.longest):
+            place = np.minimum(place, len(self.codes) - 1)
+            alike = self.codes[place] == asked[rows]
+            rows, place = rows[alike], place[alike]
+            same = (doc[rows] == self.doc[place]).to_numpy()
+            hits[rows[same]] = True
+            target[rows[same]] = self.target[place[same]]
+            # Another key may have the same code.
+            rows, place = rows[~same], place[~same] + 1
+        return hits, target[hits]
 
 
 def _code(hashes: Codes, query: Ints) -> Codes:
