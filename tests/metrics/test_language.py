@@ -37,6 +37,7 @@ from groupgt.metrics.language import Budget, parse_metrics, split_names
         ("r-precision", "r_precision"),
         ("retrieval_ndcg@3", "ndcg.autorag@3"),
         ("retrieval_full_recall", "complete.autorag"),
+        ("retrieval_err@3", "err@3"),
         ("P_5", "precision.trec@5"),
         ("recall_5", "recall.trec@5"),
         ("ndcg_cut_10", "ndcg.trec@10"),
@@ -112,6 +113,10 @@ def test_ks_are_for_metrics_without_a_cutoff_of_their_own() -> None:
         "bpref",
         "precision.trec@5",
     ]
+
+
+def test_without_ks_metrics_look_at_the_whole_ranking() -> None:
+    assert list(parse_metrics(["recall", "ndcg@3"], "autorag")) == ["recall", "ndcg@3"]
 
 
 def test_all_faults_are_told_at_once() -> None:
