@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groupgt.cli.main import main
 from groupgt.experiment.starter import write_starter
 from groupgt.experiment.yaml import read_yaml
+from groupgt.options import Option, choices, limits, options_of, read_options
+from groupgt.plugins import find, ours
 from tests.experiment.faulty_files import (
     BEST,
     GATES,
@@ -140,5 +143,100 @@ def test_the_schema_refuses_unknown_keys(folder: Path, change: Change) -> None:
     ids=lambda change: change[1].replace("\n", " "),
 )
 def test_the_schema_refuses_wrong_values(folder: Path, change: Change) -> None:
+    assert told(folder, changed(change))
+    assert objections(folder / "e.yaml")
+
+
+OPTIONS = [
+    (kind, name, option)
+    for kind in ("labeller", "retriever", "engine")
+    for name in ours(kind)
+    for option in options_of(find(kind, name).options).values()
+]
+
+
+def section(kind: str, name: str, options: dict[str, Any]) -> Any:
+    """What the JSON Schema says against the section of a part with these options."""
+    jsonschema = pytest.importorskip("jsonschema", reason="the extra groupgt[checks] is not installed")
+    title = {"labeller": "Use", "retriever": "SystemConfig", "engine": "EngineConfig"}[kind]
+    schema = {"$ref": f"#/$defs/{title}", "$defs": SCHEMA["$defs"]}
+    validator = jsonschema.Draft202012Validator(schema)
+    return [error.message for error in validator.iter_errors({"use": name, "with": options})]
+
+
+@pytest.mark.parametrize(("kind", "name", "option"), OPTIONS, ids=lambda each: getattr(each, "name", each))
+def test_the_schema_has_the_range_and_the_choices_of_every_option(kind: str, name: str, option: Option) -> None:
+    """A value just outside is refused, by the schema as by the check; the default and the bounds are not."""
+    inside = [option.default] if option.default not in (None, "") and not option.needed else []
+    outside: list[Any] = [[["no such value"]]]
+    whole = option.expected.startswith("a whole number")
+    for bound, value in limits(option.hint).items():
+        step = 1 if whole else 1e-9 * max(1, abs(value))
+        beyond = value + (step if bound in ("le", "lt") else -step)
+        inside += [value] if bound in ("ge", "le") else []
+        outside += [beyond] if bound in ("ge", "le") else [value]
+    if choices(option.hint):
+        inside += choices(option.hint)
+        outside.append("no such choice")
+    plugin = find(kind, name)
+    for value in inside:
+        assert section(kind, name, {option.name: value}) == []
+    for value in outside:
+        assert section(kind, name, {option.name: value}), value
+        assert [fault.option for fault in read_options(plugin.options, {option.name: value})[1]].count(option.name) == 1
+
+
+def test_most_options_have_a_range_or_choices() -> None:
+    assert sum(bool(limits(option.hint) or choices(option.hint)) for *_, option in OPTIONS) > 25
+
+
+@pytest.mark.parametrize(
+    ("name", "is_good"),
+    [
+        ("whitespace", True),
+        ("tiktoken:cl100k_base", True),
+        ("tokenizers:words.json", True),
+        ("python:mine:count", True),
+        ("one_of_a_plugin", True),
+        ("another:of_a_plugin", True),
+        ("tiktoken", False),
+        ("tiktoken:", False),
+        ("whitespace:x", False),
+        ("python:", False),
+    ],
+)
+def test_the_schema_knows_how_tokenizers_are_written(folder: Path, name: str, is_good: bool) -> None:
+    found = objections(written(folder, changed(("timed: 2", f"tokenizer: '{name}'"))))
+    assert (not found) == is_good
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("plain: bm25", "plain: one_of_a_plugin"),
+        ("plain: bm25", "plain: {use: one_of_a_plugin, with: {anything: [1, {a: b}]}, matrix: {k: [1, 2]}}"),
+        ("timed: 2", "labeller: one_of_a_plugin"),
+        ("timed: 2", "labeller: {use: one_of_a_plugin, with: {anything: 1}}"),
+        ("metrics: [recall, ndcg, redundancy]", "metrics: [one_of_a_plugin@5]"),
+    ],
+)
+def test_the_schema_allows_what_plugins_bring(folder: Path, change: Change) -> None:
+    assert objections(written(folder, changed(change))) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("timed: 2", "labeller: {use: spans, with: {min_overlap: 0}}"),
+        ("timed: 2", "labeller: {use: spans, with: {unit: words}}"),
+        ("timed: 2", "labeller: {use: spans, with: {chunk: a.csv}}"),
+        ("cache: cache", "cache: cache\nengine: {use: streaming, with: {memry: 2GB}}"),
+        ("cache: cache", "cache: cache\nengine: {use: fast}"),
+        ("{stopwords: english}", "{stopwords: klingon}"),
+        ("k1: [0.9, 1.2]", "k1: [0.9, 1001]"),
+        ("weights: [[1, 1, 1, 1], [1, 2, 3, 4]]", "weights: [[1, 1, 1, -1]]"),
+    ],
+)
+def test_the_schema_refuses_options_that_the_check_refuses(folder: Path, change: Change) -> None:
     assert told(folder, changed(change))
     assert objections(folder / "e.yaml")
