@@ -13,7 +13,8 @@ from groupgt.errors import ConfigError, DataError, Faults, display, listed
 from groupgt.evaluation.request import as_ground_truth
 from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans, text
-from groupgt.labellers.likeness import METHODS, SLACK, Meeting, Normalization, alternative_texts, distinct, token_recall
+from groupgt.labellers.likeness import METHODS, SLACK, Normalization, TextPairs, distinct, token_recall
+from groupgt.labellers.texts import alternative_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
@@ -203,16 +204,16 @@ def _through_texts(truth: GroundTruth, old: Any, new: Any, method: str, threshol
     chunks, names = list(map(normalized, corpus.values())), list(corpus)
     wanted = map(normalized, alternative_texts(truth, reference, "name the chunks it is from (--from)"))
     texts, text_of = distinct(list(wanted))
-    meeting = Meeting(chunks, texts, *_candidates(chunks, texts, method, threshold), each=text_of)
-    score = METHODS[method](meeting, 0.0)
+    pairs = TextPairs(chunks, texts, *_candidates(chunks, texts, method, threshold), asked=text_of)
+    score = METHODS[method](pairs, 0.0)
     enough = score >= threshold - SLACK
     if method == "contained":
         # Of what is not contained, the words it has say which chunk comes nearest.
-        score = np.where(enough, score, token_recall(meeting))
+        score = np.where(enough, score, token_recall(pairs))
     of_text: dict[int, list[tuple[str, float, bool]]] = {}
-    for row in np.flatnonzero(enough | _best(meeting.second, score)).tolist():
-        chunk = (names[meeting.first[row]], float(score[row]), bool(enough[row]))
-        of_text.setdefault(int(meeting.second[row]), []).append(chunk)
+    for row in np.flatnonzero(enough | _best(pairs.alternative, score)).tolist():
+        chunk = (names[pairs.result[row]], float(score[row]), bool(enough[row]))
+        of_text.setdefault(int(pairs.alternative[row]), []).append(chunk)
     return [
         Share(alternative, *chunk)
         for alternative, number in enumerate(text_of.tolist())

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from groupgt.engines.base import Flat, local_carrier_of
-from groupgt.labellers.likeness import alternative_texts, common_words, distinct, meeting, pairs_of, result_texts
+from groupgt.labellers.base import pairs_of
+from groupgt.labellers.likeness import common_words, distinct, text_pairs
+from groupgt.labellers.texts import alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Contents
 from groupgt.model.policy import Policy
@@ -42,18 +44,18 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
     result, alternative = pairs_of(truth, flat.query)
     kept = relevant[alternative]
     result, alternative = result[kept], alternative[kept]
-    met = meeting(results, alternatives, result, alternative)
-    common, result_size, alternative_size = common_words(met, normal_words)
+    pairs = text_pairs(results, alternatives, result, alternative)
+    common, result_size, alternative_size = common_words(pairs, normal_words)
     same = common > 0
     precision, recall, f1 = (np.zeros(len(common)) for _ in range(3))
-    precision[same] = common[same] / result_size[met.first[same]]
-    recall[same] = common[same] / alternative_size[met.second[same]]
+    precision[same] = common[same] / result_size[pairs.result[same]]
+    recall[same] = common[same] / alternative_size[pairs.alternative[same]]
     f1[same] = (2 * precision[same] * recall[same]) / (precision[same] + recall[same])
     repeated = np.zeros(0, dtype=np.int64) if policy.duplicates == "keep" else np.flatnonzero(_repeated(flat))
     scores = {}
     for name, column in (("precision", precision), ("recall", recall), ("f1", f1)):
         best = np.zeros(len(flat.query))
-        np.maximum.at(best, result, column[met.each])
+        np.maximum.at(best, result, column[pairs.asked])
         best[repeated] = 0.0
         scores[name] = best
     return Contents(flat.query, flat.rank, scores)

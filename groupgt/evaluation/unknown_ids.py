@@ -31,12 +31,12 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     if labeller.name == "id":
         return False
     _, documents = carrier_of(run.by_own_ids).sample(LOOKED_AT)
-    unknown = labeller.strange(documents)
+    unknown = labeller.unknown_ids(documents)
     all_unknown = len(unknown) == len(documents)
-    if not unknown or not (all_unknown or labeller.certain):
+    if not unknown or not (all_unknown or labeller.unknown_is_fault):
         return False
     some = ", ".join(map(display, unknown[:3])) + (" …" if len(unknown) > 3 else "")
-    if all_unknown and labeller.certain:
+    if all_unknown and labeller.unknown_is_fault:
         what = f"none of the results is known to the labeller {labeller}: {some}; is its table theirs?"
         raise DataError(f"{_title(run)}{what}")
     if all_unknown:

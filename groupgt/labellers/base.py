@@ -1,4 +1,7 @@
-"""What a labeller is: the part that says which result hits which alternative."""
+"""What a labeller is: what decides which result hits which alternative.
+
+An engine hands it ground truth and results, and gets a table of matches; the helpers below make and read such tables.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,66 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import DataError, Faults
+from groupgt.errors import DataError, Faults, display
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.spans import Chunks, kind_of
-from groupgt.model.validity import shown
 from groupgt.options import FILE, Rule
+
+
+class Labeller:
+    """A labeller has two halves: `match` is a join that any engine can do, `settle` reduces its rows in rank order.
+
+    A subclass says what differs. `column` names what results may carry and be named by instead of their ids: `parent`
+    or `span`. `str(labeller)` is what stands below tables.
+    """
+
+    name = ""
+    column = ""
+
+    def truth(self, truth: GroundTruth) -> GroundTruth:
+        """The ground truth as this labeller reads it; raises `DataError` for alternatives it can do nothing with."""
+        return truth
+
+    def names(self, ids: Sequence[str]) -> Sequence[str]:
+        """What results are called from here on, from their ids."""
+        return ids
+
+    @property
+    def renames(self) -> bool:
+        """Whether `names` or `column` change what results are called."""
+        return bool(self.column)
+
+    def unknown_ids(self, ids: Sequence[str]) -> list[str]:
+        """Which results, by their own ids, it can say nothing about."""
+        return []
+
+    @property
+    def unknown_is_fault(self) -> bool:
+        """Whether an unknown id is surely a fault; else only a ranking of nothing but unknown ones is doubtful."""
+        return True
+
+    def texts(self) -> Mapping[str, str]:
+        """The texts it knows, by id."""
+        return {}
+
+    def read(self, truth: GroundTruth) -> GroundTruth:
+        """What `truth` makes of a ground truth, made once: for many runs it is the same."""
+        return truth.judgments.once(("read", self), lambda: self.truth(truth))
+
+    def match(self, truth: GroundTruth, results: Results) -> Matches:
+        """The table of results and what they hit."""
+        raise NotImplementedError
+
+    def settle(
+        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
+    ) -> tuple[Ints, Ints, Ints, Bools]:
+        """Rows sorted by query and rank → (query, rank, alternative, repeat) in the normal form of `Hits`."""
+        row, alternative = spread(target, matches.starts, matches.alternatives)
+        return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Results(Protocol):
@@ -115,61 +172,6 @@ class Matches:
         return native.index_of(self.truth.qids, self.keys, self.bounds)
 
 
-class Labeller:
-    """A labeller has two halves: `match` is a join that any engine can do, `settle` reduces its rows in rank order.
-
-    A subclass says what differs. `column` names what results may carry and be named by instead of their ids: `parent`
-    or `span`. `str(labeller)` is what stands below tables.
-    """
-
-    name = ""
-    column = ""
-
-    def truth(self, truth: GroundTruth) -> GroundTruth:
-        """The ground truth as this labeller reads it; raises `DataError` for alternatives it can do nothing with."""
-        return truth
-
-    def names(self, ids: Sequence[str]) -> Sequence[str]:
-        """What results are called from here on, from their ids."""
-        return ids
-
-    @property
-    def renames(self) -> bool:
-        """Whether `names` or `column` change what results are called."""
-        return bool(self.column)
-
-    def strange(self, ids: Sequence[str]) -> list[str]:
-        """Which results, by their own ids, it can say nothing about."""
-        return []
-
-    @property
-    def certain(self) -> bool:
-        """Whether a strange result is surely a fault; else only a ranking of nothing but strange ones is doubtful."""
-        return True
-
-    def texts(self) -> Mapping[str, str]:
-        """The texts it knows, by id."""
-        return {}
-
-    def read(self, truth: GroundTruth) -> GroundTruth:
-        """What `truth` makes of a ground truth, made once: for many runs it is the same."""
-        return truth.judgments.once(("read", self), lambda: self.truth(truth))
-
-    def match(self, truth: GroundTruth, results: Results) -> Matches:
-        """The table of results and what they hit."""
-        raise NotImplementedError
-
-    def settle(
-        self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
-    ) -> tuple[Ints, Ints, Ints, Bools]:
-        """Rows sorted by query and rank → (query, rank, alternative, repeat) in the normal form of `Hits`."""
-        row, alternative = spread(target, matches.starts, matches.alternatives)
-        return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
-
-    def __str__(self) -> str:
-        return self.name
-
-
 def all_of_kind(truth: GroundTruth, kind: str, labeller: str) -> GroundTruth:
     """The ground truth itself; raises `DataError` that names the alternatives of another kind."""
     if truth.forms is None and kind == "id":
@@ -179,41 +181,25 @@ def all_of_kind(truth: GroundTruth, kind: str, labeller: str) -> GroundTruth:
         if kind_of(form) != kind:
             others.setdefault(kind_of(form), []).append(alternative)
     faults = Faults()
-    for own, found in others.items():
-        where = f"query {truth.qids[int(truth.query_of[found[0]])]!r}"
-        more = f", as are {len(found) - 1:,} more" if len(found) > 1 else ""
-        what = f"the labeller {labeller} reads alternatives that are {KINDS[kind]}, and {shown(truth.ids[found[0]])}"
-        faults.add(where, f"{what} is {ONE[own]}{more}; choose another labeller, such as {FITTING[own]}")
+    for other, alternatives in others.items():
+        first = alternatives[0]
+        more = f", as are {len(alternatives) - 1:,} more" if len(alternatives) > 1 else ""
+        what = f"the labeller {labeller} reads alternatives that are {MANY[kind]}, and {display(truth.ids[first])}"
+        way = f"choose another labeller, such as {READER[other]}"
+        faults.add(query_of(truth, first), f"{what} is {ONE[other]}{more}; {way}")
     faults.stop(DataError)
     return truth
 
 
-KINDS = {"id": "ids", "span": "spans", "text": "texts"}
+# What messages call alternatives of a kind, one of them, and the labeller that reads them.
+MANY = {"id": "ids", "span": "spans", "text": "texts"}
 ONE = {"id": "an id", "span": "a span", "text": "a text"}
-FITTING = {"id": "id", "span": "spans", "text": "text"}
+READER = {"id": "id", "span": "spans", "text": "text"}
 
 
-def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
-    """For each target all its alternatives: (the number of its row, the alternative)."""
-    counts = (starts[1:] - starts[:-1])[target]
-    row = np.repeat(np.arange(len(target)), counts)
-    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return row, alternatives[np.repeat(starts[:-1][target], counts) + within]
-
-
-def first_hits(alternative: Ints, size: int) -> Bools:
-    """Whether a row is a repeat: an earlier one has its alternative."""
-    # Assigning backwards leaves the first row of each alternative.
-    position = np.arange(len(alternative))
-    first = np.zeros(size, dtype=np.int64)
-    first[alternative[::-1]] = position[::-1]
-    repeat: Bools = first[alternative] != position
-    return repeat
-
-
-def listed_by(owner: Ints, size: int) -> Ints:
-    """The size + 1 offsets at which the rows of each owner begin, rows being sorted by owner."""
-    return np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=size)))).astype(np.int64)
+def query_of(truth: GroundTruth, alternative: int) -> str:
+    """How a message names the query of an alternative."""
+    return f"query {truth.qids[int(truth.query_of[alternative])]!r}"
 
 
 def matches_of(
@@ -231,15 +217,43 @@ def matches_of(
     """
     order = np.lexsort((alternative, pair))
     pair, alternative = pair[order], alternative[order]
-    used, owner = np.unique(pair, return_inverse=True)
-    own = [keys[place] for place in used.tolist()]
+    hitting, owner = np.unique(pair, return_inverse=True)
+    hitting_keys = [keys[place] for place in hitting.tolist()]
     return Matches(
         truth,
-        keys=own,
-        queries=query[used],
-        targets=np.arange(len(own)),
-        starts=listed_by(owner, len(own)),
+        keys=hitting_keys,
+        queries=query[hitting],
+        targets=np.arange(len(hitting_keys)),
+        starts=starts_of(owner, len(hitting_keys)),
         alternatives=alternative,
         low=None if low is None else low[order],
         high=None if high is None else high[order],
     )
+
+
+def starts_of(owner: Ints, size: int) -> Ints:
+    """The size + 1 offsets at which the rows of each owner begin, rows being sorted by owner."""
+    return np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=size)))).astype(np.int64)
+
+
+def spread(target: Ints, starts: Ints, alternatives: Ints) -> tuple[Ints, Ints]:
+    """For each target all its alternatives: (the number of its row, the alternative)."""
+    counts = (starts[1:] - starts[:-1])[target]
+    row = np.repeat(np.arange(len(target)), counts)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return row, alternatives[np.repeat(starts[:-1][target], counts) + within]
+
+
+def pairs_of(truth: GroundTruth, query: Ints) -> tuple[Ints, Ints]:
+    """Every result, whose queries these are, beside every alternative of its query: (result, alternative)."""
+    return spread(query, starts_of(truth.query_of, len(truth)), np.arange(len(truth.ids)))
+
+
+def first_hits(alternative: Ints, size: int) -> Bools:
+    """Whether a row is a repeat: an earlier one has its alternative."""
+    # Assigning backwards leaves the first row of each alternative.
+    position = np.arange(len(alternative))
+    first = np.zeros(size, dtype=np.int64)
+    first[alternative[::-1]] = position[::-1]
+    repeat: Bools = first[alternative] != position
+    return repeat

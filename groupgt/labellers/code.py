@@ -12,12 +12,13 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge, Gt, Le
 
-from groupgt.errors import DataError, Faults
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of
-from groupgt.labellers.likeness import Reader, pairs_of
+from groupgt.errors import DataError, Faults, display
+from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
+from groupgt.labellers.texts import Reader
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
 from groupgt.model.spans import TEXT, kind_of
-from groupgt.model.validity import finite_number, shown
+from groupgt.model.validity import finite_number
 from groupgt.options import Clash, Rule
 from groupgt.plugins import Plugin
 from groupgt.runtime import users_code
@@ -91,65 +92,80 @@ class Code(Reader):
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Asks in batches for every result beside the alternatives of its query, each pair of contents once."""
         query, keys = results.pairs()
-        carried = results.texts()
         result, alternative = pairs_of(truth, query)
-        asked = []
-        for place, other in zip(result.tolist(), alternative.tolist()):
-            name = truth.ids[other]
-            form = truth.forms[other] if truth.forms else None
-            wanted = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
-            said = carried[place] if carried[place] is not None else self.corpus.get(keys[place])
-            number = int(query[place])
-            text = truth.texts[number] if truth.texts else None
-            asked.append(Pair(truth.qids[number], text, name, wanted, keys[place], said))
-        digests = [_digest(pair) for pair in asked]
+        pairs = self._pairs(truth, query, keys, results.texts(), result, alternative)
+        digests = [_digest(pair) for pair in pairs]
         verdicts = dict(self.kept.known(digests))
-        fresh: dict[str, Pair] = {}
-        for digest, pair in zip(digests, asked):
+        unjudged: dict[str, Pair] = {}
+        for digest, pair in zip(digests, pairs):
             if digest not in verdicts:
-                fresh.setdefault(digest, pair)
-        names = list(fresh)
-        if names:
+                unjudged.setdefault(digest, pair)
+        if unjudged:
             self.kept.prepare()
-        for start in range(0, len(names), self.options.batch_size):
-            batch = names[start : start + self.options.batch_size]
-            judged = self._judged([fresh[name] for name in batch])
+        waiting = list(unjudged)
+        for start in range(0, len(waiting), self.options.batch_size):
+            batch = waiting[start : start + self.options.batch_size]
+            judged = dict(zip(batch, self._judged([unjudged[digest] for digest in batch])))
             # Kept batch by batch: what was paid for survives what comes after.
-            self.kept.keep(dict(zip(batch, judged)))
-            verdicts.update(zip(batch, judged))
+            self.kept.keep(judged)
+            verdicts.update(judged)
         score = np.fromiter((verdicts[digest] for digest in digests), np.float64, len(digests))
         hits = score >= self.options.threshold
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
+    def _pairs(
+        self,
+        truth: GroundTruth,
+        query: Ints,
+        keys: list[str],
+        carried: Sequence[str | None],
+        result: Ints,
+        alternative: Ints,
+    ) -> list[Pair]:
+        """What is asked about: results beside alternatives, each with what it says, as far as that is known."""
+        pairs = []
+        for place, number in zip(result.tolist(), alternative.tolist()):
+            name = truth.ids[number]
+            form = truth.forms[number] if truth.forms else None
+            wanted = name if form == TEXT else self.reference.get(name) if kind_of(form) == "id" else None
+            text = carried[place]
+            said = self.corpus.get(keys[place]) if text is None else text
+            asker = int(query[place])
+            question = truth.texts[asker] if truth.texts else None
+            pairs.append(Pair(truth.qids[asker], question, name, wanted, keys[place], said))
+        return pairs
+
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
+        """What the function says of a batch; raises `DataError` for what it raises, and for what is no verdict."""
         where = f"labeller code: {self.title}"
-        first = f"(the first of the batch: query {batch[0].qid!r}, result {shown(batch[0].result)})"
+        first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
         try:
             with users_code():
-                given = self.function(list(batch))
-                if iscoroutine(given):
-                    given.close()
+                returned = self.function(list(batch))
+                if iscoroutine(returned):
+                    returned.close()
                     raise TypeError("it is async; wrap it in a plain function that runs it")
-                answers = list(given)
+                answers = list(returned)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever the user's function raises, and its sys.exit
             what = f"{type(error).__name__}: {error}".rstrip(": ")
             raise DataError(f"{where} failed on a batch of {len(batch):,} pairs {first}: {what}") from None
-        if isinstance(given, (str, Mapping)) or len(answers) != len(batch):
-            found = f"{len(answers):,}" if not isinstance(given, (str, Mapping)) else shown(given)
+        is_list = not isinstance(returned, (str, Mapping))
+        if not is_list or len(answers) != len(batch):
+            found = f"{len(answers):,}" if is_list else display(returned)
             raise DataError(f"{where}: expected {len(batch):,} verdicts, one a pair, found {found} {first}")
         faults = Faults()
-        judged = []
+        verdicts = []
         for pair, answer in zip(batch, answers):
-            score = float(answer) if isinstance(answer, (bool, np.bool_)) else finite_number(answer)
-            if score is None or not 0 <= score <= 1:
-                place = f"{where}: query {pair.qid!r}, result {shown(pair.result)}"
-                faults.add(place, f"expected True, False or a number from 0 to 1, found {shown(answer)}")
+            verdict = float(answer) if isinstance(answer, (bool, np.bool_)) else finite_number(answer)
+            if verdict is None or not 0 <= verdict <= 1:
+                place = f"{where}: query {pair.qid!r}, result {display(pair.result)}"
+                faults.add(place, f"expected True, False or a number from 0 to 1, found {display(answer)}")
                 continue
-            judged.append(score)
+            verdicts.append(verdict)
         faults.stop(DataError)
-        return judged
+        return verdicts
 
     def __str__(self) -> str:
         version = f", version {self.options.version}" if self.options.version else ""

@@ -10,11 +10,10 @@ import numpy as np
 from annotated_types import Gt, Le
 from numpy.typing import NDArray
 
-from groupgt.errors import DataError, Faults
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of
-from groupgt.labellers.likeness import Reader, alternative_texts, pairs_of, result_texts
+from groupgt.errors import DataError, Faults, display
+from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
+from groupgt.labellers.texts import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.validity import shown
 from groupgt.options import Called, Clash, Folder
 from groupgt.plugins import Plugin
 
@@ -62,28 +61,25 @@ class Embedding(Reader):
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
-        given = {"documents": options.documents, "alternatives": options.alternatives}
-        self.stored = [
-            tables.vectors(each, option) if not isinstance(each, str) or each else None
-            for option, each in given.items()
-        ]
+        self.documents = None if options.documents == "" else tables.vectors(options.documents, "documents")
+        self.alternatives = None if options.alternatives == "" else tables.vectors(options.alternatives, "alternatives")
         self.encode = tables.encoder(options.model) if options.model else None
-        if self.stored[0] is None:
+        if self.documents is None:
             self.corpus = tables.texts(options.corpus, "corpus")
-        if self.stored[1] is None:
+        if self.alternatives is None:
             self.reference = tables.texts(options.reference, "reference")
-        self.made: dict[str, Any] = {}
+        self.encoded: dict[str, Any] = {}
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query."""
         query, keys = results.pairs()
-        if self.stored[0] is not None:
-            documents = _looked_up(self.stored[0], keys, "result", "documents")
+        if self.documents is not None:
+            documents = _looked_up(self.documents, keys, "result", "documents")
         else:
             texts = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
             documents = self._encoded([self.options.document_prefix + text for text in texts])
-        if self.stored[1] is not None:
-            alternatives = _looked_up(self.stored[1], truth.ids, "alternative", "alternatives")
+        if self.alternatives is not None:
+            alternatives = _looked_up(self.alternatives, truth.ids, "alternative", "alternatives")
         else:
             texts = alternative_texts(truth, self.reference)
             alternatives = self._encoded([self.options.alternative_prefix + text for text in texts])
@@ -101,12 +97,12 @@ class Embedding(Reader):
         return matches_of(truth, query, keys, result[near], alternative[near])
 
     def _encoded(self, texts: list[str]) -> Vectors:
-        fresh = [text for text in dict.fromkeys(texts) if text not in self.made]
+        fresh = [text for text in dict.fromkeys(texts) if text not in self.encoded]
         if fresh and self.encode is not None:
-            made = np.asarray(self.encode(fresh), dtype=np.float64)
-            _refuse_zero(made, fresh, f"the model {self.options.model!r}")
-            self.made.update(zip(fresh, _unit(made)))
-        return np.array([self.made[text] for text in texts]).reshape(len(texts), -1 if texts else 0)
+            vectors = np.asarray(self.encode(fresh), dtype=np.float64)
+            _refuse_zero(vectors, fresh, f"the model {self.options.model!r}")
+            self.encoded.update(zip(fresh, _unit(vectors)))
+        return np.array([self.encoded[text] for text in texts]).reshape(len(texts), -1 if texts else 0)
 
     def __str__(self) -> str:
         of = f"model {self.options.model}" if self.options.model else "vectors of files"
@@ -117,23 +113,23 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
     faults = Faults()
     for name in dict.fromkeys(names):
         if name not in vectors:
-            faults.add(f"{what} {shown(name)}", f"has no vector in `{option}`")
+            faults.add(f"{what} {display(name)}", f"has no vector in `{option}`")
     faults.stop(DataError)
     try:
-        found = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1 if names else 0)
+        rows = np.array([vectors[name] for name in names], dtype=np.float64).reshape(len(names), -1 if names else 0)
     except (TypeError, ValueError):
         raise DataError(f"`{option}`: expected vectors of one length, lists of numbers") from None
-    if not np.isfinite(found).all():
-        bad = names[int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])]
-        raise DataError(f"`{option}`: the vector of {shown(bad)} holds NaN or infinity")
-    _refuse_zero(found, names, f"`{option}`")
-    return _unit(found)
+    if not np.isfinite(rows).all():
+        first = names[int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])]
+        raise DataError(f"`{option}`: the vector of {display(first)} holds NaN or infinity")
+    _refuse_zero(rows, names, f"`{option}`")
+    return _unit(rows)
 
 
 def _refuse_zero(vectors: Vectors, names: list[str], source: str) -> None:
     zero = np.flatnonzero(~vectors.any(axis=1))
     if len(zero):
-        raise DataError(f"{source}: the vector of {shown(names[int(zero[0])])} is 0, which is near to nothing")
+        raise DataError(f"{source}: the vector of {display(names[int(zero[0])])} is 0, which is near to nothing")
 
 
 def _unit(vectors: Vectors) -> Vectors:

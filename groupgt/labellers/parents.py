@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from groupgt.errors import Faults
-from groupgt.labellers.base import Table, Tables, all_of_kind
+from groupgt.errors import Faults, display
+from groupgt.labellers.base import Table, Tables, all_of_kind, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.validity import shown
 from groupgt.options import Clash
 from groupgt.plugins import Plugin
 
@@ -69,14 +68,14 @@ class Parents(Named):
         self.pattern = re.compile(options.pattern) if options.pattern else None
         self.mapping = tables.parents(options.mapping, options.column) if options.maps else None
         self.column = "" if options.maps or options.pattern else "parent"
-        self.found = _Parents(self.pattern, self.mapping or {})
+        self.parent_of = _ParentOf(self.pattern, self.mapping or {})
 
     @property
     def renames(self) -> bool:
         """Whether results are called otherwise: always."""
         return True
 
-    def strange(self, ids: Sequence[str]) -> list[str]:
+    def unknown_ids(self, ids: Sequence[str]) -> list[str]:
         """The results that the mapping does not know, or that the pattern does not match."""
         if self.pattern is not None:
             return [name for name in ids if self.pattern.fullmatch(name) is None]
@@ -85,7 +84,7 @@ class Parents(Named):
         return [name for name in ids if name not in self.mapping and name not in self.parents]
 
     @property
-    def certain(self) -> bool:
+    def unknown_is_fault(self) -> bool:
         """What a pattern does not match may be a parent."""
         return self.pattern is None
 
@@ -96,7 +95,7 @@ class Parents(Named):
 
     def names(self, ids: Sequence[str]) -> Sequence[str]:
         """The parent of each id."""
-        return ids if self.column else list(map(self.found.__getitem__, ids))
+        return ids if self.column else list(map(self.parent_of.__getitem__, ids))
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Groups of parents; raises `DataError` for alternatives that a mapping does not know."""
@@ -105,8 +104,8 @@ class Parents(Named):
             faults = Faults()
             for alternative, name in enumerate(truth.ids):
                 if name not in self.mapping and name not in self.parents:
-                    where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
-                    faults.add(where, f"expected the id of a chunk or a parent in the mapping, found {shown(name)}")
+                    what = f"expected the id of a chunk or a parent in the mapping, found {display(name)}"
+                    faults.add(query_of(truth, alternative), what)
             faults.stop()
         return truth.renamed(list(self.names(truth.ids)))
 
@@ -116,7 +115,7 @@ class Parents(Named):
         return "parents (a mapping)" if self.options.maps else "parents (as results carry them)"
 
 
-class _Parents(dict[str, str]):
+class _ParentOf(dict[str, str]):
     """id → parent, found when it is first asked."""
 
     def __init__(self, pattern: re.Pattern[str] | None, mapping: Any) -> None:

@@ -9,20 +9,11 @@ from typing import Annotated, Literal
 
 from annotated_types import Gt, Le
 
-from groupgt.errors import DataError, Faults
-from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of
-from groupgt.labellers.likeness import (
-    METHODS,
-    SLACK,
-    Normalization,
-    Reader,
-    alternative_texts,
-    meeting,
-    pairs_of,
-    result_texts,
-)
+from groupgt.errors import DataError, Faults, display
+from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of, query_of
+from groupgt.labellers.likeness import METHODS, SLACK, Normalization, text_pairs
+from groupgt.labellers.texts import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.validity import shown
 from groupgt.options import Clash
 from groupgt.plugins import Plugin
 
@@ -52,18 +43,6 @@ class Options:
             yield Clash("method", "partial_ratio needs RapidFuzz: pip install 'groupgt[text]'")
 
 
-class _Kept(dict[str, str]):
-    """Normalized texts, each made once."""
-
-    def __init__(self, normal: Normalization) -> None:
-        super().__init__()
-        self.normal = normal
-
-    def __missing__(self, text: str) -> str:
-        found = self[text] = self.normal(text)
-        return found
-
-
 class Text(Reader):
     """A result hits an alternative that it contains, resembles, or shares enough words with.
 
@@ -81,7 +60,7 @@ class Text(Reader):
         self.normal = Normalization(options.case_sensitive, options.punctuation)
         self.corpus = tables.texts(options.corpus, "corpus")
         self.reference = tables.texts(options.reference, "reference")
-        self.normalized = _Kept(self.normal).__getitem__
+        self.normalized = _Normalized(self.normal).__getitem__
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Alternatives of a group that are the same once normalized become one; one without a word is an error."""
@@ -91,8 +70,8 @@ class Text(Reader):
         for alternative, text in enumerate(texts):
             query = int(truth.query_of[alternative])
             if not self.normalized(text):
-                where = f"query {truth.qids[query]!r}"
-                faults.add(where, f"nothing is left of the alternative {shown(text)} once it is normalized")
+                what = f"nothing is left of the alternative {display(text)} once it is normalized"
+                faults.add(query_of(truth, alternative), what)
             first.setdefault((query, self.normalized(text)), alternative)
         faults.stop(DataError)
         queries = truth.query_of.tolist()
@@ -106,14 +85,26 @@ class Text(Reader):
         said = result_texts(truth, query, keys, results.texts(), self.corpus, f"the labeller {self.name}")
         wanted = alternative_texts(truth, self.reference)
         result, alternative = pairs_of(truth, query)
-        met = meeting(list(map(self.normalized, said)), list(map(self.normalized, wanted)), result, alternative)
+        pairs = text_pairs([*map(self.normalized, said)], [*map(self.normalized, wanted)], result, alternative)
         least = self.options.threshold - SLACK
-        hits = (METHODS[self.options.method](met, least) >= least)[met.each]
+        hits = (METHODS[self.options.method](pairs, least) >= least)[pairs.asked]
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
     def __str__(self) -> str:
         least = "" if self.options.method == "contained" else f" ≥ {self.options.threshold:g}"
         return f"text ({self.options.method}{least}; {self.normal})"
+
+
+class _Normalized(dict[str, str]):
+    """Normalized texts, each made once."""
+
+    def __init__(self, normal: Normalization) -> None:
+        super().__init__()
+        self.normal = normal
+
+    def __missing__(self, text: str) -> str:
+        normalized = self[text] = self.normal(text)
+        return normalized
 
 
 PLUGIN = Plugin(Options, Text)

@@ -278,7 +278,9 @@ def frame_of(run: dict[str, list[Any]], rng: random.Random | None = None) -> pl.
                 span = cell.get("span", cell)
                 row |= {name: span[name] for name in ("start", "end") if name in span}
                 row |= {name: cell[name] for name in ("text", "parent") if name in cell}
-                row["doc_id"] = span["doc"] if "doc" in span else cell.get("id", cell.get("text"))
+                # A text that names itself is no id where it has lines.
+                text = str(cell.get("text")).replace("\n", "⏎").replace("\t", "⇥")
+                row["doc_id"] = span["doc"] if "doc" in span else cell.get("id", text)
             else:
                 row["doc_id"] = cell
             rows.append(row)
