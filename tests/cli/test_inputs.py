@@ -135,6 +135,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def outcome(capsys: pytest.CaptureFixture[str], call: Call, **names: str) -> tuple[object, ...]:
     """What a call prints, writes and returns."""
+    if call[0] == "power":
+        pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
     words = [names.get(word, {"TRUTH": "qa.jsonl", "RUN": "bm25.trec"}.get(word, word)) for word in call]
     Path("OUT.jsonl").unlink(missing_ok=True)
     status = 0
