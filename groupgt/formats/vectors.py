@@ -15,15 +15,24 @@ from groupgt.model.validity import id_text
 from groupgt.runtime import pl
 
 COLUMNS = ("vector", "embedding", "embeddings")
+# The first version of sentence-transformers that takes nothing but weights from the folder of a model.
+LEAST_MAJOR = 6
 Vectors = NDArray[np.float64]
 
 
 def encoder_of(model: str) -> Callable[[list[str]], Vectors]:
-    """What makes vectors of texts: a sentence-transformers model, from a folder or by its name."""
-    from sentence_transformers import SentenceTransformer
+    """What makes vectors of texts: a sentence-transformers model, from a folder or by its name.
 
+    Raises `DataError` for a version of the library that runs code which lies in the folder of a model.
+    """
+    import sentence_transformers
+
+    installed = str(getattr(sentence_transformers, "__version__", "of an unknown version"))
+    if not installed.partition(".")[0].isdecimal() or int(installed.partition(".")[0]) < LEAST_MAJOR:
+        way = f"{LEAST_MAJOR} or later is needed: pip install -U 'groupgt[dense]'"
+        raise DataError(f"the model {model!r}: sentence-transformers {installed} runs code of a model's folder; {way}")
     try:
-        loaded = SentenceTransformer(model)
+        loaded = sentence_transformers.SentenceTransformer(model, trust_remote_code=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(f"the model {model!r} cannot be loaded: {_first_line(error)}") from None
 

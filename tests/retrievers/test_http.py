@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import gzip
 import json
 import socket
 import threading
 import time
+import tracemalloc
 import warnings
+import zlib
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -293,6 +298,152 @@ def test_repeated_ids_are_told(server: Server, tmp_path: Path) -> None:
         assert run_experiment(file).evaluations["set"]["mine"].counts["duplicates"] == 1
 
 
+# ---- answers without end -----------------------------------------------------------------------------------------
+
+
+class Raw:
+    """A server that writes whatever it likes on the line, to one caller after the other."""
+
+    def __init__(self, write: Callable[[socket.socket], None]) -> None:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/search"
+        self.write, self.calls = write, 0
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                caller, _ = self.socket.accept()
+            except OSError:
+                return
+            self.calls += 1
+            with caller, contextlib.suppress(OSError):
+                caller.recv(65536)
+                self.write(caller)
+
+
+def drip(caller: socket.socket, first: bytes, byte: bytes) -> None:
+    caller.sendall(first)
+    for _ in range(2000):
+        caller.sendall(byte)
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("first", "byte"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" "),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b" "),
+        (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
+        (b"HTTP/1.1 2", b"0"),
+        (b"", b"H"),
+    ],
+)
+def test_a_drip_fed_answer_ends(first: bytes, byte: bytes) -> None:
+    """Each part comes in time, and the whole would not: no try is left when the time of the call is over."""
+    server = Raw(lambda caller: drip(caller, first, byte))
+    start = time.monotonic()
+    text = fault(server.url, timeout=0.5, retries=3, max_seconds=0.4)
+    assert text == f"{server.url}: no whole answer within 0.4 s (max_seconds)"
+    assert time.monotonic() - start < 5
+    assert server.calls == 1
+
+
+def test_the_time_is_that_of_all_tries(server: Server) -> None:
+    server.says(b"busy", 503)
+    start = time.monotonic()
+    text = fault(server.url, timeout=5.0, retries=100, backoff=0.05, max_seconds=0.5)
+    assert text == f"{server.url}: no whole answer within 0.5 s (max_seconds)"
+    assert time.monotonic() - start < 5
+    assert 2 <= len(server.bodies) < 20
+
+
+def test_the_time_begins_anew_with_each_call(server: Server) -> None:
+    def slow(body: Any) -> Answer:
+        time.sleep(0.3)
+        return 200, {}, json.dumps([["a"]] * len(body["queries"])).encode()
+
+    server.answers.append(slow)
+    assert ask(server.url, ["a", "b", "c"], batch=1, max_seconds=0.6) == [["a"]] * 3
+
+
+TOO_LARGE = "the answer is larger than 1,000 bytes (max_bytes)"
+
+
+def flood(caller: socket.socket, first: bytes, part: bytes) -> None:
+    caller.sendall(first)
+    for _ in range(10_000):
+        caller.sendall(part)
+
+
+@pytest.mark.parametrize(
+    ("first", "part"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000\r\n\r\n", b""),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n", b"x"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffff\r\n", b"x" * 1000),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"64\r\n" + b"x" * 100 + b"\r\n"),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n", b"x" * 1000),
+    ],
+)
+def test_an_answer_without_bound_ends(first: bytes, part: bytes) -> None:
+    server = Raw(lambda caller: flood(caller, first, part))
+    assert fault(server.url, max_bytes=1000) == f"{server.url}: {TOO_LARGE}"
+    assert server.calls == 1
+
+
+def test_an_answer_of_just_so_many_bytes(server: Server) -> None:
+    answer = b'[["a"], ["b"]]'
+    server.says(answer)
+    assert ask(server.url, max_bytes=len(answer)) == [["a"], ["b"]]
+    assert "is larger than 13 bytes" in fault(server.url, max_bytes=len(answer) - 1)
+
+
+@pytest.mark.parametrize(
+    "pack", [gzip.compress, zlib.compress, lambda data: gzip.compress(data[:7]) + gzip.compress(data[7:])]
+)
+def test_an_answer_that_was_packed_unasked(server: Server, pack: Callable[[bytes], bytes]) -> None:
+    server.says(pack(b'[["a"], ["b"]]'), Content_Encoding="gzip")
+    assert ask(server.url) == [["a"], ["b"]]
+
+
+def test_a_bomb(server: Server) -> None:
+    """Ten megabytes that would be ten gigabytes."""
+    bomb = gzip.compress(b"\0" * 10_000_000, compresslevel=9)
+    server.says(bomb * 1000, Content_Encoding="gzip")
+    tracemalloc.start()
+    text = fault(server.url, max_bytes=12_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert text == f"{server.url}: the answer is larger than 12,000,000 bytes (max_bytes)"
+    assert peak < 100_000_000
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "words"),
+    [
+        (gzip.compress(b"[]")[:-3], "gzip", "expected an answer in gzip, found one that breaks off"),
+        (b"[[], []]", "gzip", "expected an answer in gzip, found other bytes"),
+        (b"[[], []]", "br", "expected an answer as it is, or in gzip, found the encoding 'br'"),
+    ],
+    ids=["cut short", "not packed", "brotli"],
+)
+def test_answers_packed_otherwise(server: Server, content: bytes, encoding: str, words: str) -> None:
+    server.says(content, Content_Encoding=encoding)
+    assert fault(server.url) == f"{server.url}: {words}"
+
+
+@pytest.mark.parametrize(
+    "value", ["soon", "-5", "1.5", "Wed, 99 Foo 2026", "9" * 5000, "Fri, 31 Dec 99999 23:59:59 GMT", ""]
+)
+def test_a_malformed_retry_after_is_no_reason_to_fail(server: Server, value: str) -> None:
+    server.says(b"busy", 503, Retry_After=value)
+    server.says([["a"], ["b"]])
+    assert ask(server.url, retries=1, timeout=0.5) == [["a"], ["b"]]
+
+
 # ---- secrets -----------------------------------------------------------------------------------------------------
 
 SECRETS = ("p%40ssword", "p@ssword", "tok%20en", "tok en", "any+thing", "any thing", "k3y-of-mine")
@@ -321,6 +472,81 @@ def test_no_message_holds_a_secret(server: Server) -> None:
         assert text.startswith(f"http://{server.place}/search: ")
         assert not [each for each in SECRETS if each in text], text
         assert "…" in text
+
+
+PASSWORD, KEY = "hunter2/Ä<x>", "sk-live-0123456789"
+SPELLED = {
+    "as it is": lambda text: text,
+    "in capitals": str.upper,
+    "in small letters": str.lower,
+    "backwards": lambda text: text[::-1],
+    "backwards in capitals": lambda text: text[::-1].upper(),
+    "as JSON escapes it": lambda text: json.dumps(text)[1:-1],
+    "in JSON escapes alone": lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text),
+    "in JSON escapes, twice": lambda text: "".join(f"\\\\u{ord(letter):04X}" for letter in text),
+    "in escapes of Python": lambda text: "".join(f"\\x{ord(letter):02x}" for letter in text),
+    "with solidus escaped": lambda text: text.replace("/", "\\/").replace("-", "\\-"),
+    "in percent signs": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "in entities": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
+}
+
+
+@pytest.mark.parametrize("how", SPELLED)
+@pytest.mark.parametrize("where", ["text", "JSON", "fields", "reason"])
+def test_a_secret_in_other_signs(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, where: str
+) -> None:
+    """Neither shown nor stored, where a server repeats it in whatever spelling."""
+    told = [SPELLED[how](secret) for secret in (PASSWORD, KEY)]
+    text = f"denied for {told[0]} and {told[1]}"
+    if where == "text":
+        server.says(text.encode(), 401)
+    elif where == "JSON":
+        server.says(('{"error": "' + text.replace('"', "'") + '"}').encode())
+    elif where == "fields":
+        server.says([[{"name": text}], []])
+    else:
+        line = f"HTTP/1.1 401 {text}\r\nContent-Length: 0\r\n\r\n".encode("latin-1", "replace")
+        server.close()
+        server.url = Raw(lambda caller: caller.sendall(line)).url
+    url = server.url.replace("http://", f"http://user:{quote(PASSWORD, safe='')}@")
+    shown = fault(url, headers={"X-Api-Key": KEY})
+    for secret in (PASSWORD, KEY):
+        for spelling in (secret, secret[::-1], *told):
+            assert spelling.lower() not in shown.lower()
+    assert "…" in shown
+    monkeypatch.setenv("GROUPGT_URL", url)
+    monkeypatch.setenv("GROUPGT_KEY", KEY)
+    options = '{url: "${env:GROUPGT_URL}", headers: {X-Api-Key: "${env:GROUPGT_KEY}"}, retries: 0}'
+    file = small(tmp_path, f"bm25: bm25\n  mine: {{use: http, on_error: skip, with: {options}}}")
+    assert "mine" in run_experiment(file).failed["set"]
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()).lower()
+    for spelling in (PASSWORD, KEY, KEY[::-1], *told):
+        assert spelling.lower().encode() not in stored
+
+
+def test_a_secret_that_is_cut(server: Server) -> None:
+    """What is looked at ends within one, and what stands before it vanishes."""
+    server.says((KEY * 500).encode(), 401)
+    shown = fault(server.url, headers={"X-Api-Key": KEY})
+    assert "sk-l" not in shown
+    assert "0123" not in shown
+
+
+@pytest.mark.parametrize("spelled", [str, str.upper, lambda key: key[::-1], lambda key: f"doc/{key}#1"])
+def test_an_id_that_repeats_a_key_is_not_kept(server: Server, spelled: Callable[[str], str]) -> None:
+    words = "the id of a result repeats a password or a key that the server was sent"
+    for ranking in ([spelled(KEY)], [[spelled(KEY), 1.0]], [{"id": spelled(KEY), "score": 1}]):
+        server.answers.clear()
+        server.says([ranking, []])
+        assert fault(server.url, headers={"X-Api-Key": KEY}) == f"{server.url}: {words}"
+
+
+def test_ids_that_hold_what_is_no_secret(server: Server) -> None:
+    """A collection that is named in the URL, or in a header, may well be named in ids."""
+    server.says([["documents/1"], ["short-1"]])
+    url = f"{server.url}?collection=documents&key=short"
+    assert ask(url, headers={"X-Collection": "documents"}) == [["documents/1"], ["short-1"]]
 
 
 def test_connection_faults_hold_no_secret() -> None:
@@ -365,6 +591,8 @@ def test_headers_at_fault_are_not_shown(value: str) -> None:
         ({"timeout": 0.0}, "timeout: expected seconds above 0"),
         ({"retries": -1}, "retries: expected a whole number from 0 to 100, found -1"),
         ({"backoff": -1.0}, "backoff: expected seconds from 0 to 3,600, found -1"),
+        ({"max_seconds": 0}, "max_seconds: expected seconds above 0, at most 604,800, found 0"),
+        ({"max_bytes": 0}, "max_bytes: expected a whole number from 1 to 1,000,000,000,000, found 0"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:

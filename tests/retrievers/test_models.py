@@ -28,7 +28,8 @@ class Model:
 
     asked: list[list[str]] = []  # noqa: RUF012  # emptied by the fixture
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, trust_remote_code: bool) -> None:
+        assert not trust_remote_code
         if name == "absent":
             raise OSError("absent is no folder\nand nobody has it either")
         if name == "silent":
@@ -51,6 +52,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("sentence_transformers")
     module.__spec__ = ModuleSpec("sentence_transformers", None)
     module.SentenceTransformer = Model  # type: ignore[attr-defined]
+    module.__version__ = "6.0.1"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     monkeypatch.setattr(Model, "asked", [])
 
@@ -133,3 +135,25 @@ def test_answers_from_outside_are_told_apart(tmp_path: Path, capsys: pytest.Capt
     for _ in range(2):
         main(["run", str(file), "--allow-code"])
     assert "(1 of code or services that may have changed; --refresh asks again)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("version", ["5.7.0", "3.4.1", "0.1", "dev", None])
+def test_a_library_that_runs_code_of_a_folder_is_refused(monkeypatch: pytest.MonkeyPatch, version: str | None) -> None:
+    """Before anything of the model is read."""
+    if version is None:
+        monkeypatch.delattr(sys.modules["sentence_transformers"], "__version__")
+    else:
+        monkeypatch.setattr(sys.modules["sentence_transformers"], "__version__", version)
+    monkeypatch.setattr(Model, "__init__", lambda *_, **__: pytest.fail("the model was loaded"))
+    words = rf"the model 'any': sentence-transformers {version or 'of an unknown version'} runs code .* 6 or later is"
+    with pytest.raises(groupgt.RetrieverError, match=words):
+        dense.Dense(Setting(CORPUS), vectors.Options(model="any"))
+    labeller = {"use": "embedding", "with": {"model": "any", "corpus": {"c": "a"}, "reference": {"a": "a"}}}
+    with pytest.raises(groupgt.DataError, match=words):
+        groupgt.evaluate({"q": [["a"]]}, {"q": ["c"]}, ["recall"], labeller=labeller)
+
+
+@pytest.mark.parametrize("version", ["6.0.0", "6.2.0", "10.1"])
+def test_later_libraries_are_fine(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(sys.modules["sentence_transformers"], "__version__", version)
+    assert dense.Dense(Setting(CORPUS), vectors.Options(model="any")).retrieve(["a"], 1)
