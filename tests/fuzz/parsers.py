@@ -122,6 +122,9 @@ def qrels(data: bytes, *, subtopics: bool = False) -> Truth:
 def table(data: bytes, delimiter: str) -> Iterator[dict[str, str]]:
     """CSV with a header; quotes stand around whole cells, and nowhere else."""
     text = text_of(data)
+    first = text.split("\n", 1)[0].removesuffix("\r")
+    if not first.strip() or "\r" in first:
+        raise Unsure("a header that is blank, or holds a carriage return")
     if "\0" in text:
         raise Unsure("NUL, perhaps where nobody looks")
     rows: list[list[str]] = [[]]
@@ -180,6 +183,9 @@ def delimiter_of(data: bytes) -> str:
 
 
 def columns_of(data: bytes) -> set[str]:
+    first = text_of(data).split("\n", 1)[0].removesuffix("\r")
+    if not first.strip() or "\r" in first:
+        raise Unsure("a header that is blank, or holds a carriage return")
     if not text_of(data).strip():
         raise Unsure("an empty file")
     if not text_of(data).split("\n", 1)[0].strip():
