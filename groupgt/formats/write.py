@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,9 @@ import numpy as np
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, parquet, trec
 from groupgt.formats.judgments import Judgment
+from groupgt.formats.rankings import order_fault
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.validity import are_ids
 
 Ranking = tuple[str, list[str], list[float]]
 
@@ -29,12 +31,16 @@ class _Writer:
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
-    """How each group is called in a row: its name, or its number; numbers throughout where two would be the same."""
+    """How each group is called in a row: its name, or its number; numbers throughout where names would not do.
+
+    No two groups of a query may be called the same; without `blanks` a name is one word, which can be read back.
+    """
     labels = [truth.group_label(group).removeprefix("group ") for group in range(len(truth.group_query))]
     if not blanks:
         labels = ["_".join(label.split()) for label in labels]
     queries = truth.group_query.tolist()
-    if len(set(zip(queries, labels))) < len(labels):
+    unreadable = not blanks and not are_ids(labels)
+    if unreadable or len(set(zip(queries, labels))) < len(labels):
         first = np.searchsorted(truth.group_query, truth.group_query)
         labels = [str(number) for number in (np.arange(len(labels)) - first + 1).tolist()]
     return labels
@@ -88,6 +94,8 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
     """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
     if truth.forms and format != "jsonl":
         raise DataError(f"{format} holds ids alone, and this ground truth has places or texts; write jsonl")
+    if fault := _judgments_fault(truth, format):
+        raise DataError(fault)
     if format == FLAT:
         write_flat(path, truth)
         return ["which documents are alternatives of one another"]
@@ -124,17 +132,39 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
     return lost
 
 
+def _judgments_fault(truth: GroundTruth, format: str) -> str | None:
+    """Why a TREC format cannot hold the ids of this ground truth; None where it can, or for any other format."""
+    if format == FLAT:
+        return flat_fault(truth)
+    return trec.judgments_fault(_judgments(truth)) if format in ("trec", "trec-subtopics") else None
+
+
 def _ids(group: object) -> object:
     return group["alternatives"] if isinstance(group, dict) else group
 
 
+def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool) -> str | None:
+    """Why a format cannot hold these results, best first, so that they read back as they are; None where it can."""
+    if format == "trec":
+        return trec.run_fault(rankings)
+    if format == "csv" and scored:
+        return next((fault for ranking in rankings if (fault := order_fault(*ranking))), None)
+    return None
+
+
 def write_run(path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str) -> None:
-    """Writes results; where they have no scores, TREC gets 1 ÷ rank."""
+    """Writes results; where they have no scores, TREC gets 1 ÷ rank.
+
+    Raises `DataError`, before anything is written, where the format cannot hold them.
+    """
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
+    if fault := run_fault(rankings, format, scored=scored):
+        raise DataError(fault)
     if format == "trec":
-        trec.write_run(path, iter(rankings), tag)
+        # A tag is one word, so that no line has more columns than six.
+        trec.write_run(path, iter(rankings), "_".join(tag.split()) or "groupgt")
     elif format == "jsonl":
         jsonl.write_run(path, iter(rankings), scored=scored)
     elif format == "csv":
