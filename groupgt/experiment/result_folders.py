@@ -115,7 +115,7 @@ def _newest(path: Path, faults: Faults) -> str:
         name, what = "", str(error)
     else:
         what = repr(name)
-    if not name or Path(name).name != name or name.startswith("."):
+    if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
         faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
         return "."
     return name
