@@ -11,7 +11,7 @@ from report import Pair
 
 import groupgt
 from groupgt.labellers.likeness import Normalization
-from groupgt.model.spans import Chunks
+from groupgt.model.values import Chunks
 
 RESULTS = 100
 

@@ -11,8 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groupgt.comparison.compare import compare
-    from groupgt.comparison.result import Comparison
+    from groupgt.comparison.compare import Comparison, compare
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.rechunk import Rechunked, rechunk
     from groupgt.errors import (
@@ -26,33 +25,33 @@ if TYPE_CHECKING:
     from groupgt.evaluation.depth import depth
     from groupgt.evaluation.evaluate import evaluate, label
     from groupgt.evaluation.result import Evaluation
-    from groupgt.experiment.outcome import Outcome
+    from groupgt.experiment.display import Outcome
     from groupgt.experiment.runner import run_experiment
     from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
     from groupgt.metrics.own import metric
     from groupgt.model.ground_truth import GroundTruth
-    from groupgt.model.lengths import Lengths
     from groupgt.model.policy import Policy
     from groupgt.model.run import Run
+    from groupgt.model.values import Lengths
 
 __version__ = "0.1.0"
 
 # Where each public name lives; it is imported when first asked for.
 _HOME = {
     "Agreement": "curation.agree",
-    "Comparison": "comparison.result",
+    "Comparison": "comparison.compare",
     "ConfigError": "errors",
     "DataError": "errors",
     "Evaluation": "evaluation.result",
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
-    "Lengths": "model.lengths",
+    "Lengths": "model.values",
     "Metric": "metrics.language",
     "MetricError": "errors",
-    "Outcome": "experiment.outcome",
+    "Outcome": "experiment.display",
     "Policy": "model.policy",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",

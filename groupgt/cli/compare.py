@@ -1,4 +1,4 @@
-"""Which differences are real, and which could be shown: `groupgt compare` and `power`."""
+"""Options of commands that compare, made of the fields of `Settings`: a new field is a new option."""
 
 from __future__ import annotations
 
@@ -9,13 +9,44 @@ from typing import Any
 import click
 
 from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options
-from groupgt.cli.output import FILE, check_table_ending, format_option, show_csv, show_json, show_rows, write_table
-from groupgt.cli.settings import setting_options
-from groupgt.cli.terminal import show
+from groupgt.cli.output import (
+    FILE,
+    Decorator,
+    check_table_ending,
+    format_option,
+    show,
+    show_csv,
+    show_json,
+    show_rows,
+    write_table,
+)
+from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.power import alpha_of, grid, power_of, whose_power
-from groupgt.comparison.result import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
+from groupgt.options import Option, choices, options_of, plain_type
+
+
+def setting_options(*names: str, overriding: bool = False) -> Decorator:
+    """Gives a command an option for each setting, or for those named; `overriding`: without a default."""
+    settings = [option for option in options_of(Settings).values() if not names or option.name in names]
+
+    def decorate(command: Any) -> Any:
+        for setting in reversed(settings):
+            command = _option(setting, overriding=overriding)(command)
+        return command
+
+    return decorate
+
+
+def _option(setting: Option, *, overriding: bool) -> Decorator:
+    name, kind = f"--{setting.name}", plain_type(setting.hint)
+    default = None if overriding else setting.default
+    if kind is bool:
+        return click.option(name, is_flag=True, default=default, help=setting.description)
+    spelled = click.Choice(choices(setting.hint)) if choices(setting.hint) else kind
+    return click.option(name, type=spelled, default=default, show_default=not overriding, help=setting.description)
+
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
 

@@ -22,14 +22,22 @@ from groupgt.cli.inputs import (
     Inputs,
     input_options,
 )
-from groupgt.cli.output import FILE, check_table_ending, format_option, show_csv, show_json, show_rows, write_table
-from groupgt.cli.terminal import show
+from groupgt.cli.output import (
+    FILE,
+    check_table_ending,
+    format_option,
+    show,
+    show_csv,
+    show_json,
+    show_rows,
+    write_table,
+)
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import metrics_in
 from groupgt.evaluation.tables import means_and_slices, per_query_rows, side_by_side, summary
-from groupgt.model.lengths import UNITS
 from groupgt.model.validity import number_of
+from groupgt.model.values import UNITS
 from groupgt.render import tables
 
 
@@ -48,7 +56,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     inputs.check(written=[per_query, page])
     evaluations = inputs.evaluations(inputs.request)
     if page is not None:
-        from groupgt.comparison.result import comparison_of
+        from groupgt.comparison.compare import comparison_of
         from groupgt.comparison.settings import Settings
 
         by_name = {evaluation.name: evaluation for evaluation in evaluations}

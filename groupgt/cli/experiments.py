@@ -9,12 +9,10 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import FILE, format_option, show_csv, show_json, show_rows
-from groupgt.cli.settings import setting_options
-from groupgt.cli.terminal import say, show
+from groupgt.cli.compare import setting_options
+from groupgt.cli.output import FILE, format_option, say, show, show_csv, show_json, show_rows
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.numbers import signed, small
-from groupgt.render.tables import Block, Grid, document
+from groupgt.render.tables import Block, Grid, document, signed, small
 
 CACHE = Path(".groupgt/cache")
 
@@ -49,10 +47,9 @@ def run_command(
     style: str,
 ) -> None:
     """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
-    from groupgt.cli.terminal import Bar
-    from groupgt.experiment.plan import plan
-    from groupgt.experiment.runner import run_experiment
-    from groupgt.render.junit import junit_text
+    from groupgt.cli.output import Bar
+    from groupgt.experiment.runner import plan, run_experiment
+    from groupgt.render.exports import junit_text
     from groupgt.store.files import write_text
 
     if junit is not None and junit.is_dir():
@@ -195,8 +192,8 @@ def init_command(folder: Path) -> None:
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List the runs that an experiment (of a folder: all) has kept and need not retrieve again; or clear them."""
-    from groupgt.experiment.cache import cache_beside
-    from groupgt.experiment.sweeps import matching
+    from groupgt.experiment.retrieval import cache_beside
+    from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 
     cache, name = (Cache(place), None) if place.is_dir() or place == CACHE else cache_beside(place)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 import groupgt
-from groupgt.cli.terminal import say
+from groupgt.cli.output import say
 from groupgt.errors import GroupgtError, printable
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.

@@ -1,4 +1,7 @@
-"""What commands print and write: results to standard output, everything else to standard error, files whole."""
+"""What commands print and write: results to standard output, everything else to standard error, files whole.
+
+Nothing else writes to the terminal.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,57 @@ from typing import Any
 
 import click
 
-from groupgt.cli.terminal import show
 from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
 from groupgt.render import tables
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.store.files import written_whole
+
+
+def show(text: str) -> None:
+    """Prints a result for people to read, on standard output."""
+    click.echo(printable(text))
+
+
+def say(text: str) -> None:
+    """Says what was done, or what is doubtful, on standard error."""
+    click.echo(f"groupgt: {printable(text)}", err=True)
+
+
+class Bar:
+    """Draws on standard error, where that is a terminal."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+
+    def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
+        """Says what is to be done, and begins."""
+        if not sys.stderr.isatty() or not queries:
+            return
+        from tqdm import tqdm
+
+        say(
+            f"{systems:,} systems; {tasks:,} retrievals, {kept:,} of them kept from earlier runs; "
+            f"{queries:,} questions to ask"
+        )
+        self.bar = tqdm(total=queries, unit="q", dynamic_ncols=True, leave=False)
+
+    def started(self, task: str) -> None:
+        """Names what is retrieved now."""
+        if self.bar is not None:
+            self.bar.set_description(printable(task))
+
+    def answered(self, queries: int) -> None:
+        """Moves the bar on."""
+        if self.bar is not None:
+            self.bar.update(queries)
+
+    def ended(self) -> None:
+        """Removes the bar."""
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
+
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

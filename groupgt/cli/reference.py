@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import format_option, show_json, show_rows
-from groupgt.cli.terminal import show
+from groupgt.cli.output import format_option, show, show_json, show_rows
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.metrics.base import Definition
 from groupgt.metrics.description import as_dict, details, overview

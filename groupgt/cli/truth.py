@@ -26,11 +26,12 @@ from groupgt.cli.output import (
     check_outputs,
     check_table_ending,
     format_option,
+    say,
+    show,
     show_csv,
     show_json,
     write_table,
 )
-from groupgt.cli.terminal import say, show
 from groupgt.curation.agree import Agreement, agree
 from groupgt.curation.check import check_duplicates, check_run, check_truth
 from groupgt.curation.near import near_duplicates

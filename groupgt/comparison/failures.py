@@ -20,8 +20,7 @@ from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
-from groupgt.model.lengths import Budget
-from groupgt.model.sums import total
+from groupgt.model.values import Budget, total
 
 # Of more results than this the ids are not read again.
 MANY_RESULTS = 5_000_000

@@ -23,7 +23,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from groupgt.comparison.draws import SLACK, on_grid, resampled_counts
+from groupgt.comparison.tests import SLACK, on_grid, resampled_counts
 from groupgt.model.hits import Floats
 
 Bounds = tuple[float, float]

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import TESTS, scipy_stats
+from groupgt.comparison.tests import SLACK, TESTS, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
-from groupgt.render.numbers import fixed, signed
+from groupgt.render.tables import fixed, signed
 
 # More questions than this are not looked for, and those beyond a million not told apart.
 MOST, MILLION = 10**9, 10**6

@@ -8,14 +8,14 @@ from typing import Any
 
 from groupgt.comparison import pictures
 from groupgt.comparison.contrast import Contrast, comparisons
-from groupgt.comparison.differences import Differences, interval
-from groupgt.comparison.draws import SLACK
+from groupgt.comparison.pictures import Differences, interval
+from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.report import dataset_of as evaluated
 from groupgt.evaluation.report import template
 from groupgt.evaluation.systems import known
 from groupgt.render import figures
-from groupgt.render.numbers import counted, p_text, signed
 from groupgt.render.page import data
+from groupgt.render.tables import counted, p_text, signed
 
 # Names that a sentence lists.
 NAMED = 3

@@ -14,7 +14,7 @@ from typing_extensions import Doc
 
 from groupgt.comparison.tests import TESTS, CorrectionName, TestName
 from groupgt.options import check_options
-from groupgt.render.numbers import counted
+from groupgt.render.tables import counted
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from groupgt.comparison.contrast import Row, Scored, drop, recorrected, rows_of
-from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.slices import Slicer
 from groupgt.metrics.language import Metric
-from groupgt.render.numbers import counted, signed
+from groupgt.render.tables import counted, signed
 
 MOST_SLICES = 200
 

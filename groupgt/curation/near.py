@@ -10,7 +10,7 @@ import numpy as np
 from groupgt.errors import ConfigError, DataError, Faults, display
 from groupgt.labellers.likeness import Normalization
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.spans import TEXT, Span
+from groupgt.model.values import TEXT, Span
 
 # So many similarities are held at a time.
 BLOCK = 10_000_000

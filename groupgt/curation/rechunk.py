@@ -10,11 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, display, listed
-from groupgt.evaluation.request import as_ground_truth
-from groupgt.evaluation.sources import Sources
+from groupgt.evaluation.request import Sources, as_ground_truth
 from groupgt.labellers import spans, text
-from groupgt.labellers.likeness import METHODS, SLACK, Normalization, TextPairs, distinct, token_recall
-from groupgt.labellers.texts import alternative_texts
+from groupgt.labellers.likeness import (
+    METHODS,
+    SLACK,
+    Normalization,
+    TextPairs,
+    alternative_texts,
+    distinct,
+    token_recall,
+)
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy

@@ -17,7 +17,7 @@ from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.spans import TEXT
+from groupgt.model.values import TEXT
 from groupgt.render.exports import as_written
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]

@@ -11,9 +11,9 @@ from groupgt.engines.base import Flat, LocalCarrier, local_carrier_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.model.lengths import Budget, Lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.values import Budget, Lengths
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,7 @@ import numpy as np
 
 from groupgt.engines.base import Flat, local_carrier_of
 from groupgt.labellers.base import pairs_of
-from groupgt.labellers.likeness import common_words, distinct, text_pairs
-from groupgt.labellers.texts import alternative_texts, result_texts
+from groupgt.labellers.likeness import alternative_texts, common_words, distinct, result_texts, text_pairs
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Contents
 from groupgt.model.policy import Policy

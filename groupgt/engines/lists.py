@@ -10,19 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from groupgt.engines.base import DistinctResults, Flat, Ranking
+from groupgt.engines.base import DistinctResults, Flat, Labelled, Ranking, hits_of
 from groupgt.engines.choice import Engine
-from groupgt.engines.labelled import Labelled, hits_of
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list
 from groupgt.errors import SHOWN, DataError, Faults
 from groupgt.labellers.base import Labeller, Matches, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
-from groupgt.model.spans import Span, span_of
 from groupgt.model.validity import id_text, shown
+from groupgt.model.values import UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
 MANY = 32

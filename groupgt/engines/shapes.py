@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupgt.errors import Faults
-from groupgt.model.spans import span_of
 from groupgt.model.validity import finite_number, id_text, plain, shown
+from groupgt.model.values import span_of
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
-from groupgt.model.lengths import UNITS, Lengths
 from groupgt.model.policy import Policy
+from groupgt.model.values import UNITS, Lengths
 
 METRIC = "complete.coverage"
 NEVER = np.iinfo(np.int64).max

@@ -12,24 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.engines.base import carrier_of, renamed
+from groupgt.engines.base import Labelled, carrier_of, renamed
 from groupgt.engines.budgets import depths
 from groupgt.engines.choice import Engine
-from groupgt.engines.labelled import Labelled
 from groupgt.errors import DataError, Faults
-from groupgt.evaluation.request import Request
+from groupgt.evaluation.request import Request, Sources, labeller_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
-from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.lengths import Budget, Lengths
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, pl
 
 

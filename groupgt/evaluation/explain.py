@@ -12,8 +12,7 @@ from groupgt.errors import DataError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.numbers import fixed
-from groupgt.render.tables import snippet, table
+from groupgt.render.tables import fixed, snippet, table
 
 # So many results are shown though they hit nothing.
 SHOWN = 20

@@ -12,7 +12,7 @@ from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.sums import total
+from groupgt.model.values import total
 from groupgt.render import tables
 
 SNIPPET = 60

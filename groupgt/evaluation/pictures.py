@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.evaluation.marks import Marks
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.systems import Systems, known
+from groupgt.evaluation.systems import Marks, Systems, known
 from groupgt.metrics import views
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Ints
-from groupgt.model.lengths import Budget
+from groupgt.model.values import Budget
 from groupgt.render import figures
 from groupgt.render.drawing import Figure
 

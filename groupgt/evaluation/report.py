@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from groupgt.evaluation import pictures
-from groupgt.evaluation.marks import details
-from groupgt.evaluation.systems import Systems, known
+from groupgt.evaluation.systems import Systems, details, known
 from groupgt.model.hits import Ints
 from groupgt.render import figures
 from groupgt.render.drawing import Figure, replaced
-from groupgt.render.numbers import counted, fixed, span
 from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed, span
 
 # Questions that the page lists; of more, those that say most.
 LISTED = 10_000

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.labelled import Labelled
+from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names, printable
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
@@ -26,8 +26,7 @@ from groupgt.model.run import Run
 from groupgt.render import tables
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
-from groupgt.render.numbers import counted
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, counted
 from groupgt.runtime import pl
 
 

@@ -15,10 +15,9 @@ from groupgt.engines.base import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run
-from groupgt.experiment.cache import Keeper
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.retrieval import Done, Task, needed
+from groupgt.experiment.retrieval import Done, Keeper, Task, needed
 from groupgt.experiment.timing import Timing, machine
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts

@@ -13,7 +13,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
 from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts, Use
-from groupgt.experiment.sweeps import SystemConfig
+from groupgt.experiment.systems import SystemConfig
 from groupgt.options import options_of
 
 S = TypeVar("S", bound=Section)

@@ -17,19 +17,18 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
-from groupgt.evaluation.request import Request, as_ground_truth
+from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
 from groupgt.evaluation.slices import Slicer
-from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
-from groupgt.experiment.sweeps import matching
+from groupgt.experiment.systems import matching
 from groupgt.formats.corpus import read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.lengths import Lengths
 from groupgt.model.validity import shown
+from groupgt.model.values import Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.retrievers.base import Corpus, Queries

@@ -22,8 +22,7 @@ from groupgt.experiment.best import Rule, check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig
 from groupgt.experiment.gates import GateChecks
 from groupgt.experiment.schema import UNKNOWN_KEY, Use, explain, path_of
-from groupgt.experiment.sweeps import matching
-from groupgt.experiment.systems import Families, System, is_option, some_of
+from groupgt.experiment.systems import Families, System, is_option, matching, some_of
 from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS
 from groupgt.formats.parts import is_url

@@ -14,19 +14,18 @@ import numpy as np
 from pydantic import Field
 
 from groupgt.comparison.contrast import Contrast, bounds_of, contrast, drop
-from groupgt.comparison.draws import SLACK
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import SLACK
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.schema import Scalar, Section
-from groupgt.experiment.sweeps import matching
-from groupgt.experiment.systems import Families, System
+from groupgt.experiment.systems import Families, System, matching
 from groupgt.experiment.timing import LATENCIES, Timing, machine
 from groupgt.experiment.yaml import Document, KeyPath
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Bools, Floats
-from groupgt.render.numbers import counted, fixed, p_text
+from groupgt.render.tables import counted, fixed, p_text
 
 
 class Gate(Section):

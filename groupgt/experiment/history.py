@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Scored
-from groupgt.comparison.draws import SLACK
-from groupgt.comparison.result import Comparison
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import p_values
+from groupgt.comparison.tests import SLACK, p_values
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
 from groupgt.experiment.result_folders import ResultFolder
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
-from groupgt.render.numbers import counted
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, counted
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.

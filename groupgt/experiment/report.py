@@ -11,19 +11,19 @@ from datetime import datetime
 from typing import Any
 
 import groupgt
-from groupgt.comparison.differences import Differences
+from groupgt.comparison.compare import comparison_of
+from groupgt.comparison.pictures import Differences
 from groupgt.comparison.report import dataset_of
-from groupgt.comparison.result import comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.evaluation.report import drawing
+from groupgt.experiment.display import Outcome
 from groupgt.experiment.gates import GateResult
-from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
 from groupgt.render import figures
 from groupgt.render.drawing import Figure
-from groupgt.render.numbers import counted
 from groupgt.render.page import data
+from groupgt.render.tables import counted
 
 # What the table of systems shows of times, and where a timing has it.
 TIMES = {

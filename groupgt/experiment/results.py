@@ -23,8 +23,7 @@ import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.base import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
-from groupgt.experiment.display import report
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.display import Outcome, report
 from groupgt.experiment.report import page_of
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec

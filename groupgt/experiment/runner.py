@@ -1,28 +1,112 @@
-"""`run_experiment`: read, retrieve, evaluate, compare, judge, write. The same walk for each data set and system."""
+"""`run_experiment`: an experiment from file to results, or only what it would do.
+
+The process, which code of the user's shares, is put back when the run ends.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from groupgt.comparison.result import comparison_of
+from groupgt.comparison.compare import comparison_of
 from groupgt.errors import GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Progress, Retrieval, Silence
 from groupgt.experiment.best import best_systems
-from groupgt.experiment.cache import Keeper, cache_of
 from groupgt.experiment.datasets import Data, digests, read_all
+from groupgt.experiment.display import Outcome
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.gates import Findings, judged
-from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.process import shared_process
 from groupgt.experiment.results import write_results
+from groupgt.experiment.retrieval import Keeper, Task, cache_of, needed
 from groupgt.experiment.timing import Timing
+from groupgt.render.tables import Grid
 from groupgt.retrievers.base import Answers
+from groupgt.runtime import no_silent_exit
+from groupgt.store.files import umask
+
+
+@contextmanager
+def shared_process() -> Iterator[None]:
+    """Code of the user's may change the process while the run lasts, and end it only as an error.
+
+    Modules put themselves on `sys.path`, change the umask, the working folder or standard output, and may count on it
+    as long as the run lasts; then all of it is as it was. What they imported stays in `sys.modules`.
+    """
+    path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
+    try:
+        with no_silent_exit():
+            yield
+    except SystemExit as error:
+        ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
+        raise GroupgtError(f"code of yours ended the run: {ended_by}") from None
+    finally:
+        sys.path[:] = path
+        os.umask(mask)
+        sys.stdout, sys.stderr = streams
+        if folder is not None and folder != working_folder():
+            os.chdir(folder)
+
+
+def working_folder() -> str | None:
+    """The current folder, None where it is there no more."""
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
+
+
+HEADERS = ["dataset", "system", "uses", "questions", "documents", "metrics", "will"]
+
+
+def plan(
+    path: str | os.PathLike[str],
+    *,
+    changes: Sequence[str] = (),
+    only: Sequence[str] = (),
+    refresh: bool = False,
+    allow_code: bool = False,
+) -> Grid:
+    """Checks everything that can be checked without retrieving; headers and rows of what would be done."""
+    with shared_process():
+        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
+        datasets = read_all(experiment)
+        keeper = Keeper(cache_of(experiment), refresh)
+        tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in experiment.pairs()}
+        for task in needed(experiment):
+            tasks.setdefault((task.dataset, task.system), []).append(task)
+        order = {name: place for place, name in enumerate(experiment.systems)}
+        rows = [
+            _row(experiment, data, dataset, name, keeper, tasks[dataset, name])
+            for dataset, data in datasets.items()
+            for name in sorted((name for served, name in tasks if served == dataset), key=order.__getitem__)
+        ]
+    return HEADERS, rows
+
+
+def _row(
+    experiment: Experiment, data: Data, dataset: str, name: str, keeper: Keeper, tasks: Sequence[Task]
+) -> list[Any]:
+    """One system on one data set: one that is reported, or that one of these combines."""
+    system = experiment.systems[name]
+    uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
+    documents = None
+    if system.is_stored:
+        will = "read"
+    elif system.inputs:
+        will = "combine"
+    else:
+        documents = None if data.corpus is None else len(data.corpus)
+        kept = sum(keeper.kept(experiment, data, task) is not None for task in tasks)
+        will = "cached" if kept == len(tasks) else "retrieve" if not kept else f"retrieve {len(tasks) - kept}"
+    return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), will]
 
 
 def run_experiment(

@@ -21,11 +21,10 @@ from pathlib import Path
 
 import groupgt
 from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
-from groupgt.experiment.cache import Keeper
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.process import working_folder
-from groupgt.experiment.retrieval import Done, Task
+from groupgt.experiment.retrieval import Done, Keeper, Task
+from groupgt.experiment.runner import working_folder
 from groupgt.store.cache import Cache
 
 # Where it is set, Python begins without the current folder on its path.

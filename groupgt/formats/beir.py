@@ -9,7 +9,7 @@ from pathlib import Path
 from groupgt.errors import DataError, Faults
 from groupgt.formats.csv import table
 from groupgt.formats.jsonl import objects
-from groupgt.formats.judgments import Judgment, gather, number_text, one_by_one
+from groupgt.formats.rows import Judgment, gather, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

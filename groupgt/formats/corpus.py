@@ -12,12 +12,11 @@ import numpy as np
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats import csv, parquet
 from groupgt.formats.jsonl import objects
-from groupgt.formats.rankings import length_of
+from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
-from groupgt.model.lengths import UNITS, Lengths
-from groupgt.model.spans import FARTHEST, Chunks, Span, span_of
 from groupgt.model.validity import id_fault, id_text, is_integer
+from groupgt.model.values import FARTHEST, UNITS, Chunks, Lengths, Span, span_of
 from groupgt.runtime import pl
 
 IDS = ("chunk_id", "doc_id", "_id", "id")

@@ -13,16 +13,26 @@ from itertools import islice
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
-from groupgt.formats.judgments import Judgment, gather, number_text
 from groupgt.formats.layout import Layout, layout_of_csv
-from groupgt.formats.rankings import CONTENTS, DOCUMENT, Gathered, columns_of_rows, fields_of, length_of, run_name
+from groupgt.formats.rows import (
+    CONTENTS,
+    DOCUMENT,
+    Gathered,
+    Judgment,
+    columns_of_rows,
+    fields_of,
+    gather,
+    length_of,
+    number_text,
+    run_name,
+)
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, explained
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
+from groupgt.model.values import UNITS
 from groupgt.runtime import pl
 
 # A cell may be so wide; rows are read so many at a time.

@@ -12,7 +12,7 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
 from groupgt.formats import beir, csv, frames, jsonl, parquet, parts, trec
-from groupgt.formats.rankings import NESTED
+from groupgt.formats.rows import NESTED
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth

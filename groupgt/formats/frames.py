@@ -1,22 +1,91 @@
-"""Frames of polars, pandas and Arrow, whoever made them: ground truth and results in columns of known names."""
+"""Frames of pandas, column by column: as columns of polars, with ids under the same rules as everywhere.
+
+pandas has many ways to say that a cell is missing, and keeps any object in a column; its own way to Arrow needs
+pyarrow.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from math import isnan
 from typing import Any
 
+import numpy as np
+
 from groupgt.errors import DataError, Faults, display, near_names
-from groupgt.formats import pandas
-from groupgt.formats.judgments import Judgment, gather
-from groupgt.formats.rankings import CONTENTS, DOCUMENT, FIELDS, NESTED, SCORES, length_of
+from groupgt.formats.rows import CONTENTS, DOCUMENT, FIELDS, NESTED, SCORES, Judgment, gather, length_of
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
-from groupgt.model.validity import finite_number, id_fault, is_grade
+from groupgt.model.validity import finite_number, id_fault, id_text, is_grade, plain
+from groupgt.model.values import UNITS
 from groupgt.runtime import pl
+
+
+def is_pandas(value: Any) -> bool:
+    """Whether a value is a frame of pandas; it is not imported for asking."""
+    return type(value).__module__.split(".")[0] == "pandas" and hasattr(value, "columns")
+
+
+def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: str) -> pl.DataFrame:
+    """The wanted columns of a frame, those that hold ids as text; raises `DataError` for cells that are no ids."""
+    faults = Faults()
+    columns: dict[str, pl.Series] = {}
+    for at, name in enumerate(map(str, value.columns)):
+        if name in columns:
+            faults.add(title, f"the column {name!r} stands twice; rename or drop one")
+        elif name in wanted:
+            columns[name] = _series(value.iloc[:, at], name, name in ids, title, faults)
+    faults.stop()
+    return pl.DataFrame(columns)
+
+
+def _series(column: Any, name: str, holds_ids: bool, title: str, faults: Faults) -> pl.Series:
+    """A column of polars."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return pl.Series(name, column.to_numpy())
+    cells = cells_of(column)
+    if holds_ids:
+        nested = any(isinstance(cell, list) for cell in cells)
+        texts = [_ids(cell, f"{title}: row {row}", name, faults) for row, cell in enumerate(cells, 1)]
+        return pl.Series(name, texts, dtype=pl.List(pl.String) if nested else pl.String, strict=False)
+    try:
+        return pl.Series(name, cells)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        if any(isinstance(cell, (list, dict)) for cell in cells):
+            return pl.Series(name, cells, strict=False)
+        # What polars has no kind for, such as numbers beside words, is text to whom it concerns.
+        return pl.Series(name, [None if cell is None else str(cell) for cell in cells], dtype=pl.String)
+
+
+def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
+    """An id as text, or a list of them; whatever else is at fault."""
+    if isinstance(cell, list):
+        return [_ids(inner, where, name, faults) for inner in cell]
+    text = id_text(cell)
+    if text is None and cell is not None:
+        what = f"expected text or integers in the column {name!r}, found {display(cell)} of type {type(cell).__name__}"
+        faults.add(where, what)
+    return text
+
+
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column: None where one is missing, lists where an array is nested."""
+    import pandas as pd
+
+    missing = (None, pd.NA, pd.NaT)
+    numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
+
+    def cell_of(cell: Any) -> Any:
+        if any(cell is nothing for nothing in missing) or (not numbers and isinstance(cell, float) and isnan(cell)):
+            return None
+        cell = plain(cell)
+        return [cell_of(inner) for inner in cell] if isinstance(cell, (list, tuple)) else cell
+
+    return [cell_of(cell) for cell in column.tolist()]
+
 
 NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
 ID_COLUMNS = {"qid", "group", "doc_id", "parent", DOCUMENT, *NESTED}
@@ -60,17 +129,17 @@ def _refuse_twins(names: list[str], title: str) -> None:
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth of a frame: `qid, retrieval_gt[, query]` a query, or `qid, group, doc_id[, grade]` a judgment."""
-    is_pandas = pandas.is_frame(value)
-    if is_pandas:
+    held = is_pandas(value)
+    if held:
         names = list(map(str, value.columns))
         _refuse_twins(names, title)
-        frame = pandas.to_polars(value, TRUTH_COLUMNS, ID_COLUMNS, title)
+        frame = to_polars(value, TRUTH_COLUMNS, ID_COLUMNS, title)
     else:
         frame = _lazy(value, title).collect()
         names = frame.columns
 
     def cells(name: str) -> list[Any]:
-        return pandas.cells_of(value.iloc[:, names.index(name)]) if is_pandas else frame[name].to_list()
+        return cells_of(value.iloc[:, names.index(name)]) if held else frame[name].to_list()
 
     if "qid" not in names or not ({"retrieval_gt"} <= set(names) or {"group", "doc_id"} <= set(names)):
         raise DataError(
@@ -137,10 +206,8 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
-    if pandas.is_frame(value):
-        frame = pandas.to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy()
-    else:
-        frame = _lazy(value, title)
+    held = is_pandas(value)
+    frame = to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy() if held else _lazy(value, title)
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:

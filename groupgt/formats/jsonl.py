@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.rankings import FIELDS, NESTED, SCORES, Gathered, fields_of, length_of, score_of
+from groupgt.formats.rows import FIELDS, NESTED, SCORES, Gathered, fields_of, length_of, score_of
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.lengths import UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
+from groupgt.model.values import UNITS
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
 

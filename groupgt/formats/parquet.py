@@ -1,7 +1,13 @@
-"""Parquet files: AutoRAG's questions and node outputs, long and nested results, and tables of any other kind."""
+"""The pages of a parquet file, held against its footer before polars reads it.
+
+polars believes what page headers say: one flipped bit there can ask for more memory than there is, which ends the
+process. Checksums of pages, where the writer put any, are checked as well, which polars does not.
+"""
 
 from __future__ import annotations
 
+import mmap
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,14 +16,148 @@ from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.formats import frames
-from groupgt.formats.pages import check_pages
-from groupgt.formats.rankings import SCORES, run_name
+from groupgt.formats.rows import SCORES, run_name
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.runtime import pl
+
+MAGIC = b"PAR1"
+# Field numbers of parquet.thrift: of the footer, of a group of rows, of a column chunk,
+ROW_GROUPS, COLUMNS, META = 4, 1, 3
+PATH, VALUES, UNPACKED, PACKED, DATA_OFFSET, DICTIONARY_OFFSET = 3, 5, 6, 7, 9, 11
+# of a page header, and of what stands in it for a page of its kind.
+KIND, PAGE_UNPACKED, PAGE_PACKED, CHECKSUM = 1, 2, 3, 4
+DATA, INDEX, DICTIONARY, DATA_2 = 0, 1, 2, 3
+INNER_HEADER = {DATA: 5, INDEX: 6, DICTIONARY: 7, DATA_2: 8}
+PAGE_VALUES, NULLS, ROWS, DEFINITIONS, REPETITIONS = 1, 2, 3, 5, 6
+
+
+def check_pages(path: Path) -> None:
+    """Raises `DataError` where page headers do not fit the footer, or pages their checksums."""
+    try:
+        with path.open("rb") as file:
+            if file.seek(0, 2) < 12:
+                raise ValueError
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                _check(path, content)
+    except (OSError, ArithmeticError, AttributeError, LookupError, ValueError, TypeError, RecursionError, MemoryError):
+        raise DataError(f"{path}: the parquet file is damaged or cut off") from None
+
+
+def _check(path: Path, content: mmap.mmap) -> None:
+    if content[-4:] != MAGIC:
+        raise DataError(f"{path}: the parquet footer is missing: the file is damaged or cut off")
+    end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer = _Compact(content[max(end, 0) : -8]).struct()
+    for group in footer.get(ROW_GROUPS, []):
+        for column in group[COLUMNS]:
+            meta = column[META]
+            start = min(offset for offset in (meta[DATA_OFFSET], meta.get(DICTIONARY_OFFSET)) if offset)
+            if start < len(MAGIC) or meta[PACKED] < 0 or start + meta[PACKED] > end:
+                raise ValueError
+            with memoryview(content) as view, view[start : start + meta[PACKED]] as chunk:
+                _check_chunk(chunk, meta, path, start)
+
+
+def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int) -> None:
+    """Walks from page header to page header, as a reader does, until all values of the chunk were seen."""
+    at = values = 0
+    while values < meta[VALUES]:
+        reader = _Compact(chunk, at)
+        header = reader.struct()
+        kind, unpacked, packed = header[KIND], header[PAGE_UNPACKED], header[PAGE_PACKED]
+        inner = header[INNER_HEADER[kind]]
+        begin, at = reader.at, reader.at + packed
+        if packed < 0 or at > len(chunk) or not 0 <= unpacked <= meta[UNPACKED]:
+            raise ValueError
+        if kind in (DATA, DATA_2):
+            values += inner[PAGE_VALUES]
+        most = unpacked if kind == DICTIONARY else meta[VALUES]
+        if kind != INDEX and not 0 <= inner[PAGE_VALUES] <= most:
+            raise ValueError
+        if kind == DATA_2 and not _levels_fit(inner, packed):
+            raise ValueError
+        if CHECKSUM in header and zlib.crc32(chunk[begin:at]) != header[CHECKSUM] & 0xFFFFFFFF:
+            column = meta[PATH][0].decode()
+            raise DataError(
+                f"{path}: the page of column {column!r} at byte {start + begin:,} does not match its checksum: "
+                "the file is damaged; get it again from where it came"
+            )
+    if values != meta[VALUES]:
+        raise ValueError
+
+
+def _levels_fit(header: dict[int, Any], packed: int) -> bool:
+    """Whether what a data page of version 2 says of its rows, nulls and levels can be."""
+    nulls, rows, definitions, repetitions = (header[field] for field in (NULLS, ROWS, DEFINITIONS, REPETITIONS))
+    fit: bool = min(nulls, rows, definitions, repetitions) >= 0 and max(nulls, rows) <= header[PAGE_VALUES]
+    return fit and bool(definitions + repetitions <= packed)
+
+
+class _Compact:
+    """As much of Thrift's compact protocol as parquet's metadata needs."""
+
+    def __init__(self, data: bytes | memoryview, at: int = 0) -> None:
+        self.data = data
+        self.at = at
+
+    def byte(self) -> int:
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def unsigned(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number is too long")
+
+    def signed(self) -> int:
+        value = self.unsigned()
+        return (value >> 1) ^ -(value & 1)
+
+    def take(self, size: int) -> bytes:
+        if not 0 <= size <= len(self.data) - self.at:
+            raise ValueError("the data ends too early")
+        self.at += size
+        return bytes(self.data[self.at - size : self.at])
+
+    def value(self, kind: int) -> Any:
+        if kind in (1, 2):
+            return kind == 1
+        if kind == 3:
+            return self.byte()
+        if kind in (4, 5, 6):
+            return self.signed()
+        if kind == 7:
+            return self.take(8)
+        if kind == 8:
+            return self.take(self.unsigned())
+        if kind in (9, 10):
+            head = self.byte()
+            size = self.unsigned() if head >> 4 == 15 else head >> 4
+            inner = head & 15
+            return [self.byte() == 1 if inner in (1, 2) else self.value(inner) for _ in range(size)]
+        if kind == 12:
+            return self.struct()
+        raise ValueError(f"unknown type {kind}")
+
+    def struct(self) -> dict[int, Any]:
+        fields: dict[int, Any] = {}
+        number = 0
+        while True:
+            head = self.byte()
+            if head == 0:
+                return fields
+            number = number + (head >> 4) if head >> 4 else self.signed()
+            fields[number] = self.value(head & 15)
 
 
 def scan(source: Source) -> pl.LazyFrame:

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from groupgt.errors import Faults, GroupgtWarning, display
-from groupgt.formats.judgments import Judgment, gather, number_text, one_by_one
 from groupgt.formats.layout import layout_of_words
-from groupgt.formats.rankings import columns_of_rows, order_fault, run_name
+from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault, run_name
 from groupgt.formats.source import Source
 from groupgt.formats.validity import explained, is_number, number_of
 from groupgt.model import validity

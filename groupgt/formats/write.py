@@ -10,8 +10,7 @@ import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, parquet, trec
-from groupgt.formats.judgments import Judgment
-from groupgt.formats.rankings import order_fault
+from groupgt.formats.rows import Judgment, order_fault
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import are_ids
 

@@ -18,7 +18,7 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.spans import Chunks, kind_of
+from groupgt.model.values import Chunks, kind_of
 from groupgt.options import FILE, Rule
 
 

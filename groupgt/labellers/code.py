@@ -14,11 +14,11 @@ from annotated_types import Ge, Gt, Le
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
-from groupgt.labellers.texts import Reader
+from groupgt.labellers.likeness import Reader
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.model.spans import TEXT, kind_of
 from groupgt.model.validity import finite_number
+from groupgt.model.values import TEXT, kind_of
 from groupgt.options import Clash, Rule
 from groupgt.plugins import Plugin
 from groupgt.runtime import users_code

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
-from groupgt.labellers.texts import Reader, alternative_texts, result_texts
+from groupgt.labellers.likeness import Reader, alternative_texts, result_texts
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Called, Clash, Folder
 from groupgt.plugins import Plugin

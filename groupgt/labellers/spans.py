@@ -16,7 +16,7 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.labellers.base import Labeller, Matches, Results, Table, Tables, matches_of, query_of, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.spans import SPELLED, Chunks, Form, Span, kind_of
+from groupgt.model.values import SPELLED, Chunks, Form, Span, kind_of
 from groupgt.options import Clash
 from groupgt.plugins import Plugin
 from groupgt.runtime import pl

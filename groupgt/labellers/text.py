@@ -11,8 +11,15 @@ from annotated_types import Gt, Le
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of, query_of
-from groupgt.labellers.likeness import METHODS, SLACK, Normalization, text_pairs
-from groupgt.labellers.texts import Reader, alternative_texts, result_texts
+from groupgt.labellers.likeness import (
+    METHODS,
+    SLACK,
+    Normalization,
+    Reader,
+    alternative_texts,
+    result_texts,
+    text_pairs,
+)
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Clash
 from groupgt.plugins import Plugin

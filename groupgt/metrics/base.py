@@ -9,7 +9,7 @@ import numpy as np
 
 from groupgt.errors import MetricError
 from groupgt.model.hits import Floats, Hits, Ints
-from groupgt.model.lengths import Budget
+from groupgt.model.values import Budget
 
 CONVENTIONS = ("autorag", "trec", "coverage")
 

@@ -8,7 +8,7 @@ from groupgt.errors import MetricError
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.worksheet import Sheet, number, over, plus
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.sums import total
+from groupgt.model.values import total
 
 
 def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:

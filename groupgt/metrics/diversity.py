@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groupgt.metrics import discounts, views
+from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.ideals import Discount, IdealGains
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
-from groupgt.model.sums import total
+from groupgt.model.values import total
 
 # Queries with more documents than this are gone through one by one.
 SMALL = 64
@@ -27,7 +27,7 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount) -> Floats:
     rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]
-    gain = discounts.power(1 - alpha, nth[within] - 1)
+    gain = ideals.power(1 - alpha, nth[within] - 1)
     starts = views.changes(query, rank)
     # First the gain of each result, then the discounted sum, as the ideal's is built.
     gains = total(np.cumsum(starts) - 1, gain, int(starts.sum()))
@@ -44,21 +44,21 @@ def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints |
 
 
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(_novelty(hits, cut, alpha, discounts.log2), _ideal(hits, cut, alpha, discounts.log2, cut.ideal))
+    return ratio(_novelty(hits, cut, alpha, ideals.log2), _ideal(hits, cut, alpha, ideals.log2, cut.ideal))
 
 
 def alpha_dcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    most = hits.judgments.groups * discounts.geometric_sum(1 - alpha, discounts.log2, cut.k)
-    return ratio(_novelty(hits, cut, alpha, discounts.log2), most)
+    most = hits.judgments.groups * ideals.geometric_sum(1 - alpha, ideals.log2, cut.k)
+    return ratio(_novelty(hits, cut, alpha, ideals.log2), most)
 
 
 def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    most = hits.judgments.groups * discounts.geometric_sum(1 - alpha, discounts.inverse, cut.k)
-    return ratio(_novelty(hits, cut, alpha, discounts.inverse), most)
+    most = hits.judgments.groups * ideals.geometric_sum(1 - alpha, ideals.inverse, cut.k)
+    return ratio(_novelty(hits, cut, alpha, ideals.inverse), most)
 
 
 def nerr_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(_novelty(hits, cut, alpha, discounts.inverse), _ideal(hits, cut, alpha, discounts.inverse, cut.ideal))
+    return ratio(_novelty(hits, cut, alpha, ideals.inverse), _ideal(hits, cut, alpha, ideals.inverse, cut.ideal))
 
 
 class _Persistence:
@@ -68,7 +68,7 @@ class _Persistence:
         self.beta = beta
 
     def __call__(self, rank: Ints) -> Floats:
-        return discounts.power(self.beta, rank - 1)
+        return ideals.power(self.beta, rank - 1)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Persistence) and other.beta == self.beta
@@ -126,7 +126,7 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
     width = int(before.max(initial=0)) + 1
     query, before = np.divmod(np.sort(query * width + before), width)
     first = np.searchsorted(query, np.arange(judgments.size))
-    return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], discounts.power(1 - alpha, before))
+    return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
 
 
 def _step_by_step(judgments: Judgments, rows: Ints, alpha: float) -> list[IdealGains]:
@@ -167,7 +167,7 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
         if several:
             order = np.lexsort((hits_so_far[group], local))
             local, document, group = local[order], document[order], group[order]
-        gain = total(local, discounts.power(1 - alpha, hits_so_far[group]), len(alive))
+        gain = total(local, ideals.power(1 - alpha, hits_so_far[group]), len(alive))
         owner = query[alive]
         starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
         best = np.maximum.reduceat(gain, starts)
@@ -247,16 +247,16 @@ def _explain_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
 
 
 def _explain_most(sheet: Sheet, alpha: float, discount: Discount) -> str:
-    most = float(discounts.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
+    most = float(ideals.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
     return times(number(len(sheet.groups)), number(most))
 
 
 def _explain_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _log), _explain_most(sheet, alpha, discounts.log2))
+    return over(_terms(sheet, alpha, _log), _explain_most(sheet, alpha, ideals.log2))
 
 
 def _explain_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _inverse), _explain_most(sheet, alpha, discounts.inverse))
+    return over(_terms(sheet, alpha, _inverse), _explain_most(sheet, alpha, ideals.inverse))
 
 
 def _explain_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:

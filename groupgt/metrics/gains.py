@@ -6,13 +6,13 @@ from math import log2
 
 import numpy as np
 
-from groupgt.metrics import discounts, views
+from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
 from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
 from groupgt.metrics.ideals import descending, exponential, gain_of, share_of, sorted_grades
 from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
-from groupgt.model.sums import total
+from groupgt.model.values import total
 
 GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade − 1)", choices=("linear", "exp"))
 
@@ -20,7 +20,7 @@ GAIN = Parameter("gain", "linear", "linear (the grade itself) or exp (2^grade �
 def _discounted(hits: Hits, cut: Cut, query: Ints, rank: Ints, gain: Floats | None) -> Floats:
     """Σ gain · 1/log2(rank + 1) over ranks in top, shape (Q,)."""
     within = rank <= cut.top[query]
-    terms = discounts.log2(rank[within])
+    terms = ideals.log2(rank[within])
     if gain is not None:
         terms = gain[within] * terms
     return total(query[within], terms, hits.size)
@@ -32,7 +32,7 @@ def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
     listed = np.bincount(judgments.alternative_query[judgments.alternative_group >= 0], minlength=hits.size)
     depth = listed if cut.whole else np.minimum(listed, cut.top)
     highest = int(depth.max()) if len(depth) else 0
-    ideal = np.concatenate(([0.0], np.cumsum(discounts.log2(np.arange(1, highest + 1, dtype=np.int64)))))
+    ideal = np.concatenate(([0.0], np.cumsum(ideals.log2(np.arange(1, highest + 1, dtype=np.int64)))))
     return ratio(_discounted(hits, cut, rows.query, rows.rank, None), ideal[depth])
 
 
@@ -46,15 +46,15 @@ def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     key = ("ndcg.trec ideal", gain, cut.key)
     path = sorted_grades(judgments, gain)
     if cut.key is None and cut.ideal is not None:
-        ideal = path.discounted(judgments, discounts.log2, cut.ideal)
+        ideal = path.discounted(judgments, ideals.log2, cut.ideal)
     else:
-        ideal = judgments.once(key, lambda: path.discounted(judgments, discounts.log2, cut.ideal))
+        ideal = judgments.once(key, lambda: path.discounted(judgments, ideals.log2, cut.ideal))
     return share_of(dcg(hits, cut, gain), ideal)
 
 
 def ndcg_coverage(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     query, rank, gains = hits.once(("upgrades", gain), lambda: _upgrades(hits, gain))
-    ideal = coverage_ideal(hits.judgments, gain, discounts.log2, cut)
+    ideal = coverage_ideal(hits.judgments, gain, ideals.log2, cut)
     return share_of(_discounted(hits, cut, query, rank, gains), ideal)
 
 
@@ -94,7 +94,7 @@ def _novelty_ideal(judgments: Judgments) -> Floats:
     chosen = judgments.alternative_group >= 0
     np.maximum.at(best, judgments.alternative_group[chosen], judgments.alternative_grade[chosen])
     gains = gain_of(best, "exp", judgments)
-    return descending(judgments.group_query, gains).discounted(judgments, discounts.log2, None)
+    return descending(judgments.group_query, gains).discounted(judgments, ideals.log2, None)
 
 
 def _power(grade: float, gain: str) -> float:
@@ -131,7 +131,7 @@ def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
             if value > best:
                 steps[hit.rank] = steps.get(hit.rank, 0.0) + group.weight * (value - best)
                 best = value
-    ideal = solve(problem_of(sheet.judgments, sheet.query, gain), discounts.log2).gains(sheet.ideal)
+    ideal = solve(problem_of(sheet.judgments, sheet.query, gain), ideals.log2).gains(sheet.ideal)
     best_steps = {rank: value * sheet.scale for rank, value in enumerate(ideal, 1)}
     both = (steps, best_steps)
     text = over(*(plus(log_share(rank, gains[rank]) for rank in sorted(gains)) for gains in both))

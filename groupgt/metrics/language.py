@@ -12,8 +12,8 @@ from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Paramete
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.lengths import UNITS, Budget
 from groupgt.model.validity import shown
+from groupgt.model.values import UNITS, Budget
 from groupgt.plugins import names, registered
 
 HIGHEST_K = 10**15

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from groupgt.metrics import discounts, views
+from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
 from groupgt.metrics.ideals import share_of
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.sums import total
+from groupgt.model.values import total
 
 
 def mrr_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -33,9 +33,9 @@ def mrr_coverage(hits: Hits, cut: Cut) -> Floats:
     novel = views.novel_results(hits)
     weight = total(rows.result, hits.judgments.weight[rows.group], len(novel.query))
     within = novel.rank <= cut.top[novel.query]
-    terms = weight[within] * discounts.inverse(novel.rank[within])
+    terms = weight[within] * ideals.inverse(novel.rank[within])
     summed = total(novel.query[within], terms, hits.size)
-    return share_of(summed, coverage_ideal(hits.judgments, None, discounts.inverse, cut))
+    return share_of(summed, coverage_ideal(hits.judgments, None, ideals.inverse, cut))
 
 
 def map_autorag(hits: Hits, cut: Cut) -> Floats:
@@ -82,7 +82,7 @@ def _explain_mrr_trec(sheet: Sheet) -> str:
 
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
-    ideal = solve(problem_of(sheet.judgments, sheet.query, None), discounts.inverse).gains(sheet.ideal)
+    ideal = solve(problem_of(sheet.judgments, sheet.query, None), ideals.inverse).gains(sheet.ideal)
     best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
     text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in gains) for gains in (terms, best)))
     reached, most = (sum(weight / rank for rank, weight in gains) for gains in (terms, best))

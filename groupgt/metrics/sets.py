@@ -8,7 +8,7 @@ from groupgt.metrics import views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
 from groupgt.metrics.worksheet import Sheet, number, over, plus
 from groupgt.model.hits import Bools, Floats, Hits, Ints
-from groupgt.model.sums import total
+from groupgt.model.values import total
 
 
 def _count(hits: Hits, cut: Cut, results: views.Results) -> Ints:

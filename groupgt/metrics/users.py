@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from groupgt.errors import MetricError
-from groupgt.metrics import discounts, views
+from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter
 from groupgt.metrics.worksheet import Sheet, number, plus, times
 from groupgt.model.hits import Floats, Hits
-from groupgt.model.sums import total
+from groupgt.model.values import total
 
 
 def err(hits: Hits, cut: Cut, max_grade: float = 4) -> Floats:
@@ -48,7 +48,7 @@ def _satisfied(grade: float, max_grade: float) -> float:
 def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     rows = views.relevant_results(hits)
     within = rows.rank <= cut.top[rows.query]
-    terms = discounts.power(p, rows.rank[within] - 1)
+    terms = ideals.power(p, rows.rank[within] - 1)
     return (1 - p) * total(rows.query[within], terms, hits.size)
 
 

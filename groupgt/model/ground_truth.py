@@ -16,7 +16,7 @@ from groupgt import native
 from groupgt.model.groups import read_groups
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
-from groupgt.model.spans import TEXT, Form, Span, kind_of
+from groupgt.model.values import TEXT, Form, Span, kind_of
 
 # Ids of so many bytes at most are sorted as numbers.
 WIDEST_SORT = 64

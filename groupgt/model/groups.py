@@ -16,8 +16,8 @@ from groupgt import native
 from groupgt.errors import Faults, display
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.spans import TEXT, Form, kind_of, span_of
 from groupgt.model.validity import are_ids, finite_number, id_fault, id_text, is_grade, plain
+from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 SEQUENCES = (list, tuple, set, frozenset)
 # An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupgt.render.drawing import Figure, table_of
-from groupgt.render.numbers import fixed, signed
+from groupgt.render.tables import fixed, signed
 
 Rows = Sequence[Mapping[str, Any]]
 Layer = dict[str, Any]

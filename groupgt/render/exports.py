@@ -1,4 +1,7 @@
-"""Figures for other programs: JSON, CSV, JSON Lines and parquet, with full doubles and without NaN."""
+"""Figures for other programs: JSON, CSV, JSON Lines, parquet, and JUnit XML.
+
+All with full doubles and without NaN.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 from groupgt.errors import ConfigError, listed
 from groupgt.runtime import pl
@@ -105,3 +109,43 @@ def _kind(cells: Sequence[Any]) -> Any:
     """What a column of parquet holds."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
+
+
+def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]]) -> str:
+    """One suite; a case has a class, a name, and why it failed or None.
+
+    >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites>
+      <testsuite name="gates" tests="2" failures="1" errors="0" skipped="0">
+        <testcase classname="handbook" name="recall@5">
+          <failure message="is 0.2">is 0.2</failure>
+        </testcase>
+        <testcase classname="handbook" name="mrr"/>
+      </testsuite>
+    </testsuites>
+    """
+    failures = sum(why is not None for _, _, why in cases)
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        "<testsuites>",
+        f'  <testsuite name={_quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="0" skipped="0">',
+    ]
+    for family, name, why in cases:
+        start = f"    <testcase classname={_quoted(family)} name={_quoted(name)}"
+        if why is None:
+            lines.append(f"{start}/>")
+        else:
+            lines.append(f"{start}>")
+            lines.append(f"      <failure message={_quoted(why)}>{escape(_plain(why))}</failure>")
+            lines.append("    </testcase>")
+    return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)

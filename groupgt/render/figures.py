@@ -38,7 +38,7 @@ from groupgt.render.encodings import (
     tips,
     zero_line,
 )
-from groupgt.render.numbers import fixed, signed
+from groupgt.render.tables import fixed, signed
 
 # More bars than this are drawn as one area.
 BARS = 600

@@ -10,9 +10,9 @@ import pytest
 
 from groupgt.cli.inputs import EVALUATION, Inputs, input_options
 from groupgt.cli.main import COMMANDS, cli, main
+from groupgt.engines.base import Labelled
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.carrier import ColumnCarrier
-from groupgt.engines.labelled import Labelled
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

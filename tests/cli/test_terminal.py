@@ -14,7 +14,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.cli.terminal import Bar
+from groupgt.cli.output import Bar
 from groupgt.errors import printable
 from groupgt.evaluation.misses import misses
 from groupgt.experiment.starter import write_starter

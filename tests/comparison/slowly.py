@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from groupgt.comparison.contrast import tukey
 from groupgt.comparison.intervals import intervals, normal_quantile, student_quantile
-from groupgt.comparison.pairs import tukey
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import p_values
 from groupgt.model.hits import Floats

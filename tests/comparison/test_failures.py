@@ -9,7 +9,7 @@ import pytest
 import groupgt
 from groupgt.comparison.failures import cutoff_of, failures_of, headroom_of
 from groupgt.metrics.language import parse_metric
-from groupgt.model.lengths import Budget
+from groupgt.model.values import Budget
 
 TRUTH = {"p": [["a", "b"], ["c"]], "q": [["d"]], "r": [["e"]], "s": [["f"]], "t": []}
 ONE = {"p": ["b", "x", "c"], "q": ["d"], "r": ["x"], "s": ["x", "x", "f"]}

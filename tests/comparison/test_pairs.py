@@ -8,10 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from groupgt.comparison.draws import permutations
-from groupgt.comparison.pairs import tukey
+from groupgt.comparison.contrast import tukey
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import p_values
+from groupgt.comparison.tests import p_values, permutations
 from tests.comparison.slowly import (
     NEEDS_SCIPY,
     dyadic,

@@ -9,13 +9,12 @@ import sys
 import numpy as np
 import pytest
 
-from groupgt.comparison import draws
 from groupgt.comparison import intervals as intervals_module
-from groupgt.comparison.draws import halves, permutations, resampled_counts
+from groupgt.comparison import tests
+from groupgt.comparison.contrast import tukey
 from groupgt.comparison.intervals import intervals
-from groupgt.comparison.pairs import tukey
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import p_values
+from groupgt.comparison.tests import halves, p_values, permutations, resampled_counts
 from tests.comparison.slowly import (
     WIDE,
     bootstrapped_slowly,
@@ -57,11 +56,11 @@ def test_golden_values() -> None:
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = everything()
     # Nothing is kept, so that all is drawn again: in small blocks, and row by row.
-    monkeypatch.setattr(draws, "KEPT", 0)
-    monkeypatch.setattr(draws, "AT_ONCE", 1000)
+    monkeypatch.setattr(tests, "KEPT", 0)
+    monkeypatch.setattr(tests, "AT_ONCE", 1000)
     monkeypatch.setattr(intervals_module, "AT_ONCE", 12_000)
     assert everything() == whole
-    monkeypatch.setattr(draws, "IN_BLOCKS", 10)
+    monkeypatch.setattr(tests, "IN_BLOCKS", 10)
     assert everything() == whole
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.display import Outcome
 from groupgt.experiment.runner import run_experiment
 from groupgt.render import tables
 

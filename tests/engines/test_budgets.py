@@ -21,7 +21,7 @@ import groupgt
 from groupgt.formats import source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
-from groupgt.model.lengths import Budget
+from groupgt.model.values import Budget
 from groupgt.testing import alternatives
 from tests import laws, reference
 from tests.agreement import TOLERANCE, all_metrics, random_query

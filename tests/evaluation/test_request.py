@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.evaluation import sources
+from groupgt.evaluation import request as module
 from groupgt.evaluation.depth import METRIC, depths_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
 from groupgt.evaluation.request import Request, metrics_in
@@ -32,8 +32,8 @@ def test_a_corpus_is_read_once_for_all_runs(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(f'{{"doc_id": "{name}", "contents": "{name * 4}"}}\n' for name in "abcdx"))
     read: list[Path] = []
-    reader = sources.read_corpus
-    monkeypatch.setattr(sources, "read_corpus", lambda where: (read.append(where), reader(where))[1])
+    reader = module.read_corpus
+    monkeypatch.setattr(module, "read_corpus", lambda where: (read.append(where), reader(where))[1])
     request = Request.of(["recall@8chars"], corpus=path)
     found = evaluate_each(request, request.truth_of(TRUTH), RUNS.items())
     assert [each["recall@8chars"] for each in found] == [0.75, 0.75]

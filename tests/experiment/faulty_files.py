@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import groupgt
-from groupgt.experiment.plan import plan
+from groupgt.experiment.runner import plan
 
 GOOD = """\
 version: 1

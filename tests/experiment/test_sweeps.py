@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupgt.experiment.experiment import load
-from groupgt.experiment.sweeps import SystemConfig, matching, variants
+from groupgt.experiment.systems import SystemConfig, matching, variants
 from tests.experiment.conftest import MEMBERS
 
 

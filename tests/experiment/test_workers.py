@@ -84,6 +84,7 @@ def search(queries, k):
 )
 def test_a_worker_that_is_killed(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system that was retrieved is named, what others retrieved is kept, and the same command goes on."""
+    interrupted = signal.getsignal(signal.SIGINT)
     monkeypatch.chdir(sweep.parent)
     (sweep.parent / "dying.py").write_text(DYING)
     change = 'systems={plain: bm25, dies: {use: python, with: {target: "dying:search"}}}'
@@ -96,4 +97,4 @@ def test_a_worker_that_is_killed(sweep: Path, monkeypatch: pytest.MonkeyPatch) -
     (sweep.parent / "reprieve").touch()
     outcome = run_experiment(sweep, changes=changes, jobs=2, allow_code=True)
     assert (outcome.cached, outcome.retrieved) == (1, 1)
-    assert signal.getsignal(signal.SIGINT) == signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) == interrupted

@@ -12,7 +12,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.corpus import read_chunks, read_parents
-from groupgt.model.spans import Chunks, Span
+from groupgt.model.values import Chunks, Span
 
 PLACES = {"c1": Span("d", 0, 40), "c2": Span("d", 40, 90), "x-7": Span("e[1:2]", 5, 6)}
 

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
-from groupgt.metrics import covering, discounts
+from groupgt.metrics import covering, ideals
 from groupgt.metrics.base import Cut
 from groupgt.metrics.covering import Document, Problem, Solution, solve
 from groupgt.metrics.language import parse_metric
 from tests.reference import Coverage
 
-DISCOUNTS = [(discounts.inverse, lambda rank: rank), (discounts.log2, lambda rank: log2(rank + 1))]
+DISCOUNTS = [(ideals.inverse, lambda rank: rank), (ideals.log2, lambda rank: log2(rank + 1))]
 
 GAINS = st.sampled_from([1.0, 1.0, 2.0, 3.0, 1 / 3, 0.1, 0.7])
 WEIGHTS = st.lists(st.sampled_from([1.0, 1.0, 0.5, 1 / 3, 0.3]), min_size=1, max_size=5)
@@ -97,10 +97,10 @@ def test_ten_thousand_documents_of_twelve_groups() -> None:
     """4,096 states, and documents each in half of the groups; the ideal is the best pair, or a single one."""
     documents = tuple(tuple((group, 1.0) for group in chosen) for chosen in itertools.combinations(range(12), 6))
     problem = Problem((1.0,) * 12, documents * 10)
-    assert solve(problem, discounts.inverse).sums[:3] == [6.0, 6.0 + 6 * 0.5, 9.0]
+    assert solve(problem, ideals.inverse).sums[:3] == [6.0, 6.0 + 6 * 0.5, 9.0]
     # One more group and there are too many states: greedy finds the same two here.
     more = tuple((*own, (12, 1.0)) for own in documents)
-    assert solve(Problem((1.0,) * 13, more * 10), discounts.inverse).sums == [7.0, 7.0 + 6 * 0.5]
+    assert solve(Problem((1.0,) * 13, more * 10), ideals.inverse).sums == [7.0, 7.0 + 6 * 0.5]
 
 
 def test_the_bound_of_states_counts_levels() -> None:
@@ -112,9 +112,9 @@ def test_the_bound_of_states_counts_levels() -> None:
     weights = (*[1.0] * 10, 1.01, 0.001)
     # The first document gains 5.01; without it two gain 5 each.
     documents = (together(0, 1, 5, 6, 10), together(0, 1, 2, 3, 4), together(5, 6, 7, 8, 9), together(11))
-    exact = solve(Problem(weights, documents), discounts.log2)
+    exact = solve(Problem(weights, documents), ideals.log2)
     assert exact.sums[2] == pytest.approx(5 + 5 / log2(3) + 1.01 / log2(4))
-    greedy = solve(Problem(weights, (*documents, ((11, 0.5),))), discounts.log2)
+    greedy = solve(Problem(weights, (*documents, ((11, 0.5),))), ideals.log2)
     assert greedy.sums[2] == pytest.approx(5.01 + 3 / log2(3) + 3 / log2(4))
 
 
@@ -155,8 +155,8 @@ def test_no_ideal_keeps_its_prefixes() -> None:
     whole, cut = Cut.at(hits, None), Cut.at(hits, 10)
     assert hits.judgments.sharing_order.any()
     tracemalloc.start()
-    covering.coverage_ideal(hits.judgments, None, discounts.inverse, whole)
-    covering.coverage_ideal(hits.judgments, None, discounts.inverse, cut)
+    covering.coverage_ideal(hits.judgments, None, ideals.inverse, whole)
+    covering.coverage_ideal(hits.judgments, None, ideals.inverse, cut)
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 200_000

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.comparison.differences import Differences
+from groupgt.comparison.pictures import Differences
 from groupgt.comparison.report import dataset_of
 from groupgt.render.page.page import page_bytes
 from tests.browser import Tab

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.order import best_first
-from groupgt.engines.columns.reader import Batches, InvalidRowError
-from groupgt.engines.labelled import RankedHits
+from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
 from groupgt.errors import SHOWN, GroupgtWarning
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats, Ints

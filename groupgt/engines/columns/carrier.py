@@ -8,23 +8,20 @@ from functools import partial
 
 import numpy as np
 
-from groupgt.engines.base import DistinctResults, Flat, Ranking, carrier_of, local_carrier_of
+from groupgt.engines.base import DistinctResults, Flat, Labelled, RankedHits, Ranking, carrier_of, local_carrier_of
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.order import best_first, best_row
-from groupgt.engines.columns.reader import Batches, InvalidRowError
-from groupgt.engines.labelled import Labelled, RankedHits
+from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
-from groupgt.model.lengths import LONGEST, UNITS
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.spans import FARTHEST
 from groupgt.model.validity import shown
+from groupgt.model.values import FARTHEST, LONGEST, UNITS
 from groupgt.runtime import pl
 
 # So many rows at fault are named.

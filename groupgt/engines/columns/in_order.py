@@ -6,10 +6,9 @@ import warnings
 
 import numpy as np
 
+from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import Keys
-from groupgt.engines.columns.order import best_first
-from groupgt.engines.columns.reader import Batches, InvalidRowError
-from groupgt.engines.labelled import RankedHits
+from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first
 from groupgt.errors import SHOWN, GroupgtWarning
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints

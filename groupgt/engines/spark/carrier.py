@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Ranking
+from groupgt.engines.base import Labelled, RankedHits, Ranking
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
-from groupgt.engines.labelled import Labelled, RankedHits
-from groupgt.engines.spark.frames import Rows, is_id, is_result, rows_of
-from groupgt.engines.spark.steps import Order, by_arrow, sent, with_ranks, without_repeats
+from groupgt.engines.spark.steps import (
+    Order,
+    Rows,
+    by_arrow,
+    is_id,
+    is_result,
+    rows_of,
+    sent,
+    with_ranks,
+    without_repeats,
+)
 from groupgt.errors import SHOWN, ConfigError, DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth

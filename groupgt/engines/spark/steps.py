@@ -1,19 +1,183 @@
-"""Steps of work on Spark: a session, functions of Arrow, tables sent there, rows put in order, repeats removed."""
+"""Frames and files as Spark reads them: the same columns as everywhere, and nothing of them brought here."""
 
 from __future__ import annotations
 
 import inspect
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, DataError, near_names
+from groupgt.formats.detect import located
+from groupgt.formats.parts import name_of
+from groupgt.formats.rows import NESTED
+from groupgt.model.run import Remote, Run
+from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+# A whole cell that is a number.
+SPELLED = rf"^(?:{NUMBER})\z"
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Results as a frame with `qid` and `doc` as text and `score` as a double, the higher the better.
+
+    `tie` names the column that decides between equal scores. Rows that were `nested` have minus their place as a
+    score, from 0 on.
+    """
+
+    frame: DataFrame
+    tie: str = "doc"
+    nested: bool = False
+
+
+def rows_of(value: Any, title: str = "results") -> Rows:
+    """The results of a frame with `qid, doc_id, score | rank`, or `qid, retrieved_ids` (whose order rules)."""
+    from pyspark.sql import functions as sql
+
+    frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
+    names, kinds = frame.columns, dict(frame.dtypes)
+    nested = [name for name in NESTED if name in names]
+    if len(nested) > 1:
+        raise DataError(
+            f"{title}: expected one column of results, found {' and '.join(nested)}; drop what is not meant"
+        )
+    if nested and "qid" in names:
+        inner = kinds[nested[0]].removeprefix("array<").removesuffix(">")
+        if not kinds[nested[0]].startswith("array<"):
+            raise DataError(f"{title}: expected lists of ids in the column {nested[0]!r}, found {kinds[nested[0]]}")
+        rows = frame.select("qid", sql.posexplode(nested[0]).alias("place", "doc_id"))
+        kinds["doc_id"] = inner
+        score = -sql.col("place").cast("double")
+    else:
+        order = next((name for name in ("score", "rank") if name in names), None)
+        missing = [name for name in ("qid", "doc_id") if name not in names]
+        if missing or order is None:
+            expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
+            near = near_names(missing[0], names) if missing else ""
+            raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
+        if not kinds[order].startswith(("decimal", *WHOLE, "float", "double")):
+            raise DataError(f"{title}: expected numbers in the column {order!r}, found {kinds[order]}")
+        rows, number = frame, sql.col(order).cast("double")
+        # Added to zero, a negative zero is the positive one, to which it is equal.
+        score = (number if order == "score" else -number) + sql.lit(0.0)
+    columns = [
+        ids(kinds["qid"], "qid", title),
+        ids(kinds["doc_id"], "doc_id", title).alias("doc"),
+        score.alias("score"),
+    ]
+    if "parent" in names and not nested:
+        columns.append(ids(kinds["parent"], "parent", title))
+    return Rows(rows.select(*columns), nested=bool(nested))
+
+
+def run_of_files(
+    session: SparkSession, path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str | None = None
+) -> Run:
+    """A run of files that Spark reads; nothing is read here but, where no ending tells the format, a first line."""
+    paths, chosen, title = located(path, format)
+    return Run(Remote(_read(session, paths, chosen)), name=name_of(title), source=title)
+
+
+def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
+    """The rows of files: trec, csv, jsonl or parquet."""
+    from pyspark.sql import functions as sql
+
+    if format == "trec":
+        cells = sql.split(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")), " +")
+        lines = session.read.text(paths).filter(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")) != "")
+        # A line with fewer cells has no score, nor one whose score is no plain number.
+        number = sql.when((sql.size("cells") >= 6) & sql.col("cells")[4].rlike(SPELLED), sql.col("cells")[4])
+        rows = lines.select(cells.alias("cells")).select(
+            sql.col("cells")[0].alias("qid"), sql.get("cells", sql.lit(2)).alias("doc_id"), number.alias("score")
+        )
+        return rows.withColumn("score", sql.col("score").try_cast("double"))
+    if format == "csv":
+        separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
+        rows = session.read.option("header", True).option("sep", separator).csv(paths)
+        for name in {"score", "rank"} & set(rows.columns):
+            text = sql.trim(sql.col(name))
+            rows = rows.withColumn(name, sql.when(text.rlike(SPELLED), text).try_cast("double"))
+        return rows
+    return session.read.json(paths) if format == "jsonl" else session.read.parquet(*paths)
+
+
+def ids(kind: str, name: str, title: str) -> Column:
+    """The expression that makes ids text; raises `DataError` for what is neither text nor a whole number."""
+    from pyspark.sql import functions as sql
+
+    if kind not in ("string", *WHOLE) and not kind.startswith(("varchar", "char")):
+        raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
+    return sql.col(name).cast("string").alias(name)
+
+
+def is_result(*names: str) -> Column:
+    """Whether a row of results has a finite score, and these of its columns (`qid` and `doc`) are ids."""
+    from pyspark.sql import functions as sql
+
+    score = sql.col("score")
+    holds = score.isNotNull() & ~sql.isnan(score) & (sql.abs(score) < sql.lit(float("inf")))
+    for name in names or ("qid", "doc"):
+        holds &= is_id(name)
+    return sql.coalesce(holds, sql.lit(False))
+
+
+def is_id(name: str) -> Column:
+    """Whether a column is an id."""
+    from pyspark.sql import functions as sql
+
+    text = sql.col(name)
+    holds = text.isNotNull() & (sql.octet_length(text) <= LONGEST_ID)
+    holds &= text.rlike(f"[^{BLANKS}]") & ~text.rlike(f"[{FORBIDDEN}]")
+    return sql.coalesce(holds, sql.lit(False))
+
+
+def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
+    """Ground truth as a row a query: `qid` and `groups`, a list of lists of (id, grade).
+
+    Of `qid, retrieval_gt`, as AutoRAG has it, or of `qid, group, doc_id[, grade]`.
+    """
+    from pyspark.sql import functions as sql
+
+    names, kinds = frame.columns, dict(frame.dtypes)
+    grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
+    if not kinds.get("grade", "double").startswith(("decimal", *WHOLE, "float", "double")):
+        raise DataError(f"{title}: expected numbers in the column 'grade', found {kinds['grade']}")
+    if "qid" in names and "retrieval_gt" in names:
+        inner = kinds["retrieval_gt"].removeprefix("array<array<").removesuffix(">>")
+        if not kinds["retrieval_gt"].startswith("array<array<") or inner not in ("string", *WHOLE):
+            raise DataError(f"{title}: expected lists of lists of ids in retrieval_gt, found {kinds['retrieval_gt']}")
+
+        def graded(name: Column) -> Column:
+            return sql.struct(name.cast("string").alias("id"), sql.lit(1.0).alias("grade"))
+
+        groups = sql.transform("retrieval_gt", lambda group: sql.transform(group, graded))
+        rows = frame.select(ids(kinds["qid"], "qid", title), groups.alias("groups"))
+        rows = rows.groupBy("qid").agg(sql.first("groups").alias("groups"), sql.count(sql.lit(1)).alias("n"))
+        twice = sql.concat(sql.lit(f"{title}: query "), sql.col("qid"), sql.lit(" stands twice; merge the two"))
+        one = sql.when(sql.col("n") == 1, sql.col("groups")).otherwise(sql.raise_error(twice))
+        return rows.select("qid", one.alias("groups"))
+    missing = [name for name in ("qid", "group", "doc_id") if name not in names]
+    if missing:
+        expected = "the columns qid and retrieval_gt, or qid, group and doc_id"
+        raise DataError(f"{title}: expected {expected}; found {', '.join(names)}")
+    absent = f"{title}: expected text in the column 'group', found null"
+    rows = frame.select(
+        ids(kinds["qid"], "qid", title),
+        sql.coalesce(sql.col("group").cast("string"), sql.raise_error(sql.lit(absent))).alias("group"),
+        sql.struct(ids(kinds["doc_id"], "doc_id", title).alias("id"), grade.alias("grade")).alias("one"),
+    )
+    # In the order of their names: rows of a cluster have none of their own.
+    grouped = rows.groupBy("qid", "group").agg(sql.sort_array(sql.collect_list("one")).alias("own"))
+    own = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
+    return grouped.groupBy("qid").agg(sql.transform(own, lambda each: each["own"]).alias("groups"))
 
 
 def session_of(master: str = "", config: Mapping[str, str] | None = None) -> SparkSession:

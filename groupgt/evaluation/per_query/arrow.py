@@ -11,7 +11,7 @@ from groupgt.engines.base import local_carrier_of
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError
 from groupgt.formats import frames
-from groupgt.formats.rankings import NESTED, SCORES
+from groupgt.formats.rows import NESTED, SCORES
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from groupgt.engines.base import RankedHits
 from groupgt.engines.columns.keys import key_table
-from groupgt.engines.labelled import RankedHits
-from groupgt.engines.spark.frames import is_result, rows_of, truth_rows
-from groupgt.engines.spark.steps import by_arrow, with_ranks, without_repeats
+from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows, with_ranks, without_repeats
 from groupgt.errors import ConfigError
 from groupgt.formats.frames import is_remote
 from groupgt.labellers.ids import Ids
@@ -19,7 +18,7 @@ from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.sums import exact_sum, rounded
+from groupgt.model.values import exact_sum, rounded
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.render.drawing import CONFIG, THEMES, Figure
-from groupgt.render.numbers import fixed, span
 from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit, rounded
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
+from groupgt.render.tables import fixed, span
 
 FOLDER = Path(__file__).parent
 SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "questions", "question", "frame")

@@ -18,14 +18,13 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import groupgt
-from groupgt.engines.base import carrier_of
+from groupgt.engines.base import Labelled, carrier_of
 from groupgt.engines.choice import Engine, Spark
-from groupgt.engines.labelled import Labelled
 from groupgt.engines.spark import carrier, means, per_query
 from groupgt.engines.spark.carrier import MANY
 from groupgt.evaluation.result import mean_of
 from groupgt.model.run import Remote
-from groupgt.model.sums import exact_sum, rounded
+from groupgt.model.values import exact_sum, rounded
 from tests.engines.test_engines import METRICS, make, same
 
 if TYPE_CHECKING:
