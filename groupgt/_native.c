@@ -72,17 +72,19 @@ static inline size_t lowest_byte(uint64_t word) {
 #endif
 }
 
-/* A hash of a text. A bit of `odd` is set where a byte is no visible character of ASCII and no blank. */
+/* A hash of a text. `odd` is not 0 where a byte is no visible character of ASCII and no blank. */
 static inline uint64_t digest(text given, uint64_t seed, uint64_t *odd) {
-    uint64_t hash = seed ^ given.size;
+    uint64_t hash = seed ^ given.size, strange = 0;
     uint64_t word = given.size < 8 ? load_short(given.data, given.size) : load8(given.data);
     for (size_t at = 8;; at += 8) {
-        *odd |= ((word - 0x20 * ONES) | (word + ONES) | word) & TOPS;
+        strange |= (word - 0x20 * ONES) | (word + ONES) | word;
         hash = (hash ^ word) * 0x880355f21e6d1965ull;
         hash ^= hash >> 32;
-        if (at >= given.size) return hash * 0x2127599bf4325c37ull;
+        if (at >= given.size) break;
         word = load8(given.data + (at + 8 <= given.size ? at : given.size - 8));
     }
+    *odd = strange & TOPS;
+    return hash * 0x2127599bf4325c37ull;
 }
 
 /* Whether a text is UTF-8 without what no id may hold: controls, surrogates, separators of lines and paragraphs, byte
@@ -181,7 +183,7 @@ static int read_wide(reader *self, PyObject *name, text *out) {
    it; −1 with an exception. */
 static inline int read_id(reader *self, PyObject *name, uint64_t seed, text *out, uint64_t *hash) {
     Py_ssize_t size = 0;
-    uint64_t odd = 0;
+    uint64_t odd;
     int done = PyUnicode_CheckExact(name);
     if (done && self->wide) {
         done = read_wide(self, name, out);
@@ -285,7 +287,7 @@ static inline const text_row *key_of(const index_view *index, const query_row *q
 
 /* The row of a query; NULL where it has no ground truth. */
 static const query_row *query_of(const index_view *index, text qid) {
-    uint64_t odd = 0, last = index->top->slots - 1, hash = digest(qid, index->top->seed, &odd);
+    uint64_t odd, last = index->top->slots - 1, hash = digest(qid, index->top->seed, &odd);
     for (uint64_t at = hash >> 20 & last, tried = 0; tried <= last; at = (at + 1) & last, tried++) {
         const query_row *row = index->table + at;
         if (!row->own.number || row->own.number > index->top->queries) return NULL;
@@ -575,7 +577,9 @@ typedef struct {
 static int number_of(PyObject *value, double *out) {
     if (!PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return 0;
     *out = PyFloat_AsDouble(value);
-    if (*out != -1 || !PyErr_Occurred()) return isfinite(*out) != 0;
+    /* Integers from 2^53 on may have more digits than a double, and Python compares all of them. */
+    if (*out != -1 || !PyErr_Occurred())
+        return isfinite(*out) && (PyFloat_CheckExact(value) || fabs(*out) < 9007199254740992.0);
     PyErr_Clear();
     return 0;
 }
@@ -804,7 +808,7 @@ static int begin_segment(scanner *self, text qid) {
     self->query = qid.size ? query_of(&self->index, qid) : NULL;
     if (self->mode != FIRST || self->query || !qid.size) return 0;
     /* A query without ground truth whose lines are scattered is told once, as long as it is remembered. */
-    uint64_t odd = 0;
+    uint64_t odd;
     const byte **recent = self->recent + (digest(qid, 0, &odd) >> 54), *before = *recent;
     *recent = qid.data;
     if (before && before[qid.size] <= ' ' && !memcmp(before, qid.data, qid.size)) return 0;
@@ -832,7 +836,7 @@ static inline int take_line(scanner *self, const text *cells, int count, size_t 
             count_result((hit *)self->own.hits.data + own->count, (size_t)(own[1].count - own->count), &row);
         return 0;
     }
-    uint64_t odd = 0, hash = digest(id, self->index.top->seed, &odd);
+    uint64_t odd, hash = digest(id, self->index.top->seed, &odd);
     const text_row *key = key_of(&self->index, self->query, hash, id);
     if (self->mode == WHOLE) {
         row.position = self->own.count;

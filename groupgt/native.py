@@ -9,8 +9,8 @@ a list or tuple, a str without control characters that does not begin with a bla
 
 `probe(rankings, scores, qids, index, by_id)` compares rankings held in memory with the index of the same queries.
 A ranking is a list of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, put lists in order. Equal
-scores go by descending id, or as given. It returns the number of results of each query, −1 where there is no such
-query and −2 where the ranking is not plain and must be read in Python, and rows of five: query, key, rank, and the
+scores go by descending id, or as given. It returns the number of results of each query, `NO_RANKING` where there
+is none and `NOT_PLAIN` where it must be read in Python, and rows of five: query, key, rank, and the
 first and last rank among results of an equal score; by query and rank.
 
 `scan(data, index, mode, by_id, base, hits)` compares the lines of a TREC run, which begin at the offset `base` of their
@@ -36,6 +36,7 @@ from types import ModuleType
 
 SOURCE = Path(__file__).with_name("_native.c")
 WHOLE, FIRST, SECOND = range(3)
+NO_RANKING, NOT_PLAIN = -1, -2
 # The hashes of one process say nothing about those of the next.
 SEED = int.from_bytes(os.urandom(8), "little")
 

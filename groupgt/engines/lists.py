@@ -1,4 +1,4 @@
-"""The carrier of results in memory: for each query its result list is probed with the query's own ids, in C."""
+"""The carrier of results in memory: for each query its result list is probed with the query's own ids."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupgt import native
 from groupgt.engines.base import DistinctResults, Flat, Labelled, Ranking, hits_of
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list
@@ -251,7 +252,10 @@ def _names_carried(
 
 
 class _Probe:
-    """One labelling: looks up each query's ids among its results, and notes repeats and ties on the way."""
+    """One labelling: looks up each query's ids among its results, and notes repeats and ties on the way.
+
+    What is plain the compiled module looks up, where there is one; the rest, and without it everything, is read here.
+    """
 
     def __init__(self, carrier: ListCarrier, policy: Policy) -> None:
         self.policy, self.rules = policy, carrier.rules(policy)
@@ -264,22 +268,46 @@ class _Probe:
 
     def walk(self, truth: GroundTruth, labeller: Labeller, matches: Matches) -> Labelled:
         """The hits of all queries."""
-        lengths: list[int] = []
+        length, hits = self.by_module(truth, matches)
+        # What is not plain is read here, where it is said what is wrong with it.
+        numbers = np.flatnonzero(length == native.NOT_PLAIN).tolist()
+        if numbers:
+            more = self.by_reading(truth, matches, numbers, length)
+            hits = np.concatenate((hits, more), axis=1)[:, np.argsort(np.append(hits[0], more[0]), kind="stable")]
+        return self.labelled(truth, labeller, matches, length, hits)
+
+    def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
+        """How many results each query has, and the hits as rows of query, key and rank, by the compiled module.
+
+        All queries are `NOT_PLAIN` where it is not built, or cannot do what the policy asks.
+        """
+        plain = type(self.rankings) is dict and (self.scores is None or type(self.scores) is dict)
+        index = matches.compiled if plain and self.policy.duplicates in ("penalize", "keep") else None
+        if native.built is None or index is None:
+            return np.full(len(truth), native.NOT_PLAIN, dtype=np.int64), np.zeros((3, 0), dtype=np.int64)
+        arrays = native.built.probe(self.rankings, self.scores, truth.qids, index, self.rules.ties == "id")
+        length, rows = (np.frombuffer(array, dtype=np.int64) for array in arrays)
+        query, key, rank, low, high = rows.reshape(-1, 5).T
+        tied = low < high
+        self.ties += zip(query[tied].tolist(), low[tied].tolist(), high[tied].tolist())
+        return length.copy(), np.stack((query, key, rank))
+
+    def by_reading(self, truth: GroundTruth, matches: Matches, numbers: list[int], length: Ints) -> Ints:
+        """The hits of these queries, ranking by ranking; `length` is filled in for them."""
         queries: list[int] = []
-        ranks: list[int] = []
         keys: list[int] = []
-        judged = 0
+        ranks: list[int] = []
+        lengths: list[int] = []
         penalize = self.policy.duplicates in ("penalize", "keep")
         ranking_of_query, join, key_at = self.rankings.get, "".join, matches.keys.index
-        bounds = np.searchsorted(matches.queries, np.arange(len(truth) + 1)).tolist()
-        for number, (qid, wanted) in enumerate(zip(truth.qids, matches.sets)):
+        bounds, sets, qids = matches.bounds, matches.sets, truth.qids
+        for number in numbers:
+            qid, wanted = qids[number], sets[number]
             ranking = ranking_of_query(qid)
             scores: Sequence[float] | None = None
             if ranking is None:
-                judged += qid in self.rankings
-                lengths.append(0)
+                lengths.append(0 if qid in self.rankings else native.NO_RANKING)
                 continue
-            judged += 1
             # join raises for anything that is no text, and is the quickest way to look at every id.
             try:
                 if type(ranking) is not list:
@@ -294,17 +322,17 @@ class _Probe:
             if not penalize:
                 ranking, scores = self.without_repeats(qid, ranking, scores)
             lengths.append(len(ranking))
-            hits = list(filter(wanted.__contains__, ranking))
-            if not hits:
+            names = list(filter(wanted.__contains__, ranking))
+            if not names:
                 continue
             low, high = bounds[number], bounds[number + 1]
-            several = len(hits) > MANY
+            several = len(names) > MANY
             if several:
-                keys += _looked_up(matches.keys, low, high, hits)
+                keys += _looked_up(matches.keys, low, high, names)
             # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
             places: list[int] = []
             place = -1
-            for name in hits:
+            for name in names:
                 place = ranking.index(name, place + 1)
                 places.append(place)
                 if not several:
@@ -314,16 +342,17 @@ class _Probe:
             if scores is not None:
                 self.note_ties(number, places, scores)
         self.faults.stop()
-        columns = [np.array(column, dtype=np.int64) for column in (queries, ranks, keys, lengths)]
-        return self.labelled(truth, labeller, matches, columns, extra=len(self.rankings) - judged)
+        length[numbers] = lengths
+        hits = np.array((queries, keys, ranks), dtype=np.int64)
+        hits[2] += 1
+        return hits
 
-    def labelled(
-        self, truth: GroundTruth, labeller: Labeller, matches: Matches, columns: list[Ints], extra: int
-    ) -> Labelled:
-        """The hits of these queries, ranks (from 0) and keys, and what was seen on the way; lengths are the last."""
-        query, rank, key, length = columns
+    def labelled(self, truth: GroundTruth, labeller: Labeller, matches: Matches, length: Ints, rows: Ints) -> Labelled:
+        """What was seen on the way, and the hits of these rows of query, key and rank."""
+        query, key, rank = rows
+        extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
         target = matches.targets[key]
-        hits = hits_of(truth, labeller, matches, self.policy, query, rank + 1, target, length)
+        hits = hits_of(truth, labeller, matches, self.policy, query, rank, target, np.maximum(length, 0))
         repeated = len(np.unique(query[first_hits(target, len(matches.keys))]))
         looked_at_all = self.policy.duplicates in ("drop", "error")
         ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)

@@ -179,7 +179,7 @@ def a_score(rng: random.Random) -> Any:
         return float(rng.randrange(6))
     if kind < 0.9:
         return rng.uniform(-1, 1)
-    return rng.choice((0.0, -0.0, 1e308, -1e308, 5e-324, 3, -7, 2**53 + 1, 10**30, 10**400))
+    return rng.choice((0.0, -0.0, 1e308, -1e308, 5e-324, 3, -7, 2**53 - 1, 2**53, 2**53 + 1, 10**400))
 
 
 def as_pairs(ranking: Any, beside: Any) -> tuple[list[str] | None, list[float] | None]:
@@ -200,12 +200,11 @@ def as_pairs(ranking: Any, beside: Any) -> tuple[list[str] | None, list[float] |
 
 
 def as_numbers(scores: Iterable[Any]) -> list[float] | None:
-    """Finite doubles; None where one is none."""
-    try:
-        numbers = [float(score) if type(score) in (int, float) else math.nan for score in scores]
-    except OverflowError:
+    """Finite doubles; None where one is none, or an integer that a double may not hold."""
+    given = list(scores)
+    if not all(math.isfinite(score) if type(score) is float else type(score) is int for score in given):
         return None
-    return numbers if all(map(math.isfinite, numbers)) else None
+    return None if any(type(score) is int and abs(score) >= 2**53 for score in given) else list(map(float, given))
 
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
