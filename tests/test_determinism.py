@@ -45,6 +45,7 @@ def test_environments(environment: str, tmp_path: Path, expected: dict[str, str]
     assert digests(tmp_path / "run", environment=ENVIRONMENTS[environment]) == expected
 
 
+@pytest.mark.property
 def test_the_run_can_tell_a_difference(tmp_path: Path, expected: dict[str, str]) -> None:
     """A corpus of one passage less gives other bytes, so that the tests above could fail."""
     lines = (HANDBOOK / "corpus.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)

@@ -64,6 +64,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     assert everything() == whole
 
 
+@pytest.mark.property
 def test_threads_do_not_matter() -> None:
     program = (
         "import hashlib, struct\n"

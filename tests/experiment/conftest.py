@@ -35,6 +35,7 @@ evaluate:
   by: [type]
 compare:
   baseline: "bm25[k1=0.9,b=0.4]"
+  resamples: 1000
 output: {{folder: out, formats: [table, markdown, latex, html, json, csv, runs]}}
 cache: cache
 """

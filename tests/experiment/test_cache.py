@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from groupgt.experiment.runner import run_experiment
+from tests.experiment.conftest import SWEEP
 from tests.experiment.folders import contents
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache that one run of the sweep leaves."""
+    file = tmp_path_factory.mktemp("kept") / "sweep.yaml"
+    file.write_text(SWEEP, encoding="utf-8")
+    run_experiment(file)
+    return file.parent / "cache"
 
 
 def test_nothing_is_retrieved_twice(sweep: Path) -> None:
@@ -35,8 +46,8 @@ def test_nothing_is_retrieved_twice(sweep: Path) -> None:
         ("seed=1", 4),
     ],
 )
-def test_a_change_retrieves_what_it_determines(sweep: Path, change: str, retrieved: int) -> None:
-    run_experiment(sweep)
+def test_a_change_retrieves_what_it_determines(sweep: Path, kept: Path, change: str, retrieved: int) -> None:
+    shutil.copytree(kept, sweep.parent / "cache")
     changes = [change, 'systems.fused.inputs.1="bm25[k1=1.2,b=0.4]"'] if ".b.1" in change else [change]
     if change == "evaluate.k=[10, 1]":
         changes.append("evaluate.primary=ndcg@1")
@@ -53,8 +64,8 @@ def test_a_changed_corpus_is_retrieved_from_anew(sweep: Path, tmp_path: Path) ->
     assert run_experiment(sweep).retrieved == 4
 
 
-def test_refresh_retrieves_everything(sweep: Path) -> None:
-    run_experiment(sweep)
+def test_refresh_retrieves_everything(sweep: Path, kept: Path) -> None:
+    shutil.copytree(kept, sweep.parent / "cache")
     assert run_experiment(sweep, refresh=True).retrieved == 4
 
 

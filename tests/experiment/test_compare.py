@@ -49,6 +49,7 @@ def test_the_comparison_is_that_of_the_library(sweep: Path) -> None:
         list(next(iter(found.values())).metrics),
         baseline=BASE,
         convention="coverage",
+        resamples=1000,
     )
     assert again.rows == outcome.comparison["handbook"].rows
 

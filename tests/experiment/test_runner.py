@@ -116,6 +116,7 @@ def test_a_fusion_deeper_than_the_file_asks_its_inputs_again(sweep: Path) -> Non
     assert tasks[4:] == [Task("handbook", MEMBERS[0], 50), Task("handbook", MEMBERS[3], 50)]
 
 
+@pytest.mark.property
 def test_jobs_change_no_byte(sweep: Path, tmp_path: Path) -> None:
     one = run_experiment(sweep, output=tmp_path / "one", changes=["cache=one"])
     two = run_experiment(sweep, output=tmp_path / "two", changes=["cache=one"], jobs=2, refresh=True)

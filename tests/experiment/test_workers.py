@@ -29,6 +29,7 @@ def test_several_processes_give_the_same_answers(sweep: Path) -> None:
     }
 
 
+@pytest.mark.faults
 def test_modules_of_the_current_folder_are_not_run(sweep: Path, tmp_path: Path) -> None:
     """Python, started with `-c` as workers are, would look there first."""
     (tmp_path / "bin").mkdir()
@@ -79,6 +80,7 @@ def search(queries, k):
 """
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(
     os.name != "posix", reason="only POSIX ends a process with SIGKILL, as it does where memory is short"
 )

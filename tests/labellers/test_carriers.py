@@ -100,7 +100,7 @@ def carriers(rows: list[Row], ties: str, folder: Path) -> Iterator[tuple[str, An
 
 @pytest.mark.parametrize("ties", ["id", "input"])
 @pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.property) for seed in (1, 2))])
 @pytest.mark.parametrize("labeller", ["spans", "joint", "parents", "text"])
 def test_every_carrier_gives_the_same_bits(
     labeller: str, seed: int, large: bool, ties: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -181,18 +181,19 @@ def test_what_is_wrong_is_told_by_every_carrier(
 
 
 def test_many_hits_of_one_query_are_no_trap() -> None:
-    """A hundred thousand results that all hit, and as many chunks of one place."""
-    ids = [f"c{number}" for number in range(100_000)]
+    """Results by the ten thousand that all hit, and as many chunks of one place."""
+    count = 20_000
+    ids = [f"c{number}" for number in range(count)]
     chunks = {name: ("d", number, number + 50) for number, name in enumerate(ids)}
-    truth = {"q": [[{"doc": "d", "start": 0, "end": 100_000}]]}
+    truth = {"q": [[{"doc": "d", "start": 0, "end": count}]]}
     for joint in (False, True):
-        options = {"chunks": chunks, "joint": joint, "min_overlap": 0.0004}
+        options = {"chunks": chunks, "joint": joint, "min_overlap": 40 / count}
         found = groupgt.evaluate(truth, {"q": ids}, ["mrr"], labeller={"use": "spans", "with": options})
         assert found["mrr"] == 1
     whole = {"chunks": chunks, "joint": True, "min_overlap": 1.0}
     # The last place is covered by the chunk that begins 50 before the end.
     found = groupgt.evaluate(truth, {"q": ids}, ["mrr"], labeller={"use": "spans", "with": whole})
-    assert found["mrr"] == pytest.approx(1 / (100_000 - 50 + 1))
+    assert found["mrr"] == pytest.approx(1 / (count - 50 + 1))
 
 
 def test_a_missing_text_of_pandas_is_no_text() -> None:

@@ -109,6 +109,7 @@ def test_what_was_judged_before_a_failure_is_kept(tmp_path: Path) -> None:
     assert [len(batch) for batch in judge.batches] == [3, 3, 0, 3, 1]
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(os.name == "nt", reason="processes end otherwise there")
 def test_what_was_judged_before_a_kill_is_kept(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
@@ -78,7 +78,6 @@ def agrees(case: Case, found: Answers, whole: Answers, expected: reference.Fused
         assert found.scores[qid] == scores[: case.k]
 
 
-@settings(max_examples=200)
 @given(cases(), st.integers(0, 100))
 def test_rrf_is_its_definition(case: Case, constant: int) -> None:
     case = replace(case, depth=case.depth or case.k)
@@ -86,7 +85,6 @@ def test_rrf_is_its_definition(case: Case, constant: int) -> None:
     agrees(case, rrf_of(case, constant), rrf_of(replace(case, k=1000), constant), expected)
 
 
-@settings(max_examples=200)
 @given(cases(), st.sampled_from(list(NORMALIZE)))
 def test_convex_is_its_definition(case: Case, normalization: str) -> None:
     case = replace(case, depth=case.depth or case.k)
