@@ -56,8 +56,24 @@ class _Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
+def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if not asked:
+        return
+    from groupgt import native
+
+    click.echo(f"groupgt {groupgt.__version__}\nnative: {'no' if native.built is None else 'yes'}")
+    context.exit()
+
+
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(groupgt.__version__, message="groupgt %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version, and whether the compiled module is used.",
+)
 def cli() -> None:
     """Measure retrieval against grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
 

@@ -37,10 +37,13 @@ def test_help_of_every_command(capsys: pytest.CaptureFixture[str], command: str)
         assert all(name in out for name in COMMANDS)
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("built", "says"), [(None, "no"), (object(), "yes")])
+def test_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, built: object, says: str) -> None:
     import groupgt
+    from groupgt import native
 
-    assert call(capsys, "--version")[0] == f"groupgt {groupgt.__version__}\n"
+    monkeypatch.setattr(native, "built", built)
+    assert call(capsys, "--version") == (f"groupgt {groupgt.__version__}\nnative: {says}\n", "")
 
 
 def test_as_a_module() -> None:
