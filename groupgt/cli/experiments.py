@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from groupgt.cli.compare import setting_options
-from groupgt.cli.output import FILE, format_option, say, show, show_csv, show_json, show_rows
+from groupgt.cli.output import FILE, check_outputs, format_option, say, show, show_csv, show_json, show_rows
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.tables import Block, Grid, document, signed, small
 
@@ -110,10 +110,17 @@ def _show_outcome(outcome: Any, style: str) -> None:
 @click.option("--history", "as_history", is_flag=True, help="One row a run: how the best changed over time.")
 @click.option("--metric", "-m", metavar="METRIC", help="The metric to show; the primary one in a history, all else.")
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
+@click.option("--html", "page", type=FILE, help="Write the comparison as a report, one HTML page, to this file.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
 def report_command(
-    folders: tuple[Path, ...], as_history: bool, metric: str | None, baseline: str | None, style: str, **settings: Any
+    folders: tuple[Path, ...],
+    as_history: bool,
+    metric: str | None,
+    baseline: str | None,
+    page: Path | None,
+    style: str,
+    **settings: Any,
 ) -> None:
     """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
 
@@ -121,9 +128,14 @@ def report_command(
     Folders are compared on the same ground truth alone, by the test, correction, alpha and seed of the folders where
     none is named.
     """
-    from groupgt.experiment.history import compared_metrics, history, merged, settings_of
+    from groupgt.experiment.history import compared_metrics, history, merged, merged_page, settings_of
     from groupgt.experiment.result_folders import folders_of, read_folders
+    from groupgt.render.page.page import page_bytes
+    from groupgt.store.files import write_bytes
 
+    check_outputs([], [page])
+    if as_history and page is not None:
+        raise ConfigError("--html: a history has no page; leave out one of --history and --html")
     results = read_folders(folders_of(folders))
     named = {name: value for name, value in settings.items() if value is not None}
     chosen = replace(settings_of(results), **named)
@@ -139,6 +151,8 @@ def report_command(
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))
+    if page is not None:
+        write_bytes(page, page_bytes(merged_page(comparisons, results, metric)))
     if style == "json":
         show_json({dataset: comparison.to_dict() for dataset, comparison in comparisons.items()})
         return

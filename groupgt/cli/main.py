@@ -24,6 +24,7 @@ COMMANDS = {
     "depth": ("evaluate", "How deep one must look until a share of questions is complete."),
     "power": ("compare", "How large a difference these questions can show, and how many show a wanted one."),
     "report": ("experiments", "Result folders merged into one comparison, or an experiment's history."),
+    "plot": ("plot", "One figure as SVG, PNG, PDF, HTML or Vega-Lite."),
     "check": ("truth", "What is wrong or doubtful in the data, without scoring it."),
     "rechunk": ("truth", "Carry ground truth over to another chunking."),
     "suggest": ("truth", "Propose alternatives that were overlooked, for review."),

@@ -17,6 +17,7 @@ from groupgt.comparison.tests import SLACK, corrected
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation import pictures
 from groupgt.evaluation.systems import Systems, known
+from groupgt.metrics.language import parse_metric
 from groupgt.model.hits import Bools
 from groupgt.render import figures
 from groupgt.render.drawing import Figure
@@ -47,7 +48,8 @@ class Differences:
         if not table.evaluations:
             one = table.systems[0]
             values = {each.name: each.values for each in table.systems}
-            text = chosen if chosen in one.metrics else next(iter(one.metrics))
+            wanted = parse_metric(chosen, one.convention)
+            text = next((text for text, metric in one.metrics.items() if metric == wanted), next(iter(one.metrics)))
             return cls(table, Systems(one.qids, one.metrics, one.convention, values, text, intervals=intervals))
         first = next(iter(table.evaluations.values()))
         rest = [text for text in first.metrics if text not in table.metrics]

@@ -85,7 +85,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     found = [
         ("convention", first.convention),
         ("policy", str(first.policy)),
-        ("labeller", str(first.labeller)),
+        ("labeller", systems.hide(str(first.labeller))),
         ("questions", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be met"),
         ("groups", f"{len(judgments.group_query):,} with {int((truth.grade > 0).sum()):,} alternatives"),
     ]

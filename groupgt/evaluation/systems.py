@@ -24,6 +24,7 @@ from groupgt.model.policy import PRESETS, Policy
 from groupgt.model.values import Budget
 from groupgt.render.encodings import About
 from groupgt.render.page import data
+from groupgt.render.page.private import Hide
 
 # Results shown of each ranking.
 RESULTS = 20
@@ -145,7 +146,8 @@ class Systems:
 
     `evaluations` holds what is known besides; it is empty where only values are. `intervals` are those of the means,
     `passages` the texts of documents, `cutoff` within what a question must be complete to be solved. `scores` are those
-    of results that a run does not hold itself; `always` are systems that figures show however many there are.
+    of results that a run does not hold itself; `always` are systems that figures show however many there are. `hide`
+    takes secrets out of texts.
     """
 
     qids: Sequence[str]
@@ -159,6 +161,7 @@ class Systems:
     cutoff: int | Budget | None = None
     scores: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     always: Sequence[str] = ()
+    hide: Hide = field(default_factory=Hide)
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Systems:
@@ -271,7 +274,7 @@ class Systems:
         """What every figure of these systems states."""
         rules = ""
         if self.evaluations:
-            judge = "" if self.first.labeller.name == "id" else f" · labeller {self.first.labeller}"
+            judge = "" if self.first.labeller.name == "id" else f" · labeller {self.hide(str(self.first.labeller))}"
             rules = policy_text(self.first.policy) + judge
         return About(label, max(map(self.questions_of, self.names)), self.convention, rules, note)
 

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, create_model
+from pydantic import Field, PlainValidator, WithJsonSchema, create_model
+from pydantic_core import PydanticCustomError
 
 from groupgt.comparison.settings import Settings
+from groupgt.engines.choice import size_of
+from groupgt.errors import ConfigError
 from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
 from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts, Use
 from groupgt.experiment.systems import SystemConfig
 from groupgt.options import options_of
+from groupgt.render.page.page import MAX_SIZE
 
 S = TypeVar("S", bound=Section)
 
@@ -88,8 +92,27 @@ class Output(Section):
 
     folder: str = "results"
     formats: Annotated[
-        list[Literal["report", "table", "markdown", "csv", "json", "latex", "html", "parquet", "runs"]], LISTED
-    ] = Field(default=["table", "json", "csv"])
+        list[Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]], LISTED
+    ] = Field(default=["report", "table", "json", "csv"])
+
+
+def _bytes(value: Any) -> int:
+    try:
+        return size_of(value)
+    except ConfigError:
+        raise PydanticCustomError("size", "a size such as 25MB, or a number of bytes") from None
+
+
+class Report(Section):
+    """What report.html holds."""
+
+    max_size: Annotated[
+        int, PlainValidator(_bytes), WithJsonSchema({"type": ["integer", "string"], "default": MAX_SIZE})
+    ] = Field(
+        default=MAX_SIZE,
+        description="How large the file may be, such as 5MB. What does not fit is left out and counted on the page: "
+        "first the texts of results that hit nothing, then the ends of long texts, then the questions that say least.",
+    )
 
 
 class Config(Section):
@@ -107,4 +130,5 @@ class Config(Section):
     compare: Compare | None = None
     gate: list[Gate] = Field(default=[])
     output: Output = Output()
+    report: Report = Report()
     cache: str | None = Field(default=".groupgt/cache", description="Where runs are kept; null for nowhere.")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import printable
@@ -17,6 +18,9 @@ from groupgt.experiment.timing import Timing
 from groupgt.render import tables
 from groupgt.render.tables import Block, Grid, document, fixed, signed
 from groupgt.retrievers.base import Answers
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +59,20 @@ class Outcome:
     def passed(self) -> bool:
         """Whether every gate holds."""
         return all(gate.passed for gate in self.gates)
+
+    def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
+        """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
+        from groupgt.experiment.pictures import drawable
+        from groupgt.render.figures import figure_named
+
+        return figure_named(name, drawable(self, dataset))
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page of this experiment, one HTML file: what `report.html` of its result folder is."""
+        from groupgt.experiment.report import page_bytes_of
+        from groupgt.store.files import write_bytes
+
+        write_bytes(Path(path), page_bytes_of(self))
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """How long a system took on a dataset, where that is known."""

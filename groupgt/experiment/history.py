@@ -6,20 +6,27 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from groupgt.comparison import pictures
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Scored
+from groupgt.comparison.pictures import Differences
+from groupgt.comparison.report import dataset_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
+from groupgt.experiment.pictures import Drawable, drawn, latency, sweeps_of
 from groupgt.experiment.result_folders import ResultFolder
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
+from groupgt.render.page import data
+from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
 from groupgt.store.stamped import age_of, has_stamp
 
@@ -177,6 +184,46 @@ def _baseline(
     if asked is not None:
         raise ConfigError(f"baseline: expected one of {', '.join(names)}, found {asked!r}{near_names(asked, names)}")
     return names[0]
+
+
+def merged_page(
+    comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
+) -> data.Page:
+    """The page of result folders as one comparison a data set; folders hold values, and neither texts nor rankings."""
+    title = ", ".join(dict.fromkeys(folder.name for folder in folders))
+    primary = metric or folders[0].primary
+    datasets = []
+    for name, table in comparisons.items():
+        holders = [folder for folder in folders if name in folder.systems]
+        dataset = dataset_of(Differences.of(table, primary), name)
+        dataset["facts"] += [("policy", holders[0].policy), ("ground truth", f"SHA-256 {holders[0].truths[name]}")]
+        for folder in holders:
+            held = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.version}"
+            dataset["facts"].append((f"{folder.name}/{folder.stamp}", held))
+        datasets.append(dataset)
+    return {
+        "title": title,
+        "datasets": datasets,
+        "facts": [],
+        "across": [],
+        "times": untimed(datetime.now().astimezone().isoformat(timespec="seconds")),
+    }
+
+
+def merged_figures(
+    folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
+) -> Drawable:
+    """The figures of a data set of merged folders, by name; sweeps and latency are those of one folder alone."""
+    found = Differences.of(table, metric or folders[0].primary)
+    known = pictures.drawable(found)
+    if len(folders) > 1:
+        return known
+    folder = folders[0]
+    entries = {family: entry.get("matrix", {}) for family, entry in folder.entries.items()}
+    options = {name: system["options"] for name, system in folder.resolved.items()}
+    families = {name: name.partition("[")[0] for name in options}
+    swept = sweeps_of(found.systems, entries, families, options)
+    return {**known, **drawn(swept, latency(found.systems, folder.latencies(dataset)))}
 
 
 # --- One experiment's history.

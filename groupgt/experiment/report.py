@@ -1,28 +1,23 @@
-"""The page of an experiment: every data set with its systems, gates, times and versions, in one file."""
+"""The page of an experiment, in one file, and the figures that an experiment can draw."""
 
 from __future__ import annotations
 
 import json
 import platform
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
 
 import groupgt
-from groupgt.comparison.compare import comparison_of
-from groupgt.comparison.pictures import Differences
 from groupgt.comparison.report import dataset_of
-from groupgt.comparison.settings import Settings
 from groupgt.evaluation.report import drawing
+from groupgt.experiment import pictures
 from groupgt.experiment.display import Outcome
-from groupgt.experiment.gates import GateResult
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
-from groupgt.render import figures
-from groupgt.render.drawing import Figure
 from groupgt.render.page import data
+from groupgt.render.page.page import page_bytes
+from groupgt.render.page.private import Hide
 from groupgt.render.tables import counted
 
 # What the table of systems shows of times, and where a timing has it.
@@ -32,17 +27,21 @@ TIMES = {
     "p95 ms": "latency_p95_ms",
     "batched ms": "batched_p50_ms",
 }
-# Systems on the front are named where their latencies differ by this factor at least.
-APART = 3.0
 # Reasons of failed gates that a sentence holds.
 REASONS = 3
 
 
+def page_bytes_of(outcome: Outcome) -> bytes:
+    """The file of an experiment's page."""
+    return page_bytes(page_of(outcome), outcome.experiment.config.report.max_size)
+
+
 def page_of(outcome: Outcome) -> data.Page:
-    """The page of an experiment's outcome."""
+    """The page of an experiment's outcome: every data set with its systems, gates, times and versions."""
     parts = {name: Part(outcome, name) for name, found in outcome.evaluations.items() if found}
+    document = outcome.experiment.document
     return {
-        "title": outcome.experiment.config.name,
+        "title": str(document.as_written(outcome.experiment.config.name, ("name",))),
         "datasets": [part.dataset() for part in parts.values()],
         "facts": _facts(outcome),
         "across": list(_across(outcome)),
@@ -64,20 +63,14 @@ class Part:
     def __init__(self, outcome: Outcome, name: str) -> None:
         self.outcome, self.name = outcome, name
         self.found = outcome.evaluations[name]
-        config = outcome.experiment.config
-        table = outcome.comparison.get(name)
-        if table is None:
-            table = comparison_of(self.found, next(iter(self.found)), Settings(seed=config.seed))
-        answers = {system: outcome.answers.get((name, system)) for system in self.found}
-        scores = {system: own.scores for system, own in answers.items() if own is not None and own.scores}
-        passages = outcome.passages.get(name, {})
-        self.differences = Differences.of(table, config.evaluate.primary, passages=passages, scores=scores)
+        self.hide = Hide(outcome.experiment.document.secrets)
+        self.differences = pictures.differences(outcome, name)
         self.systems = self.differences.systems
 
     def dataset(self) -> data.Dataset:
         """Its tables."""
         dataset = dataset_of(self.differences, self.name)
-        failed = self.outcome.failed.get(self.name, {})
+        failed: dict[str, str] = self.hide(self.outcome.failed.get(self.name, {}))
         dataset["failed"] = list(failed.items())
         dataset["gates"] = self.gates(timed=False)
         dataset["verdict"] += self.gate_verdict(timed=False)
@@ -85,9 +78,9 @@ class Part:
             dataset["verdict"].append({"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]})
         for system in dataset["systems"]:
             system["about"] = self._about(self.outcome.experiment.systems[system["name"]])
-        dataset["drawings"] |= {key: drawing(figure) for key, figure in self.sweeps().items()}
-        for key in ("verdict", "failed", "gates", "facts"):
-            dataset[key] = harmless(dataset[key])
+        dataset["drawings"] |= {
+            key: drawing(figure) for key, figure in pictures.sweeps(self.outcome, self.systems).items()
+        }
         return dataset
 
     def _about(self, system: System) -> str:
@@ -100,11 +93,15 @@ class Part:
         plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
         listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
         inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
-        return str(harmless(f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")))
+        return str(self.hide(f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")))
 
     def gates(self, *, timed: bool) -> list[data.Gate]:
         """The gates held against its systems."""
-        return [_gate(gate) for gate in self.outcome.gates if gate.dataset == self.name and gate.timed == timed]
+        own = [gate for gate in self.outcome.gates if gate.dataset == self.name and gate.timed == timed]
+        return [
+            {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": self.hide(gate.reason)}
+            for gate in own
+        ]
 
     def gate_verdict(self, *, timed: bool) -> Iterator[data.Sentence]:
         """What the gates said."""
@@ -130,85 +127,8 @@ class Part:
 
     def timed_drawings(self) -> dict[str, data.Drawing]:
         """The figures that show times."""
-        figure = self.latency()
+        figure = pictures.latency(self.systems, pictures.latencies(self.outcome, self.name))
         return {} if figure is None else {"latency": drawing(figure)}
-
-    def latency(self) -> Figure | None:
-        """Quality against latency, where that is known of two systems at least."""
-        rows: list[dict[str, Any]] = []
-        for name in self.found:
-            timing, value = self.outcome.timing(self.name, name), self.systems.mean(name)
-            latency = None if timing is None else timing.latency_p50_ms or timing.batched_p50_ms
-            if latency is not None and latency > 0 and value is not None:
-                low, high = self.systems.ends(name)
-                rows.append({"system": name, "latency": latency, "value": value, "low": low, "high": high})
-        if len(rows) < 2:
-            return None
-        named = 0.0
-        for row in sorted(rows, key=lambda each: -each["latency"]):
-            row["front"] = "no" if any(self._beats(other, row) for other in rows) else "yes"
-            # Names too near to one another would cover each other.
-            if row["front"] == "yes" and (not named or row["latency"] * APART < named):
-                row["label"], named = row["system"], row["latency"]
-        return figures.latency(rows, self.systems.about(self.systems.label))
-
-    def _beats(self, other: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-        """Whether one is as good in both, and better in one."""
-        gain = other["value"] - row["value"] if self.systems.higher else row["value"] - other["value"]
-        saved = row["latency"] - other["latency"]
-        return bool(gain >= 0 and saved >= 0 and (gain > 0 or saved > 0))
-
-    def sweeps(self) -> dict[str, Figure]:
-        """A figure for each entry that sweeps one option, or two."""
-        found: dict[str, Figure] = {}
-        about = self.systems.about(self.systems.label)
-        for family, config in self.outcome.experiment.config.systems.items():
-            keys = [key for key, values in config.matrix.items() if len(values) > 1]
-            own = [name for name in self.found if self.outcome.experiment.systems[name].family == family]
-            if len(own) < 2 or len(keys) not in (1, 2):
-                continue
-            axes = dict(zip(("x", "y"), keys))
-            rows = []
-            for name in own:
-                low, high = self.systems.ends(name)
-                options = self.outcome.experiment.systems[name].options
-                row = {"family": family, "value": self.systems.mean(name), "low": low, "high": high}
-                rows.append(row | {axis: _plain(getattr(options, key)) for axis, key in axes.items()})
-            rows.sort(key=lambda row: [_place(config.matrix[key], row[axis]) for axis, key in axes.items()])
-            found[f"sweep {family}"] = figures.sweep(rows, about, [f"{key} of {family}" for key in keys])
-        return found
-
-
-CREDENTIALS = re.compile(r"(?<=://)[^/\s@\"']+@")
-PATHS = re.compile(r"(?<![\w.:/])(?:/|[A-Za-z]:[\\/])(?:[^\s\"'/\\:,;]+[\\/])+")
-
-
-def harmless(value: Any) -> Any:
-    """Texts about an experiment without passwords in URLs, and of paths of this machine the last part alone.
-
-    >>> harmless("https://me:secret@host/a failed for /home/me/data/run.trec")
-    'https://…@host/a failed for run.trec'
-    """
-    if isinstance(value, str):
-        return PATHS.sub("", CREDENTIALS.sub("…@", value))
-    if isinstance(value, dict):
-        return {key: harmless(each) for key, each in value.items()}
-    return type(value)(harmless(each) for each in value) if isinstance(value, (list, tuple)) else value
-
-
-def _place(values: Sequence[Any], value: Any) -> int:
-    """Where a value stands in the file's list."""
-    plain = [_plain(each) for each in values]
-    return plain.index(value) if value in plain else len(plain)
-
-
-def _plain(value: Any) -> Any:
-    """A number or text, as an axis has it."""
-    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)
-
-
-def _gate(gate: GateResult) -> data.Gate:
-    return {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": gate.reason}
 
 
 def _machine(timings: Sequence[Timing]) -> str:
@@ -224,7 +144,8 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     """Versions and digests."""
     facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
     facts.append(("seed", str(outcome.experiment.config.seed)))
-    return [*facts, *((str(harmless(name)), f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
+    hide = Hide(outcome.experiment.document.secrets)
+    return [*facts, *((hide(name), f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
 
 
 def _across(outcome: Outcome) -> Iterator[data.Sentence]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from groupgt.store.stamped import LAST, LATEST, age_of
 class ResultFolder:
     """One result folder of `groupgt run`: `truths` holds the digest of each data set's ground truth.
 
-    `systems[dataset][name]` holds the values of a system, in the order of the tables.
+    `systems[dataset][name]` holds the values of a system, in the order of the tables, `resolved[name]` what it is.
     """
 
     path: Path
@@ -44,6 +44,7 @@ class ResultFolder:
     config: ConfigSections
     truths: dict[str, str]
     systems: dict[str, dict[str, Scored]]
+    resolved: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def stamp(self) -> str:
@@ -73,9 +74,31 @@ class ResultFolder:
         return [] if compare is None else compare.get("metrics", [])
 
     @property
+    def entries(self) -> dict[str, Any]:
+        """The entries of `systems` in the file, by name."""
+        entries: dict[str, Any] = dict(self.config).get("systems", {})  # type: ignore[assignment]
+        return entries
+
+    @property
     def settings(self) -> dict[str, Any]:
         """How it compared: the options of `Settings` by name, as far as they are known."""
         return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
+
+    def latencies(self, dataset: str) -> dict[str, float]:
+        """The median milliseconds of a question, of systems of which they are known; raises `DataError`."""
+        file = self.path / "timings.json"
+        try:
+            timings = json.loads(file.read_text(encoding="utf-8"))["systems"]
+            found = {
+                each["system"]: each["latency_p50_ms"] or each["batched_p50_ms"]
+                for each in timings
+                if each["dataset"] == dataset
+            }
+            return {name: float(value) for name, value in found.items() if value}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DataError(f"{file}: cannot be read: {error}; run the experiment again") from None
 
 
 # --- Found.
@@ -158,6 +181,7 @@ def read_folder(path: Path) -> ResultFolder:
         config,
         manifest["ground_truth"],
         _systems(path, metrics, config["convention"], queries),
+        manifest["systems"],
     )
 
 

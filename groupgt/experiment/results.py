@@ -24,13 +24,12 @@ from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.base import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.display import Outcome, report
-from groupgt.experiment.report import page_of
+from groupgt.experiment.report import page_bytes_of
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
-from groupgt.render.page.page import page_bytes
 from groupgt.render.tables import Grid
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -283,7 +282,6 @@ STYLES = {
     "table": ("table.txt", tables.DEFAULT),
     "markdown": ("table.md", "github"),
     "latex": ("table.tex", "latex_booktabs"),
-    "html": ("table.html", "html"),
 }
 
 
@@ -322,7 +320,7 @@ def _text(text: str) -> Writer:
 
 def _page(outcome: Outcome) -> Writer:
     def write(path: Path) -> None:
-        path.write_bytes(page_bytes(page_of(outcome)))
+        path.write_bytes(page_bytes_of(outcome))
 
     return write
 

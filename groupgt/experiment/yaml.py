@@ -34,7 +34,8 @@ class Document:
     """The values of a file, and the place (file:line:column) of each by its path of keys; `faults` are collected.
 
     `written` holds texts as they stand in the file where environment variables were filled in: what may be shown.
-    `partial` are paths at fault, at which something was left out or stands in.
+    `secrets` holds values of the environment, and what the file has in their place. `partial` are paths at fault, at
+    which something was left out or stands in.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class Document:
     places: dict[KeyPath, str] = field(default_factory=dict)
     keys: dict[KeyPath, str] = field(default_factory=dict)
     written: dict[KeyPath, tuple[str, str]] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
     partial: set[KeyPath] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
 
@@ -259,6 +261,8 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
         held = os.environ.get(name, default)
+        if name in os.environ:
+            document.secrets[os.environ[name]] = f"${{env:{name}}}"
         if held is None:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
@@ -313,6 +317,7 @@ def change(document: Document, setting: str) -> None:
     document.places |= dict.fromkeys([*setting_document.places, path], place)
     document.keys |= dict.fromkeys([*setting_document.keys, path], place)
     document.written |= setting_document.written
+    document.secrets |= setting_document.secrets
     document.partial |= setting_document.partial
 
 

@@ -128,16 +128,13 @@ class Figure:
         Raises `ConfigError` for another ending, and `OSError` where the file cannot be written.
         """
         path = Path(path)
-        ending = path.suffix.lower()
-        if ending not in ENDINGS:
-            found = path.suffix or "no ending"
-            raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {found}")
+        check_picture(path)
         if theme not in THEMES:
             raise ConfigError(f"theme: expected {listed(list(THEMES))}, found {theme!r}")
-        path.write_bytes(self._bytes(ending, theme, str(path)))
+        path.write_bytes(self._bytes(path.suffix.lower(), theme))
         return path
 
-    def _bytes(self, ending: str, theme: str, name: str) -> bytes:
+    def _bytes(self, ending: str, theme: str) -> bytes:
         spec = self.themed(theme)
         if ending == ".json":
             return (json.dumps(spec, ensure_ascii=False, indent=2, allow_nan=False) + "\n").encode()
@@ -145,8 +142,6 @@ class Figure:
             from groupgt.render.page.page import figure_page
 
             return figure_page(self)
-        if not has_converter():
-            raise ConfigError(f"{name}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
         return _converted(spec, ending)
 
     def table_html(self) -> str:
@@ -171,6 +166,16 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"Figure({self.name}: {self.text})"
+
+
+def check_picture(path: Path) -> None:
+    """Raises `ConfigError` for a file whose ending names no format of figures, or one that needs what is not here."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        found = path.suffix or "no ending"
+        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {found}")
+    if ending not in (".json", ".html") and not has_converter():
+        raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 
 
 def replaced(value: Any, texts: Mapping[str, Any]) -> Any:

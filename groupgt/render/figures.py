@@ -84,7 +84,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     said = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
     text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(said)}."
     return figure_of(
-        "forest",
+        "differences" if delta else "forest",
         title or ("Differences with intervals" if delta else "Means with intervals"),
         about,
         {"layer": layers, "height": {"step": STEP}},
@@ -469,8 +469,9 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
 
 # Each figure by name, and what it shows.
 FIGURES: dict[str, str] = {
-    "forest": "means, or deltas against the baseline, with their intervals",
-    "deltas": "the delta of every question, sorted, with the mean and its interval",
+    "forest": "means with their intervals",
+    "differences": "differences against the baseline with their intervals",
+    "deltas": "the difference of every question, sorted, with the mean and its interval",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "ecdf": "by which rank the first hit, and all groups, have come",
     "outcomes": "wins, ties and losses against the baseline",
@@ -481,10 +482,19 @@ FIGURES: dict[str, str] = {
 }
 
 
-def figure_named(name: str, known: Mapping[str, Callable[[], Figure]]) -> Figure:
-    """One of some figures; raises `ConfigError` for a name that is none of them, with near ones."""
+def check_figure(name: str, also: Sequence[str] = ()) -> None:
+    """Raises `ConfigError` for a name that no figure has, with near ones; `also` are names beside the usual."""
+    names = [*FIGURES, *(each for each in also if each not in FIGURES)]
+    if name not in names:
+        raise ConfigError(f"figure {name!r} is not known{near_names(name, names)}; figures are {', '.join(names)}")
+
+
+def figure_named(name: str, known: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
+    """One of some figures; raises `ConfigError` for a name that is none of them.
+
+    `needs` says what those need that cannot be drawn.
+    """
     if name in known:
         return known[name]()
-    if name in FIGURES:
-        raise ConfigError(f"figure {name!r} cannot be drawn of this; there are {', '.join(known)}")
-    raise ConfigError(f"figure {name!r} is not known{near_names(name, FIGURES)}; figures are {', '.join(FIGURES)}")
+    check_figure(name, list(known))
+    raise ConfigError(f"figure {name!r} cannot be drawn of this; there are {', '.join(known)}{needs}")

@@ -27,6 +27,7 @@ TAKES = {
     "evaluate": EVERYTHING,
     "compare": EVERYTHING,
     "power": EVERYTHING,
+    "plot": EVERYTHING,
     "explain": EVERYTHING - {"--by"},  # one query has no slices
     "depth": EVERYTHING - {"-m", "-k", "--convention"},  # it has a metric of its own
     "misses": (TRUTH | RUNS | LABELLER) | {"-k"},  # so has this
@@ -88,6 +89,7 @@ CALLS = {
     "evaluate": ["evaluate", "TRUTH", "RUN"],
     "compare": ["compare", "TRUTH", "RUN", "other.trec", "-m", "recall@2", "--resamples", "10"],
     "power": ["power", "TRUTH", "RUN", "other.trec", "-m", "recall@2"],
+    "plot": ["plot", "slices", "TRUTH", "RUN", "--by", "n_groups", "-o", "OUT.json"],
     "explain": ["explain", "TRUTH", "RUN", "--query", "q1"],
     "depth": ["depth", "TRUTH", "RUN"],
     "misses": ["misses", "TRUTH", "RUN", "-k", "1"],
@@ -138,7 +140,8 @@ def outcome(capsys: pytest.CaptureFixture[str], call: Call, **names: str) -> tup
     if call[0] == "power":
         pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
     words = [names.get(word, {"TRUTH": "qa.jsonl", "RUN": "bm25.trec"}.get(word, word)) for word in call]
-    Path("OUT.jsonl").unlink(missing_ok=True)
+    for path in Path().glob("OUT.*"):
+        path.unlink()
     status = 0
     try:
         main(words)
@@ -146,7 +149,7 @@ def outcome(capsys: pytest.CaptureFixture[str], call: Call, **names: str) -> tup
         status = int(end.code or 0)
     printed = capsys.readouterr()
     assert "Traceback" not in printed.err
-    return status, printed.out, printed.err, Path("OUT.jsonl").read_bytes() if Path("OUT.jsonl").exists() else None
+    return status, printed.out, printed.err, next((path.read_bytes() for path in Path().glob("OUT.*")), None)
 
 
 def pairs(option: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from click.testing import CliRunner
 
 import groupgt
 from groupgt.cli.main import cli
-from groupgt.experiment.report import harmless
+from groupgt.experiment.display import Outcome
 from groupgt.render.page.page import SCRIPTS
+from groupgt.render.page.private import Hide
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent
@@ -69,25 +71,199 @@ def test_commands_write_pages(tmp_path: Path) -> None:
         )
 
 
-def test_an_experiment_writes_a_report(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "examples" / "handbook", tmp_path / "examples" / "handbook")
-    (tmp_path / "configs").mkdir()
-    config = shutil.copy(ROOT / "configs" / "gate.yaml", tmp_path / "configs")
-    changes = ["output.formats=[report]", "compare.resamples=200"]
-    outcome = groupgt.run_experiment(config, output=tmp_path / "results", changes=changes)
-    assert outcome.folder is not None
-    reader = page_at(outcome.folder / "report.html")
+def test_an_experiment_writes_a_report(handbook: Outcome) -> None:
+    assert handbook.folder is not None
+    reader = page_at(handbook.folder / "report.html")
     shown = value(reader, "page")
     assert shown["title"] == "gate"
-    assert [system["name"] for system in shown["datasets"][0]["systems"]] == list(outcome.evaluations["handbook"])
+    assert [system["name"] for system in shown["datasets"][0]["systems"]] == list(handbook.evaluations["handbook"])
     assert len(shown["datasets"][0]["gates"]) == 4
     assert value(reader, "times")["systems"]["handbook"].keys() == {"released", "candidate"}
-    text = (outcome.folder / "report.html").read_text(encoding="utf-8")
-    assert str(tmp_path) not in text
-    assert str(tmp_path) not in str(shown)
 
 
-def test_passwords_and_paths_of_this_machine_are_left_out() -> None:
-    assert harmless("https://me:secret@host/a failed") == "https://…@host/a failed"
-    assert harmless(["/home/me/data/run.trec: no such file"]) == ["run.trec: no such file"]
-    assert harmless({"a": "and/or, 1/2, ../data/x.jsonl"}) == {"a": "and/or, 1/2, ../data/x.jsonl"}
+SECRET = "s3cr3t-v4lue"
+RETRIEVER = """\
+def build(corpus, **options):
+    raise ValueError(f"refused {options} for https://me:hunter2@host/a?api_key=k3y-k3y-k3y in {__file__}")
+"""
+PRIVATE = """\
+version: 1
+name: private
+datasets:
+  own: {corpus: "${env:PRIVATE_FOLDER}/corpus.jsonl", ground_truth: "${env:PRIVATE_FOLDER}/truth.jsonl"}
+systems:
+  bm25: {use: bm25}
+  mine: {use: python, with: {target: "retriever:build", options: {key: "${env:PRIVATE_KEY}"}}, on_error: skip}
+evaluate: {metrics: [recall@2, mrr], primary: recall@2}
+"""
+
+
+def test_secrets_and_places_of_this_machine_are_nowhere_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data of a client"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "ferry"}\n{"doc_id": "b", "contents": "sea"}\n')
+    (folder / "truth.jsonl").write_text('{"qid": "q", "query": "ferry", "retrieval_gt": [["a"]]}\n')
+    (tmp_path / "retriever.py").write_text(RETRIEVER)
+    (tmp_path / "private.yaml").write_text(PRIVATE)
+    monkeypatch.setenv("PRIVATE_FOLDER", str(folder))
+    monkeypatch.setenv("PRIVATE_KEY", SECRET)
+    outcome = groupgt.run_experiment(tmp_path / "private.yaml", allow_code=True)
+    assert outcome.folder is not None
+    assert SECRET in outcome.failed["own"]["mine"]
+    reader = page_at(outcome.folder / "report.html")
+    held = (outcome.folder / "report.html").read_text(encoding="utf-8")
+    held += "".join(json.dumps(value(reader, name)) for name in reader.blocks if not name.startswith("library"))
+    for secret in (SECRET, "hunter2", "k3y-k3y-k3y", str(tmp_path), "data of a client"):
+        assert secret not in held, secret
+    shown = value(reader, "page")["datasets"][0]
+    assert "${env:PRIVATE_KEY}" in shown["failed"][0][1]
+    assert "retriever.py" in shown["failed"][0][1]
+    assert "${env:PRIVATE_FOLDER}/corpus.jsonl" in dict(value(reader, "page")["facts"])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host/a failed", "https://…@host/a failed"),
+        ("https://host/a?q=1&api_key=abc&k=2", "https://host/a?q=1&api_key=…&k=2"),
+        ("host=db user=me password=abc dbname=x", "host=db user=me password=… dbname=x"),
+        ('headers={"Authorization": "Bearer abc"}', 'headers={"Authorization": …}'),
+        ("/home/me/data/run.trec: no such file", "run.trec: no such file"),
+        ("file:///home/me/run.trec", "run.trec"),
+        (r"C:\Users\me\run.trec", "run.trec"),
+        ('path="C:\\\\Users\\\\me\\\\run.trec"', 'path="run.trec"'),
+        ("and/or, 1/2, ../data/x.jsonl, max_tokens=5", "and/or, 1/2, ../data/x.jsonl, max_tokens=5"),
+        ("https://host/a/b", "https://host/a/b"),
+    ],
+)
+def test_what_is_hidden_of_a_text(text: str, shown: str) -> None:
+    assert Hide()(text) == shown
+
+
+def test_a_short_value_of_the_environment_is_hidden_as_a_word() -> None:
+    hide = Hide({"abc": "${env:A}", "ab": "${env:B}"})
+    assert hide("abc, abcd, ab") == "${env:A}, abcd, ab"
+
+
+@pytest.fixture(scope="module")
+def handbook(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """The experiment of configs/gate.yaml, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("handbook")
+    shutil.copytree(ROOT / "examples" / "handbook", folder / "examples" / "handbook")
+    (folder / "configs").mkdir()
+    config = shutil.copy(ROOT / "configs" / "gate.yaml", folder / "configs")
+    return groupgt.run_experiment(config, changes=["compare.resamples=200", "report.max_size=0.5MB"])
+
+
+def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path: Path) -> None:
+    assert handbook.folder is not None
+    handbook.to_html(tmp_path / "page.html")
+    pages = [path.read_bytes().split(b"\n") for path in (handbook.folder / "report.html", tmp_path / "page.html")]
+    assert sum(one != two for one, two in zip(*pages, strict=True)) <= 1
+    assert handbook.plot().name == "forest"
+    assert handbook.plot("latency", dataset="handbook").rows
+    with pytest.raises(groupgt.ConfigError, match=r"dataset: expected one of handbook, found 'handbok' \(did you mean"):
+        handbook.plot("forest", dataset="handbok")
+    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' cannot be drawn of this; there are forest"):
+        handbook.plot("sweep")
+
+
+def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
+    assert handbook.folder is not None
+    page = handbook.folder / "report.html"
+    assert page.stat().st_size <= 500_000
+    assert "texts of results that hit nothing" in value(page_at(page), "page")["leftOut"][0]
+
+
+def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
+    page = tmp_path / "merged.html"
+    done = CliRunner().invoke(cli, ["report", str(handbook.folder), "--html", str(page)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    shown = value(page_at(page), "page")
+    own = shown["datasets"][0]
+    assert [system["name"] for system in own["systems"]] == list(handbook.evaluations["handbook"])
+    assert own["metrics"][own["primary"]]["label"] == handbook.experiment.config.evaluate.primary
+    assert len(own["contrasts"]) >= 1
+    assert str(ROOT) not in json.dumps(shown)
+    for arguments, what in (
+        (["--history", "--html", str(page)], "a history has no page"),
+        (["--html", str(tmp_path / "none" / "a.html")], "no folder to write it in"),
+    ):
+        with pytest.raises(groupgt.ConfigError, match=what):
+            CliRunner().invoke(cli, ["report", str(handbook.folder), *arguments], catch_exceptions=False)
+
+
+FIRST = ROOT / "examples" / "first"
+FILES = [str(FIRST / name) for name in ("truth.jsonl", "bm25.trec", "dense.jsonl")]
+
+
+def plot(*arguments: object) -> str:
+    done = CliRunner().invoke(cli, ["plot", *map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
+    said = plot("depth", *FILES, "-o", tmp_path / "depth.json")
+    assert said.startswith("Means against depth for bm25, dense: ")
+    assert json.loads((tmp_path / "depth.json").read_text(encoding="utf-8"))["title"]["subtitle"][1].startswith(
+        "convention"
+    )
+    said = plot("forest", *FILES, "-m", "mrr", "--baseline", "dense", "-o", tmp_path / "forest.html")
+    assert said.startswith("Means of mrr with intervals: ")
+
+
+@pytest.mark.parametrize("what", ["forest", "deltas", "latency"])
+def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tmp_path: Path) -> None:
+    assert handbook.folder is not None
+    known = handbook.plot(what)
+    assert plot(what, handbook.folder, "-o", tmp_path / "figure.json").strip() == known.text
+    latest = handbook.folder.parent / "latest"
+    assert plot(what, latest, "-o", tmp_path / "figure.json").strip() == known.text
+
+
+def test_sweeps_are_drawn_of_an_experiment_and_of_its_folder(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "handbook", tmp_path / "examples" / "handbook")
+    config = tmp_path / "sweep.yaml"
+    config.write_text(
+        "version: 1\nname: sweep\nevaluate: {metrics: [mrr], primary: mrr}\ndatasets: {handbook: "
+        "{corpus: examples/handbook/corpus.jsonl, ground_truth: examples/handbook/questions.jsonl}}\n"
+        "systems: {bm25: {use: bm25, matrix: {k1: [0.9, 1.6], stopwords: [english]}}, tfidf: {use: tfidf}}\n",
+        encoding="utf-8",
+    )
+    outcome = groupgt.run_experiment(config)
+    figure = outcome.plot("sweep")
+    assert figure.headers[1] == "k1 of bm25"
+    assert [row[1] for row in figure.rows] == [0.9, 1.6]
+    assert plot("sweep bm25", outcome.folder, "-o", tmp_path / "sweep.json").strip() == figure.text
+
+
+def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: Path) -> None:
+    folder, file = handbook.folder, tmp_path / "figure.json"
+    assert folder is not None
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    manifest = json.loads((other / "manifest.json").read_text(encoding="utf-8"))
+    manifest["ground_truth"] = dict.fromkeys(manifest["ground_truth"], "0" * 64)
+    (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    for arguments, what in (
+        (["depht", folder, "-o", file], r"figure 'depht' is not known \(did you mean 'depth'\?\)"),
+        (["depth", folder, "-o", file], "there are forest, .*; name TRUTH and RUNS"),
+        (["forest", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it in"),
+        (["forest", folder, "-o", tmp_path / "a.gif"], r"expected a file that ends in \.svg"),
+        (
+            ["forest", tmp_path / "empty", "-o", file],
+            r"expected a result folder of `groupgt run`, found no manifest\.json",
+        ),
+        (["forest", folder, other, "-o", file], "the ground truth of data set 'handbook' is another one"),
+        (["forest", folder, "--by", "type", "-o", file], "--by: a result folder is measured already"),
+        (["forest", folder, "--dataset", "handbok", "-o", file], r"found 'handbok' \(did you mean 'handbook'\?\)"),
+        (["forest", *FILES, "--dataset", "handbook", "-o", file], "--dataset: TRUTH and RUNS are one data set"),
+    ):
+        with pytest.raises(groupgt.GroupgtError, match=what) as error:
+            plot(*arguments)
+        assert len(str(error.value).splitlines()) == 1
+    assert not file.exists()

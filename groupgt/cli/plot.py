@@ -1,0 +1,116 @@
+"""Single figures: `groupgt plot`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from groupgt.cli.compare import BASELINE, setting_options
+from groupgt.cli.inputs import (
+    ANY_RUNS,
+    BUDGETS,
+    BY,
+    LABELLER,
+    METRICS,
+    ONE_CONVENTION,
+    POLICY,
+    TRUTH_FORMAT,
+    WHERE,
+    Inputs,
+    input_options,
+)
+from groupgt.cli.output import FILE, check_outputs, say, show
+from groupgt.comparison.settings import Settings
+from groupgt.errors import ConfigError
+from groupgt.model.values import UNITS
+from groupgt.render.drawing import THEMES, Figure, check_picture
+from groupgt.render.figures import FIGURES, check_figure, figure_named
+from groupgt.store.stamped import LAST, LATEST
+
+NEEDS = "; name TRUTH and RUNS for those that need rankings, which result folders do not hold"
+
+
+@click.command(
+    "plot",
+    epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items()),
+)
+@click.argument("what", metavar="WHAT")
+@click.option("-o", "--output", type=FILE, required=True, help="The file: .svg, .png, .pdf, .html or .json.")
+@click.option("--theme", type=click.Choice(list(THEMES)), default="light", show_default=True)
+@click.option("--dataset", metavar="NAME", help="The data set of a result folder that has several.")
+@BASELINE
+@setting_options("test", "correction", "alpha", "seed", overriding=True)
+@click.argument("truth_path", metavar="FOLDER|TRUTH", type=FILE)
+@input_options([*TRUTH_FORMAT, *WHERE, *POLICY], ANY_RUNS, METRICS, BY, LABELLER, BUDGETS, ONE_CONVENTION)
+def plot_command(
+    inputs: Inputs,
+    what: str,
+    output: Path,
+    theme: str,
+    dataset: str | None,
+    baseline: str | None,
+    **settings: Any,
+) -> None:
+    """Draw one figure, WHAT, of RUNS against the ground truth in TRUTH, or of result folders of `groupgt run`.
+
+    A result folder stands in place of TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. It holds
+    values and no rankings: depth, ecdf, groups and slices need TRUTH and RUNS, sweep and latency a result folder. The
+    first metric of -m decides; without -m the primary one of the folder.
+    """
+    if not what.startswith("sweep "):
+        check_figure(what, UNITS)
+    check_picture(output)
+    named = {name: value for name, value in settings.items() if value is not None}
+    is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
+    figure = (_of_folders if is_folder else _of_runs)(inputs, what, output, dataset, baseline, named)
+    figure.save(output, theme=theme)
+    show(figure.text)
+    say(f"the figure is in {output}")
+
+
+def _of_runs(
+    inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
+) -> Figure:
+    from groupgt.comparison.compare import comparison_of
+
+    if dataset is not None:
+        raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
+    inputs.check(written=[output])
+    evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
+    table = comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, Settings(**settings))
+    return table.plot(what)
+
+
+def _of_folders(
+    inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
+) -> Figure:
+    from groupgt.experiment.history import compared_metrics, merged, merged_figures, settings_of
+    from groupgt.experiment.pictures import chosen
+    from groupgt.experiment.result_folders import folders_of, read_folders
+
+    _refuse_reading_options()
+    check_outputs([], [output])
+    folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
+    metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
+    tables = merged(folders, replace(settings_of(folders), **settings), baseline, metrics)
+    name = chosen(list(tables), dataset)
+    metric = inputs.metrics[0] if inputs.metric_texts else None
+    return figure_named(what, merged_figures(folders, tables[name], name, metric), NEEDS)
+
+
+def _refuse_reading_options() -> None:
+    """Options of reading and measuring, which a result folder has behind it, would be without effect."""
+    context = click.get_current_context()
+    kept = {"truth_path", "run_paths", "metric_texts"}
+    typed = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name in Inputs.__dataclass_fields__.keys() - kept
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        raise ConfigError(f"{', '.join(typed)}: a result folder is measured already; leave out what reads and measures")
