@@ -12,7 +12,8 @@ import click
 from groupgt.cli.compare import setting_options
 from groupgt.cli.output import FILE, check_outputs, format_option, say, show, show_csv, show_json, show_rows
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.tables import Block, Grid, document, signed, small
+from groupgt.render.document import Block, document
+from groupgt.render.tables import Grid, signed, small
 
 CACHE = Path(".groupgt/cache")
 

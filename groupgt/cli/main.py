@@ -12,7 +12,7 @@ import click
 
 import groupgt
 from groupgt.cli.output import say
-from groupgt.errors import GroupgtError, printable
+from groupgt.errors import GroupgtError, near_names, printable
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.
 COMMANDS = {
@@ -51,6 +51,14 @@ class _Commands(click.Group):
         module = import_module(f"groupgt.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = str(args[0]) if args else ""
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(f"No such command {name!r}{near_names(name, COMMANDS)}.")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

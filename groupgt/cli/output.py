@@ -6,8 +6,9 @@ Nothing else writes to the terminal.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import click
 from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
 from groupgt.render import tables
+from groupgt.render.document import Item, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
+from groupgt.render.layout import Screen, painted
 from groupgt.store.files import written_whole
 
 
@@ -27,7 +30,52 @@ def show(text: str) -> None:
 
 def say(text: str) -> None:
     """Says what was done, or what is doubtful, on standard error."""
-    click.echo(f"groupgt: {printable(text)}", err=True)
+    line = f"groupgt: {printable(text)}"
+    if _is_colored(sys.stderr):
+        if text.startswith("warning:"):
+            line = painted(line, "yellow")
+        elif text.startswith("gate "):
+            line = painted(line, "red")
+    click.echo(line, err=True, color=True)
+
+
+def show_document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "") -> None:
+    """Prints what is said to people: as wide as the terminal, in its colors, with details where they are asked for."""
+    click.echo(document(items, style, title, screen()), color=True)
+
+
+# Where the options of what is shown are kept while a command runs.
+WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
+
+
+def screen() -> Screen:
+    """What standard output is, and what --wide, --color and --details say."""
+    asked = _asked()
+    width = None
+    if sys.stdout.isatty() and not asked.get(WIDE):
+        width = max(shutil.get_terminal_size().columns, NARROWEST)
+    return Screen(width, _is_colored(sys.stdout), bool(asked.get(DETAILS)))
+
+
+# Tables are not laid out for terminals that are narrower.
+NARROWEST = 40
+
+
+def _asked() -> Mapping[str, Any]:
+    context = click.get_current_context(silent=True)
+    return {} if context is None else context.meta
+
+
+def _is_colored(stream: Any) -> bool:
+    """By --color, else by NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), else where it is a terminal."""
+    asked = _asked().get(COLOR, "auto")
+    if asked != "auto":
+        return bool(asked == "always")
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
 
 
 class Bar:
@@ -87,13 +135,51 @@ def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> 
     return style
 
 
-format_option: Decorator = click.option(
-    "--format",
-    "style",
-    default=tables.DEFAULT,
-    show_default=True,
-    callback=_style,
-    help="Any tabulate format, csv, or json.",
+def _keep(key: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def keep(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        context.meta[key] = value
+
+    return keep
+
+
+def format_option(command: Any) -> Any:
+    """Gives a command that prints tables --format, and says how they are laid out on a terminal."""
+    for option in (
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            show_default=True,
+            expose_value=False,
+            callback=_keep(COLOR),
+            help="Color; auto: on a terminal, unless NO_COLOR is set.",
+        ),
+        click.option(
+            "--wide",
+            is_flag=True,
+            expose_value=False,
+            callback=_keep(WIDE),
+            help="Show every column, however wide the terminal is.",
+        ),
+        click.option(
+            "--format",
+            "style",
+            default=tables.DEFAULT,
+            show_default=True,
+            callback=_style,
+            help="Any tabulate format, csv, or json.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+details_option: Decorator = click.option(
+    "--details",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep(DETAILS),
+    help="Show everything: further tables, the whole policy, every count.",
 )
 
 
@@ -116,7 +202,7 @@ def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str)
     elif style == "csv":
         show_csv(headers, rows)
     else:
-        show(tables.table(headers, rows, style))
+        show_document([(list(headers), [list(row) for row in rows])], style)
 
 
 def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:

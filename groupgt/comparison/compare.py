@@ -24,9 +24,9 @@ from groupgt.evaluation.tables import population
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
 from groupgt.render import tables
+from groupgt.render.document import Block, document, drawn
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
-from groupgt.render.tables import Block, document
 from groupgt.runtime import pl
 
 
@@ -133,7 +133,7 @@ class Comparison(Findings):
         return printable(f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})")
 
     def _repr_html_(self) -> str:
-        return "".join(tables.drawn(block, "html") for block in shown.blocks(self))
+        return "".join(drawn(block, "html") for block in shown.blocks(self))
 
     def to_dict(self) -> ComparisonDict:
         """Everything as plain Python, None for what cannot be said: what `--format json` prints."""

@@ -17,7 +17,8 @@ from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.render import tables
-from groupgt.render.tables import Block, counted, fixed, signed, small, span
+from groupgt.render.document import Block
+from groupgt.render.tables import counted, fixed, signed, small, span
 
 # More than this are counted and not named.
 NAMED = 5

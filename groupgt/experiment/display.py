@@ -16,7 +16,8 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.timing import Timing
 from groupgt.render import tables
-from groupgt.render.tables import Block, Grid, document, fixed, signed
+from groupgt.render.document import Block, document
+from groupgt.render.tables import Grid, fixed, signed
 from groupgt.retrievers.base import Answers
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names, printable
+from groupgt.render import layout
 from groupgt.render.exports import Cell
 
 
@@ -79,8 +79,6 @@ DEFAULT = "simple"
 # More columns of figures than this do not fit a terminal: such tables are turned.
 WIDEST = 8
 Grid = tuple[list[str], list[list[Any]]]
-# A table (headers, rows), or a paragraph.
-Block = Grid | str
 
 
 def check_style(style: str, *others: str) -> None:
@@ -103,16 +101,36 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     -----  ------
     a      0.5000
     """
+    cells = cells_of(headers, rows, style)
+    if style == DEFAULT:
+        return layout.drawn(cells)
     import tabulate
 
     check_style(style)
-    numeric = [all(_is_figure(row[column]) for row in rows) for column in range(len(headers))]
     return tabulate.tabulate(
-        [[_cell(cell, style) for cell in row] for row in rows],
-        headers=[_cell(header, style) for header in headers],
+        cells.rows,
+        headers=cells.headers,
         tablefmt=style,
         disable_numparse=True,
-        colalign=["right" if right else "left" for right in numeric] if rows else None,
+        colalign=["right" if right else "left" for right in cells.right] if rows else None,
+    )
+
+
+def cells_of(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    style: str = DEFAULT,
+    shed: Sequence[str] = (),
+    keep: int = 1,
+) -> layout.Cells:
+    """A table as text: figures stand right, and what `layout.fitted` may leave out or divide is named."""
+    right = [bool(rows) and all(_is_figure(row[column]) for row in rows) for column in range(len(headers))]
+    return layout.Cells(
+        [_cell(header, style) for header in headers],
+        [[_cell(cell, style) for cell in row] for row in rows],
+        right,
+        tuple(shed),
+        keep,
     )
 
 
@@ -133,7 +151,7 @@ def snippet(text: str, size: int) -> str:
 
 def _cell(cell: Cell, style: str) -> str:
     """The text of a cell on one line, where nothing commands a terminal and a bar is no border."""
-    text = _text(cell)
+    text = _text(cell).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))
     return text.replace("|", "\\|") if style in ("github", "pipe") else text
@@ -145,58 +163,3 @@ def _text(cell: Cell) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
     return fixed(cell)
-
-
-PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
-table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
-</style></head>
-<body>
-{body}
-</body>
-</html>"""
-
-
-def document(blocks: Sequence[Block], style: str, title: str = "") -> str:
-    """Tables drawn in a tabulate format; paragraphs stand between them as the format has text.
-
-    >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
-    a & b
-    <BLANKLINE>
-    | run   |    map |
-    |-------|--------|
-    | x     | 0.5000 |
-    """
-    parts = [drawn(block, style) for block in blocks]
-    if style.startswith("latex"):
-        parts = [part if isinstance(block, str) else _typeset(part) for block, part in zip(blocks, parts)]
-    if style == "latex_booktabs":
-        parts.insert(0, r"% needs \usepackage{booktabs}")
-    body = "\n\n".join(parts)
-    return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
-
-
-def drawn(block: Block, style: str) -> str:
-    """A table in a tabulate format, or a paragraph as that format has text."""
-    if not isinstance(block, str):
-        return table(*block, style)
-    text = printable(block)
-    if style == "html":
-        return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
-    if style.startswith("latex"):
-        return re.sub("^", "% ", text, flags=re.MULTILINE)
-    return text
-
-
-def _typeset(table: str) -> str:
-    """A LaTeX table with minus signs for hyphens, raised marks, and no character that it has no font for.
-
-    >>> _typeset(r"dense & -0.0312* & – & +∞")
-    'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'
-    """
-    table = re.sub(r"(?<![\w$])-(?=[0-9∞])", "$-$", table)
-    table = re.sub(r"(?<=[0-9])\*", "$^{*}$", table)
-    return table.replace("–", "--").replace("∞", r"$\infty$")

@@ -1,0 +1,187 @@
+"""What is said to people, in the order in which it is read: a verdict, tables, notes, and details on request.
+
+Commands, reports and files make a sequence of items of it, which `document` sets as text in any format of tables.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from groupgt.errors import printable
+from groupgt.render import layout, tables
+from groupgt.render.exports import Cell
+from groupgt.render.layout import PAPER, Screen
+from groupgt.render.page.data import Sentence
+from groupgt.render.tables import Grid
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; where it is too wide, the columns of `shed` are left out, first first.
+
+    The first `keep` columns say what a row is.
+    """
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    shed: Sequence[str] = ()
+    keep: int = 1
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be concluded, a sentence at a time."""
+
+    sentences: Sequence[Sentence]
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What is shown on request alone, and always in files."""
+
+    item: Grid | Table | str
+
+
+# A table (headers, rows), or a paragraph.
+Block = Grid | Table | str
+Item = Block | Verdict | Detail
+
+PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 15px/1.5 sans-serif; margin: 2em; }}
+table {{ border-collapse: collapse; margin: 1em 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2em .8em; border-bottom: 1px solid #ddd; text-align: left; }}
+</style></head>
+<body>
+{body}
+</body>
+</html>"""
+
+
+def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = "", screen: Screen = PAPER) -> str:
+    """Items set in a tabulate format; paragraphs stand between tables as the format has text.
+
+    `screen` says how wide tables and lines may be; it is the default format's alone.
+
+    >>> print(document(["a & b", (["run", "map"], [["x", 0.5]])], "github"))
+    a & b
+    <BLANKLINE>
+    | run   |    map |
+    |-------|--------|
+    | x     | 0.5000 |
+    """
+    shown = [item.item if isinstance(item, Detail) else item for item in items if _is_shown(item, screen)]
+    if style == tables.DEFAULT:
+        return "\n\n".join(_on_screen(shown, screen))
+    parts = [drawn(item, style) for item in shown]
+    if style.startswith("latex"):
+        parts = [_typeset(part) if isinstance(item, (tuple, Table)) else part for item, part in zip(shown, parts)]
+    if style == "latex_booktabs":
+        parts.insert(0, r"% needs \usepackage{booktabs}")
+    body = "\n\n".join(parts)
+    return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
+
+
+def _is_shown(item: Item, screen: Screen) -> bool:
+    """Whether it is asked for, and says anything."""
+    if isinstance(item, Detail):
+        return screen.details
+    return bool(item.sentences) if isinstance(item, Verdict) else True
+
+
+def sentence_text(sentence: Sentence) -> str:
+    """A sentence of a verdict as one line: failures and doubts say so first."""
+    start = {"failed": "FAILED: ", "doubt": "warning: "}.get(sentence["kind"], "")
+    return start + "".join(sentence["parts"])
+
+
+def drawn(item: Block | Verdict, style: str) -> str:
+    """A table in a tabulate format, or text as that format has it."""
+    if isinstance(item, Table):
+        return tables.table(item.headers, item.rows, style)
+    if isinstance(item, tuple):
+        return tables.table(*item, style)
+    text = printable("\n".join(map(sentence_text, item.sentences)) if isinstance(item, Verdict) else item)
+    if style == "html":
+        return f"<p>{html.escape(text).replace(chr(10), '<br>')}</p>"
+    if style.startswith("latex"):
+        return re.sub("^", "% ", text, flags=re.MULTILINE)
+    if isinstance(item, Verdict) and style in ("github", "pipe"):
+        return "\n".join(f"- {line}" for line in text.split("\n"))
+    return text
+
+
+def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str]:
+    """Tables in the default format, as wide as the screen allows; at last, which columns are left out."""
+    left_out: list[str] = []
+    for item in items:
+        if isinstance(item, Verdict):
+            yield "\n".join(_sentence(sentence, screen) for sentence in item.sentences)
+        elif isinstance(item, str):
+            lines = layout.wrapped(printable(item), screen.width).split("\n")
+            yield "\n".join(map(layout.paint_line, lines) if screen.color else lines)
+        else:
+            table = item if isinstance(item, Table) else Table(*item)
+            parts, columns = _parts(table, screen)
+            left_out += [column for column in columns if column not in left_out]
+            yield "\n\n".join(parts)
+    if left_out:
+        yield layout.wrapped(f"too narrow for the columns {', '.join(left_out)}: --wide shows them", screen.width)
+
+
+def _sentence(sentence: Sentence, screen: Screen) -> str:
+    """A sentence with its names bold, or as a whole in the color of its kind."""
+    text = layout.wrapped(printable(sentence_text(sentence)), screen.width)
+    if not screen.color:
+        return text
+    color = {"failed": "red", "doubt": "yellow"}.get(sentence["kind"])
+    if color is not None:
+        return "\n".join(layout.painted(line, color) for line in text.split("\n"))
+    return _bold_names(text, list(map(printable, sentence["parts"])))
+
+
+def _bold_names(text: str, parts: Sequence[str]) -> str:
+    """The text made of these parts, every second of which is a name; lines may have been broken between words."""
+    opened, closed, count = set(), set(), 0
+    for place, part in enumerate(parts):
+        size = len("".join(part.split()))
+        if place % 2 and size:
+            opened.add(count)
+            closed.add(count + size)
+        count += size
+    start, end = layout.painted("|", "bold").split("|")
+    bold, count = "", 0
+    for character in text:
+        if character.isspace():
+            bold += character
+            continue
+        before = start if count in opened else ""
+        count += 1
+        bold += before + character + (end if count in closed else "")
+    return bold
+
+
+def _parts(table: Table, screen: Screen) -> tuple[list[str], list[str]]:
+    """A table drawn, in parts where it is too wide, and the columns that are left out."""
+    cells = tables.cells_of(table.headers, table.rows, shed=table.shed, keep=table.keep)
+    paint = layout.paint_cell if screen.color else str
+    width = screen.width
+    if width is None or layout.total(cells.widths(layout.ROOM)) <= width:
+        return [layout.drawn(cells, paint)], []
+    parts, left_out = layout.fitted(cells, width)
+    return [layout.drawn(part, paint, 0) for part in parts], left_out
+
+
+def _typeset(table: str) -> str:
+    """A LaTeX table with minus signs for hyphens, raised marks, and no character that it has no font for.
+
+    >>> _typeset(r"dense & -0.0312* & – & +∞")
+    'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'
+    """
+    table = re.sub(r"(?<![\w$])-(?=[0-9∞])", "$-$", table)
+    table = re.sub(r"(?<=[0-9])\*", "$^{*}$", table)
+    return table.replace("–", "--").replace("∞", r"$\infty$")

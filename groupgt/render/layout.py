@@ -1,0 +1,214 @@
+"""Text laid out for a terminal: how wide it is, tables drawn and fitted to a width, paragraphs wrapped, color.
+
+`render.document` lays out whole answers with it; cells and texts come in as they are printed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+# Text in a cell is cut to no fewer columns than this.
+SHORTEST = 24
+# What stands between columns.
+GAP = "  "
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What is written on: so many columns (None: any number), with or without color and details."""
+
+    width: int | None = None
+    color: bool = False
+    details: bool = True
+
+
+# A file, a pipe, a page: everything, in full width.
+PAPER = Screen()
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes: wide scripts take two for a character, combining marks none.
+
+    >>> columns_of("map"), columns_of("検索"), columns_of("e\\u0301")
+    (3, 4, 1)
+    """
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most so many columns.
+
+    >>> cut("Thirty days of leave", 12)
+    'Thirty days…'
+    """
+    if columns_of(text) <= width:
+        return text
+    taken = 0
+    for place, character in enumerate(text):
+        taken += _columns(character)
+        if taken > width - 1:
+            return text[:place].rstrip() + "…"
+    return text
+
+
+def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
+    """Each line of a text in lines of at most so many columns; what follows a line's first is indented.
+
+    >>> print(wrapped("one two three", 9))
+    one two
+      three
+    """
+    if width is None:
+        return text
+    return "\n".join("\n".join(_lines(line, width, indent)) for line in text.split("\n"))
+
+
+def _lines(text: str, width: int, indent: str) -> Iterator[str]:
+    if columns_of(text) <= width:
+        yield text
+        return
+    line = ""
+    for word in re.findall(r"\S+\s*", text):
+        if line.strip() and columns_of(line + word.rstrip()) > width:
+            yield line.rstrip()
+            line = indent
+        line += word
+    yield line.rstrip()
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table whose cells are text: `right` says which columns are figures, `shed` which may be left out, first first.
+
+    The first `keep` columns say what a row is: they stand in each part of a table that is divided.
+    """
+
+    headers: list[str]
+    rows: list[list[str]]
+    right: list[bool]
+    shed: tuple[str, ...] = ()
+    keep: int = 1
+
+    def widths(self, padding: int = 0) -> list[int]:
+        """How wide each column is."""
+        return [
+            max(columns_of(header) + padding, *(columns_of(row[place]) for row in self.rows), 0)
+            for place, header in enumerate(self.headers)
+        ]
+
+    def of(self, places: Sequence[int]) -> Cells:
+        """Some of its columns."""
+        return replace(
+            self,
+            headers=[self.headers[place] for place in places],
+            rows=[[row[place] for place in places] for row in self.rows],
+            right=[self.right[place] for place in places],
+        )
+
+
+def total(widths: Sequence[int]) -> int:
+    """How wide columns are together."""
+    return sum(widths) + len(GAP) * max(0, len(widths) - 1)
+
+
+# Headers have as much room beside them as tabulate leaves, where there is room.
+ROOM = 2
+
+
+def drawn(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) -> str:
+    """The table as tabulate draws its format `simple`; `paint` colors cells."""
+    widths = cells.widths(padding)
+
+    def line(texts: Sequence[str], paint: Callable[[str], str]) -> str:
+        row = []
+        for text, width, right in zip(texts, widths, cells.right):
+            blank = " " * (width - columns_of(text))
+            row.append(blank + paint(text) if right else paint(text) + blank)
+        return GAP.join(row).rstrip()
+
+    lines = [line(cells.headers, str), GAP.join("-" * width for width in widths)]
+    return "\n".join([*lines, *(line(row, paint) for row in cells.rows)])
+
+
+def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
+    """Tables of at most so many columns that hold a table together, and the headers of columns that are left out.
+
+    Columns that may be shed are left out one after the other; then long text is cut; then the rest is divided.
+    """
+    left_out: list[str] = []
+    for header in cells.shed:
+        if total(cells.widths()) <= width:
+            break
+        if header in cells.headers:
+            cells = cells.of([place for place, name in enumerate(cells.headers) if name != header])
+            left_out.append(header)
+    cells = _shortened(cells, width)
+    return list(_divided(cells, width)), left_out
+
+
+def _shortened(cells: Cells, width: int) -> Cells:
+    """Long text is cut, the longest first, as far as that helps."""
+    widths = cells.widths()
+    longest = list(widths)
+    while total(longest) > width:
+        text = [
+            place
+            for place, header in enumerate(cells.headers)
+            if not cells.right[place] and longest[place] > max(SHORTEST, columns_of(header))
+        ]
+        if not text:
+            break
+        longest[max(text, key=longest.__getitem__)] -= 1
+    if longest == widths:
+        return cells
+    return replace(cells, rows=[[cut(text, size) for text, size in zip(row, longest)] for row in cells.rows])
+
+
+def _divided(cells: Cells, width: int) -> Iterator[Cells]:
+    """As few parts as there must be; each begins with the columns that say what a row is."""
+    widths = cells.widths()
+    kept = list(range(min(cells.keep, len(widths))))
+    part = list(kept)
+    for place in range(len(kept), len(widths)):
+        if len(part) > len(kept) and total([widths[at] for at in (*part, place)]) > width:
+            yield cells.of(part)
+            part = list(kept)
+        part.append(place)
+    yield cells.of(part)
+
+
+# --- Color.
+
+CODES = {"bold": "1", "red": "1;31", "yellow": "33", "green": "32"}
+
+
+def painted(text: str, color: str) -> str:
+    """A text in a color, as terminals understand it.
+
+    >>> painted("FAILED", "red")
+    '\\x1b[1;31mFAILED\\x1b[0m'
+    """
+    return f"\x1b[{CODES[color]}m{text}\x1b[0m" if text else text
+
+
+def paint_cell(text: str) -> str:
+    """A cell as a terminal shows it: failures red, what is significant bold."""
+    if text == "FAILED":
+        return painted(text, "red")
+    return painted(text, "bold") if re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
+
+
+def paint_line(text: str) -> str:
+    """A line as a terminal shows it: warnings yellow, failures red."""
+    if text.startswith("warning:"):
+        return painted(text, "yellow")
+    return painted(text, "red") if text.startswith(("failed:", "FAILED")) else text

@@ -1,0 +1,123 @@
+"""Tables and paragraphs laid out for a terminal of fixed width."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+import tabulate
+
+from groupgt.render.document import Detail, Table, Verdict, document
+from groupgt.render.layout import Cells, Screen, columns_of, drawn, fitted, wrapped
+from groupgt.render.tables import table
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def widest(text: str) -> int:
+    return max(columns_of(line) for line in plain(text).split("\n"))
+
+
+def test_tables_look_as_tabulate_draws_them() -> None:
+    chance = random.Random(1)
+    for _ in range(300):
+        columns, count = chance.randint(1, 5), chance.randint(0, 4)
+
+        def word() -> str:
+            return "".join(chance.choice("ab c.d1") for _ in range(chance.randint(0, 9))).strip()
+
+        headers = [word() for _ in range(columns)]
+        rows = [[word() for _ in headers] for _ in range(count)]
+        right = [bool(rows) and chance.random() < 0.5 for _ in headers]
+        aligned = ["right" if own else "left" for own in right] if rows else None
+        expected = tabulate.tabulate(rows, headers, "simple", disable_numparse=True, colalign=aligned)
+        assert drawn(Cells(headers, rows, right)) == expected
+
+
+def test_wide_scripts_stay_aligned() -> None:
+    lines = table(["run", "map"], [["検索", 0.5], ["e\u0301", 0.25], ["plain", 1.0]]).split("\n")
+    assert {columns_of(line) for line in lines[2:]} == {columns_of(lines[2])}
+
+
+WIDE = Table(
+    ["run", "mean", "interval", "delta", "p"],
+    [["bm25", 0.5, "0.4000 to 0.6000", "", ""], ["dense", 0.6, "0.5000 to 0.7000", "+0.1000*", "0.0100"]],
+    shed=("interval", "p"),
+)
+
+
+def test_full_width_without_a_terminal() -> None:
+    assert document([WIDE]) == table(WIDE.headers, WIDE.rows)
+
+
+def test_columns_are_left_out_in_their_order_and_named() -> None:
+    shown = document([WIDE], screen=Screen(width=34))
+    assert shown.split("\n")[0].split() == ["run", "mean", "delta", "p"]
+    assert "too narrow for the columns interval:" in " ".join(shown.split())
+    assert widest(shown) <= 34
+    assert document([WIDE], screen=Screen(width=28)).split("\n")[0].split() == ["run", "mean", "delta"]
+
+
+def test_what_cannot_be_left_out_is_divided_and_named_again() -> None:
+    grid = (["run", *(f"metric@{k}" for k in range(9))], [["bm25", *[0.5] * 9], ["dense", *[0.25] * 9]])
+    shown = document([grid], screen=Screen(width=40))
+    parts = shown.split("\n\n")
+    assert len(parts) == 3
+    assert all(part.split("\n")[0].startswith("run") and part.split("\n")[2].startswith("bm25") for part in parts)
+    assert [name for part in parts for name in part.split("\n")[0].split()[1:]] == grid[0][1:]
+    assert widest(shown) <= 40
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+    rows = [["q1", "検索 " * 60, 0.5], ["q2", "short", 0.25]]
+    shown = document([(["query", "text", "map"], rows), "word " * 60, WIDE], screen=Screen(width=width))
+    assert widest(shown) <= width
+
+
+def test_long_text_is_cut_and_figures_are_not() -> None:
+    cells = Cells(["query", "text", "map"], [["q1", "x" * 90, "0.1234"]], [False, False, True])
+    (part,), left_out = fitted(cells, 50)
+    assert left_out == []
+    assert part.rows[0][1].endswith("x…")
+    assert part.rows[0][2] == "0.1234"
+
+
+def test_lines_are_broken_between_words() -> None:
+    assert wrapped("one two three four", 9) == "one two\n  three\n  four"
+    assert wrapped("one two three four", None) == "one two three four"
+
+
+SENTENCES = Verdict(
+    [
+        {"kind": "best", "parts": ["", "a", " is a good one."]},
+        {"kind": "doubt", "parts": ["Few questions differ."]},
+        {"kind": "failed", "parts": ["1 of 2 gates failed."]},
+    ]
+)
+
+
+def test_a_verdict_names_doubts_and_failures() -> None:
+    lines = ["a is a good one.", "warning: Few questions differ.", "FAILED: 1 of 2 gates failed."]
+    assert document([SENTENCES]).split("\n") == lines
+    assert document([SENTENCES], "github").split("\n") == [f"- {line}" for line in lines]
+
+
+def test_color_changes_nothing_but_color() -> None:
+    items = [SENTENCES, (["gate", "result"], [["1", "FAILED"], ["2", "passed"]]), WIDE, "warning: doubtful"]
+    colored = document(items, screen=Screen(color=True))
+    assert plain(colored) == document(items)
+    assert "\x1b[1ma\x1b[0m is a good one." in colored
+    assert "\x1b[33mwarning: Few questions differ.\x1b[0m" in colored
+    assert "\x1b[1;31mFAILED\x1b[0m" in colored
+    assert "\x1b[1m+0.1000*\x1b[0m" in colored
+    assert "\x1b[33mwarning: doubtful\x1b[0m" in colored
+
+
+def test_details_on_request() -> None:
+    items = ["first", Detail("second")]
+    assert document(items, screen=Screen(details=False)) == "first"
+    assert document(items) == "first\n\nsecond"
