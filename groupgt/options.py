@@ -171,7 +171,7 @@ def check_options(options: Any) -> None:
 
 def _unknown(name: str, known: Iterable[str]) -> Fault:
     names = list(known)
-    there = f"known are {', '.join(names)}" if names else "there are none"
+    there = f"known options: {', '.join(names)}" if names else "there are none"
     return Fault((name,), f"unknown option {name!r}; {there}{near_names(name, names)}", unknown=True)
 
 
@@ -221,7 +221,7 @@ def _told(error: Mapping[str, Any], hint: Any, show: Callable[[Any], str]) -> Fa
     """A fault of pydantic in our words."""
     path = tuple(part for part in error["loc"] if part != "[key]")
     if error["type"] == "missing":
-        return Fault(path, "this key is needed and missing")
+        return Fault(path, "required key is missing")
     hint, value = _within(hint, error["loc"][1:]), error["input"]
     expected = error["msg"] if error["type"] == "rule" else words(hint, whole=error["type"] in OUT_OF_RANGE)
     near = near_names(value, choices(hint)) if isinstance(value, str) and choices(hint) else ""

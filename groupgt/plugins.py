@@ -44,7 +44,7 @@ class Plugin:
     def built(self, *arguments: Any) -> Any:
         """What it makes of its options and whatever else its kind is made of."""
         if self.build is None:
-            raise ConfigError(f"{self.kind} {self.name}: there is nothing to build")
+            raise ConfigError(f"{self.kind} {self.name}: it has no builder")
         return self.build(*arguments)
 
     @property
@@ -175,9 +175,9 @@ def registered(kind: str) -> dict[str, Any]:
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
     """Makes a plugin known in this process; raises `ConfigError` for a name that is taken."""
     if name in ours(kind):
-        raise ConfigError(f"{kind} {name!r}: this name is groupgt's own and cannot be replaced; choose another")
+        raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
     if (kind, name) in REGISTERED and not replacing:
-        raise ConfigError(f"{kind} {name!r}: another has this name; pass replace=True, or choose another name")
+        raise ConfigError(f"{kind} {name!r}: this name is taken; pass replace=True, or choose another")
     REGISTERED[kind, name] = made
 
 

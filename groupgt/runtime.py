@@ -66,7 +66,7 @@ def no_silent_exit() -> Iterator[None]:
         if threading.get_ident() == thread:
             raise SystemExit("os._exit(0)")
         # Nobody hears what is raised in another thread.
-        print("groupgt: code of yours ended the run: os._exit(0)", file=sys.stderr, flush=True)  # noqa: T201
+        print("groupgt: your code ended the run: os._exit(0)", file=sys.stderr, flush=True)  # noqa: T201
         leave(2)
 
     os._exit = refused

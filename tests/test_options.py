@@ -153,7 +153,7 @@ def test_sound_values_come_as_their_types_have_them() -> None:
 def test_what_is_needed() -> None:
     made, found = read_options(Needed, {})
     assert made is None
-    assert [(fault.path, fault.what) for fault in found] == [(("url",), "this key is needed and missing")]
+    assert [(fault.path, fault.what) for fault in found] == [(("url",), "required key is missing")]
     made, found = read_options(Needed, {"retries": "x"})
     assert [fault.path for fault in found] == [("retries",), ("url",)]
     assert options_from(Needed, {"url": "a"}) == Needed("a")

@@ -48,15 +48,15 @@ def _option(setting: Option, *, overriding: bool) -> Decorator:
     return click.option(name, type=spelled, default=default, show_default=not overriding, help=setting.description)
 
 
-BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with; the first, where none is named.")
+BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")
 
 
 @click.command("compare")
 @BASELINE
 @setting_options()
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
-@click.option("--failures", type=FILE, help="Write the groups each run meets and misses: .csv, .jsonl, .parquet.")
-@click.option("--html", "page", type=FILE, help="Write a report, one HTML page that opens anywhere, to this file.")
+@click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
+@click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @format_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def compare_command(
@@ -68,13 +68,14 @@ def compare_command(
     style: str,
     **settings: Any,
 ) -> None:
-    """Say which differences between RUNS are real, where they come from and what they are worth.
+    """Compare RUNS with a baseline: significance, effect size, slices.
 
-    Each run is held against the baseline query by query: means and deltas with bootstrap intervals, a paired test,
-    wins and losses; with --by in every slice. Then who solves what, and what a perfect choice among runs would reach.
+    Runs are compared with the baseline query by query: means and deltas with bootstrap intervals, a paired test, wins
+    and losses; with --by also within slices. Then: which run solves which queries, and what an ideal choice among the
+    runs would reach.
     """
     if settings["pairs"] and style == "csv":
-        raise ConfigError("--pairs: there is no room for pairs in the CSV table; use --format json")
+        raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
     check_table_ending(per_query)
     check_table_ending(failures)
     comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures, page)
@@ -99,15 +100,15 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *writt
     """The runs against the baseline; raises `ConfigError` where there is only one."""
     inputs.check(written=written)
     if len(inputs.runs) < 2:
-        raise ConfigError(f"expected at least two runs to compare, found {len(inputs.runs)}: {inputs.runs[0]}")
+        raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
     return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)
 
 
 @click.command("power")
 @BASELINE
-@click.option("--difference", type=float, metavar="D", help="The wanted difference; else the observed one.")
-@click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="With which to show it.")
+@click.option("--difference", type=float, metavar="D", help="The difference to detect (default: the observed one).")
+@click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="Target power.")
 @setting_options("test", "alpha", "correction")
 @format_option
 @input_options(EVALUATION, ONE_CONVENTION)
@@ -119,11 +120,11 @@ def power_command(
     style: str,
     **settings: Any,
 ) -> None:
-    """Say how large a difference these questions can show, and how many questions show a wanted one.
+    """Power analysis: the difference that these queries can detect, and the queries needed for a given difference.
 
-    From the differences of RUNS to the baseline, query by query: by the power of the test where all that differ do by
-    the same size, as those of complete and hit_rate do, else by that of the paired t test. Needs SciPy. Unless
-    --correction is none, alpha is divided by the number of comparisons.
+    It starts from the differences between RUNS and the baseline, query by query. Where all differences have the same
+    size, as with complete and hit_rate, it is the exact power of the test, otherwise that of the paired t test. Needs
+    SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
     """
     # No interval is shown: one resample is enough.
     chosen = Settings(**settings, resamples=1)
@@ -151,6 +152,6 @@ def power_command(
         meant = whose_power([power for _, _, _, powers in parts for power in powers], chosen)
         alpha = alpha_of(comparison.rows, chosen)
         show(
-            f"\nagainst {comparison.baseline}: {meant}, two-sided, alpha {alpha:.4g} for each comparison; "
-            "spread is the standard deviation of the differences\n" + "\n".join(comparison.footer)
+            f"\nagainst {comparison.baseline}: {meant}, two-sided, alpha {alpha:.4g} per comparison\n"
+            + "\n".join(comparison.footer)
         )

@@ -43,14 +43,14 @@ from groupgt.render import tables
 
 @click.command("evaluate")
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
-@click.option("--html", "page", type=FILE, help="Write a report, one HTML page that opens anywhere, to this file.")
+@click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @format_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
 def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, style: str) -> None:
-    """Measure RUNS (files, folders or globs; each file one system) against the ground truth in TRUTH.
+    """Compute metrics for RUNS (files, folders or globs; each file is one run) against the ground truth in TRUTH.
 
-    Without -m: precision, recall, f1, mrr, map and ndcg. Without -k, a metric without a cutoff of its own looks at
-    the whole ranking.
+    Default metrics: precision, recall, f1, mrr, map and ndcg. Without -k, metrics written without a cutoff use the
+    whole ranking.
     """
     check_table_ending(per_query)
     inputs.check(written=[per_query, page])
@@ -71,7 +71,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
 
 
 @click.command("explain")
-@click.option("--query", "qid", required=True, metavar="ID", help="The query to work out.")
+@click.option("--query", "qid", required=True, metavar="ID", help="The query to explain.")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @input_options(
     TRUTH,
@@ -82,7 +82,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     BUDGETS,
 )
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
-    """Work out one query: who hit what, and each formula with its figures filled in."""
+    """Show how each metric of one query is calculated: the hits, and each formula with its numbers filled in."""
     inputs.check()
     # By their full names: what two spellings ask is worked out once.
     metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
@@ -99,15 +99,22 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="How many queries to list; groups, of several runs.",
+    help="How many queries to list; with several runs, how many groups.",
 )
-@click.option("-k", "k", type=click.IntRange(min=1), default=10, show_default=True, help="A group is met within k.")
+@click.option(
+    "-k",
+    "k",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Cutoff: a group counts as met if it has a hit in the first k results.",
+)
 @format_option
 @input_options(TRUTH, RUNS, LABELLER)
 def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
-    """List the unmet groups of the worst queries, and how well groups are covered.
+    """List the groups that the worst queries miss, with the rank of their first hit, and how well groups are covered.
 
-    Of several RUNS: the groups that fewest of them meet, with the rank at which each run has them.
+    With several RUNS: the groups that the fewest runs meet, with the rank of their first hit in each run.
     """
     from groupgt.comparison.failures import failures_of
     from groupgt.evaluation.misses import misses
@@ -149,11 +156,11 @@ def _show_failures(failures: Any, worst: int, style: str, texts: Mapping[str, st
     whole = f"complete in the first {failures.cutoff}, of {int(counted.sum()):,} queries"
     parts = [
         f"{whole}: {counts}; by none {len(failures.nobody):,}",
-        tables.table(headers, rows, style) if rows else "every group is met by every run",
+        tables.table(headers, rows, style) if rows else "every run meets every group",
     ]
     unmet = int(failures.unmet.sum())
     if unmet > len(rows):
-        parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that some run does not meet")
+        parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that at least one run misses")
     queries = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in hardest)
     if questions := [f"{qid}: {text}" for qid, text in queries if text]:
         parts.append("\n".join(questions))
@@ -161,19 +168,21 @@ def _show_failures(failures: Any, worst: int, style: str, texts: Mapping[str, st
 
 
 @click.command("depth")
-@click.option("--share", "shares", multiple=True, metavar="S", help="Shares of questions, such as 0.5,0.9; else 0.9.")
+@click.option(
+    "--share", "shares", multiple=True, metavar="S", help="Shares of queries, such as 0.5,0.9 (default: 0.9)."
+)
 @click.option(
     "--unit",
     type=click.Choice(["results", *UNITS]),
     default="results",
     show_default=True,
-    help="What depth is counted in.",
+    help="Unit of the cutoff.",
 )
-@click.option("--intervals", type=float, default=0.95, show_default=True, help="The level of intervals.")
+@click.option("--intervals", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @format_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals: float, style: str) -> None:
-    """Say how deep one must look: the smallest k, or budget, at which a share of questions has all it needs."""
+    """Find the smallest cutoff, or budget, at which a given share of queries is fully covered."""
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
     wanted = _shares(shares)

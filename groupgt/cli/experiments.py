@@ -10,7 +10,17 @@ from typing import Any
 import click
 
 from groupgt.cli.compare import setting_options
-from groupgt.cli.output import FILE, check_outputs, format_option, say, show, show_csv, show_json, show_rows
+from groupgt.cli.output import (
+    FILE,
+    check_outputs,
+    format_option,
+    output_option,
+    say,
+    show,
+    show_csv,
+    show_json,
+    show_rows,
+)
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.document import Block, document
 from groupgt.render.tables import Grid, signed, small
@@ -20,20 +30,22 @@ CACHE = Path(".groupgt/cache")
 
 @click.command("run")
 @click.argument("config", type=FILE)
-@click.option(
-    "--check", is_flag=True, help="Check everything that can be checked without retrieving, and print the plan."
-)
+@click.option("--check", is_flag=True, help="Check the file without retrieving anything, and print the plan.")
 @click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
 @click.option(
-    "--only", multiple=True, metavar="SYSTEM", help="Report these systems alone: a name, or a pattern; repeatable."
+    "--only", multiple=True, metavar="SYSTEM", help="Report only these systems (name or pattern); repeatable."
 )
-@click.option("--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Processes that retrieve at once.")
-@click.option("--refresh", is_flag=True, help="Retrieve again what is kept from earlier runs.")
-@click.option("--allow-code", is_flag=True, help="Let the file run code: `use: python`, and scripts that build data.")
-@click.option("--output", type=FILE, help="The folder for results, instead of the file's own.")
-@click.option("--junit", type=FILE, help="Write the gates to this file, as JUnit XML.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
+)
+@click.option("--refresh", is_flag=True, help="Ignore cached runs and retrieve again.")
+@click.option(
+    "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
+)
+@output_option("Folder for results (default: the one named in CONFIG).")
+@click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
 @format_option
 def run_command(
     config: Path,
@@ -74,7 +86,7 @@ def run_command(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         bar.ended()
-        say("stopped; what is retrieved is kept, and the same command goes on from there")
+        say("stopped; finished retrievals are cached, and the same command resumes from there")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
     if junit is not None:
@@ -83,7 +95,7 @@ def run_command(
             for gate in outcome.gates
         ]
         write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
-    kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals were kept from earlier runs"
+    kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals came from the cache"
     if outcome.cached_live:
         kept += f" ({outcome.cached_live:,} of code or services that may have changed; --refresh asks again)"
     say(f"results are in {outcome.folder}{kept if outcome.cached else ''}")
@@ -108,10 +120,12 @@ def _show_outcome(outcome: Any, style: str) -> None:
 
 @click.command("report")
 @click.argument("folders", nargs=-1, required=True, type=FILE)
-@click.option("--history", "as_history", is_flag=True, help="One row a run: how the best changed over time.")
-@click.option("--metric", "-m", metavar="METRIC", help="The metric to show; the primary one in a history, all else.")
+@click.option("--history", "as_history", is_flag=True, help="One row per run: how the best system changed over time.")
+@click.option(
+    "--metric", "-m", metavar="METRIC", help="The metric to show (default: all; in a history, the primary one)."
+)
 @click.option("--baseline", metavar="NAME", help="The system to compare with.")
-@click.option("--html", "page", type=FILE, help="Write the comparison as a report, one HTML page, to this file.")
+@click.option("--html", "page", type=FILE, help="Write an HTML report of the comparison: one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
 def report_command(
@@ -126,8 +140,7 @@ def report_command(
     """Merge result FOLDERS of `groupgt run` into one comparison, or show the history of one experiment.
 
     A folder that holds result folders (FOLDER/<name>) stands for all of them; FOLDER/<name>/latest for the newest.
-    Folders are compared on the same ground truth alone, by the test, correction, alpha and seed of the folders where
-    none is named.
+    Folders must share the same ground truth. Test, correction, alpha and seed default to those of the folders.
     """
     from groupgt.experiment.history import compared_metrics, history, merged, merged_page, settings_of
     from groupgt.experiment.result_folders import folders_of, read_folders
@@ -143,9 +156,11 @@ def report_command(
     if as_history:
         if len({result.name for result in results}) > 1:
             names = ", ".join(dict.fromkeys(result.name for result in results))
-            raise ConfigError(f"--history: expected runs of one experiment, found {names}")
+            raise ConfigError(f"--history: expected result folders of one experiment, found {names}")
         if baseline is not None:
-            raise ConfigError("--baseline: a history compares each run with the one before; leave it out")
+            raise ConfigError(
+                "--baseline: cannot be combined with --history, which compares every run with the one before"
+            )
         footer = (
             f"change and p ({chosen.described}; not corrected) are against the run before; policy {results[-1].policy}"
         )
@@ -202,11 +217,11 @@ def init_command(folder: Path) -> None:
 
 @click.command("cache")
 @click.argument("place", metavar="CONFIG|FOLDER", type=FILE, default=CACHE)
-@click.option("--clear", is_flag=True, help="Remove what is listed.")
-@click.option("--only", multiple=True, metavar="SYSTEM", help="These systems alone: a name, or a pattern; repeatable.")
+@click.option("--clear", is_flag=True, help="Delete the listed runs.")
+@click.option("--only", multiple=True, metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
-    """List the runs that an experiment (of a folder: all) has kept and need not retrieve again; or clear them."""
+    """List or clear the cached runs of an experiment, or of a whole cache folder."""
     from groupgt.experiment.retrieval import cache_beside
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
@@ -218,7 +233,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     systems = {str(entry.about.get("system", "")) for entry in kept}
     for pattern in only:
         if not matching(pattern, systems):
-            raise ConfigError(f"--only {pattern}: nothing is kept of such a system{near_names(pattern, systems)}")
+            raise ConfigError(f"--only {pattern}: no cached runs for it{near_names(pattern, systems)}")
     chosen = systems if not only else {system for pattern in only for system in matching(pattern, systems)}
     kept = [entry for entry in kept if str(entry.about.get("system", "")) in chosen]
     if clear and cache is not None:
@@ -230,7 +245,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
     if not rows:
-        say(f"nothing is kept {'here' if cache is None else f'in {cache.folder}'}")
+        say(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}")
     if rows or style in ("json", "csv"):
         show_rows(headers, sorted(rows, key=str), style)
 
@@ -238,9 +253,9 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
 @click.command("schema")
 @click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
 def schema_command(of: str) -> None:
-    """Print a JSON Schema: of experiment files, by which editors complete and check them, or of what is written.
+    """Print the JSON Schema of experiment files, which editors use to complete and check them, or of results.
 
-    `results` is results.json of a result folder, `comparison` what `groupgt compare --format json` prints.
+    `results` describes results.json in a result folder, `comparison` the output of `groupgt compare --format json`.
     """
     from groupgt.experiment.json_schema import comparison_schema, results_schema, schema_text
 

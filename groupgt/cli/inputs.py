@@ -101,7 +101,7 @@ class Inputs:
     def run(self) -> Any:
         """The path of the run, for commands that take one alone; None where it may be left out and is."""
         if len(self.runs) > 1:
-            text = f"expected one run, found {len(self.runs):,} files; where they are parts of one, say so (--parts)"
+            text = f"expected one run, found {len(self.runs):,} files; if they are parts of one run, add --parts"
             raise ConfigError(f"{self.run_paths[0]}: {text}")
         return self.runs[0] if self.runs else None
 
@@ -133,7 +133,7 @@ class Inputs:
             if not equals or not key.strip():
                 raise ConfigError(f"{option}: expected OPTION=VALUE, such as min_overlap=0.5, found {text!r}")
             if key.strip() in chosen:
-                raise ConfigError(f"{option} {key.strip()}: stands twice; remove one")
+                raise ConfigError(f"{option} {key.strip()}: duplicate option; remove one")
             chosen[key.strip()] = value
         sources = Sources(self.corpus_path, allow_code=self.allow_code, cache=CACHE)
         return labeller_of({"use": name, "with": chosen}, sources, texts=True)
@@ -243,19 +243,17 @@ def _one(_context: click.Context, _parameter: click.Parameter, run: Any) -> tupl
 
 
 _READING: Group = [
-    click.option("--run-format", help="The format of results, where it is not to be detected."),
+    click.option("--run-format", help="Format of the runs (default: auto-detect)."),
     click.option(
         "--parts",
         "in_parts",
         is_flag=True,
-        help="A folder or glob is one run in many files, whose queries may span files.",
+        help="Read a folder or glob as one run split over many files.",
     ),
-    click.option(
-        "--memory", metavar="SIZE", help="How much the process may hold, such as 2GB; files are then read as a stream."
-    ),
+    click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
 ]
 TRUTH_FORMAT: Group = [
-    click.option("--truth-format", help="The format of TRUTH, where it is not to be detected; trec-subtopics, say.")
+    click.option("--truth-format", help="Format of TRUTH, such as trec-subtopics (default: auto-detect).")
 ]
 WHERE: Group = [
     click.option(
@@ -263,7 +261,7 @@ WHERE: Group = [
         "conditions",
         multiple=True,
         metavar="COLUMN=VALUE",
-        help="Only queries whose column of TRUTH has this value, such as split=test; repeatable.",
+        help="Only queries with this value in a column of TRUTH, such as split=test; repeatable.",
     )
 ]
 POLICY: Group = [
@@ -272,7 +270,7 @@ POLICY: Group = [
         "policy_texts",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="What is done with doubtful data, such as missing=skip, or a preset: autorag, trec; repeatable.",
+        help="How to treat doubtful data, such as missing=skip, or a preset (autorag, trec); repeatable.",
     )
 ]
 CORPUS: Group = [
@@ -280,8 +278,8 @@ CORPUS: Group = [
         "--corpus",
         "corpus_path",
         type=FILE,
-        help="The texts, or their columns tokens and chars (JSONL, parquet or CSV): to show beside ids, for labellers, "
-        "and for budgets such as recall@2000tokens.",
+        help="The corpus (JSONL, parquet or CSV). Its texts are shown beside ids and compared by labellers; its "
+        "texts, or its columns tokens and chars, are needed for budgets such as recall@2000tokens.",
     )
 ]
 PARTS: Group = _READING[1:2]
@@ -297,7 +295,7 @@ LABELLER: Group = [
         default="id",
         show_default=True,
         metavar="NAME",
-        help=f"What says which result hits which alternative: {', '.join(ours('labeller'))} (groupgt labellers).",
+        help=f"How results are matched to alternatives: {', '.join(ours('labeller'))} (see groupgt labellers).",
     ),
     click.option(
         "--with",
@@ -307,9 +305,9 @@ LABELLER: Group = [
         help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
     *CORPUS,
-    click.option("--allow-code", is_flag=True, help="Let a tokenizer or a labeller of yours run."),
+    click.option("--allow-code", is_flag=True, help="Allow your own tokenizer or labeller code to run."),
 ]
-BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"What counts tokens: {', '.join(forms())}.")]
+BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")]
 METRICS: Group = [
     click.option(
         "-m",
@@ -324,7 +322,7 @@ METRICS: Group = [
         "cutoff_texts",
         multiple=True,
         metavar="K",
-        help="Cutoffs for metrics without one of their own, such as 1,5,10.",
+        help="Cutoffs for metrics written without one, such as 1,5,10.",
     ),
 ]
 ONE_CONVENTION: Group = [
@@ -339,7 +337,7 @@ SEVERAL_CONVENTIONS: Group = [
         default="autorag",
         show_default=True,
         metavar="C[,C]",
-        help=f"{', '.join(CONVENTIONS)}; several stand side by side.",
+        help=f"{', '.join(CONVENTIONS)}; several are shown side by side.",
     )
 ]
 BY: Group = [

@@ -16,26 +16,26 @@ from groupgt.errors import GroupgtError, near_names, printable
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.
 COMMANDS = {
-    "run": ("experiments", "Run an experiment: retrieve, evaluate, print the table."),
-    "evaluate": ("evaluate", "Tables for one or many runs."),
-    "compare": ("compare", "Which differences are real, where they come from, what they are worth."),
-    "explain": ("evaluate", "The worked calculation of one query."),
-    "misses": ("evaluate", "Which groups were missed, and at what rank they would have come."),
-    "depth": ("evaluate", "How deep one must look until a share of questions is complete."),
-    "power": ("compare", "How large a difference these questions can show, and how many show a wanted one."),
-    "report": ("experiments", "Result folders merged into one comparison, or an experiment's history."),
-    "plot": ("plot", "One figure as SVG, PNG, PDF, HTML or Vega-Lite."),
-    "check": ("truth", "What is wrong or doubtful in the data, without scoring it."),
+    "run": ("experiments", "Run an experiment: retrieve, evaluate, compare, check gates."),
+    "evaluate": ("evaluate", "Compute metrics for one or more runs."),
+    "compare": ("compare", "Compare runs with a baseline: significance, effect size, slices."),
+    "explain": ("evaluate", "Show how each metric of one query is calculated."),
+    "misses": ("evaluate", "List missed groups and the rank of their first hit."),
+    "depth": ("evaluate", "Cutoff at which a given share of queries is fully covered."),
+    "power": ("compare", "Power analysis: detectable difference, queries needed."),
+    "report": ("experiments", "Merge result folders into one comparison, or show an experiment's history."),
+    "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
+    "check": ("truth", "Check ground truth and runs for errors and doubtful data."),
     "rechunk": ("truth", "Carry ground truth over to another chunking."),
-    "suggest": ("truth", "Propose alternatives that were overlooked, for review."),
-    "agree": ("truth", "How far two labellers, or two annotators, agree."),
-    "list": ("reference", "What there is to choose from, and the options of each, those of installed plugins too."),
-    "labellers": ("reference", "What may decide which result hits which alternative, and its options."),
-    "metrics": ("reference", "The catalogue: formula, conventions, parameters, source."),
-    "convert": ("truth", "From one format to another."),
+    "suggest": ("truth", "Propose near-duplicates of judged passages."),
+    "agree": ("truth", "Measure the agreement of two labellers or annotators."),
+    "list": ("reference", "List metrics, labellers, retrievers, tokenizers and engines, with their options."),
+    "labellers": ("reference", "List labellers and their options."),
+    "metrics": ("reference", "List metrics: formulas, conventions, parameters, sources."),
+    "convert": ("truth", "Convert between file formats."),
     "init": ("experiments", "Write a starter experiment."),
-    "cache": ("experiments", "List or clear the runs that are kept."),
-    "schema": ("experiments", "The JSON Schema of experiment files."),
+    "cache": ("experiments", "List or clear cached runs."),
+    "schema": ("experiments", "Print the JSON Schema of experiment files or results."),
 }
 
 
@@ -120,7 +120,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.close()
         sys.exit(0)
     except MemoryError:
-        say("there is not enough memory for this")
+        say("not enough memory")
         sys.exit(2)
     except OSError as error:
         name = f"{error.filename}: " if error.filename else ""

@@ -91,8 +91,8 @@ class Bar:
         from tqdm import tqdm
 
         say(
-            f"{systems:,} systems; {tasks:,} retrievals, {kept:,} of them kept from earlier runs; "
-            f"{queries:,} questions to ask"
+            f"{tables.counted(systems, 'system')}, {tables.counted(queries, 'query', 'queries')} to run"
+            + (f"; {kept:,} of {tables.counted(tasks, 'retrieval')} cached" if kept else "")
         )
         self.bar = tqdm(total=queries, unit="q", dynamic_ncols=True, leave=False)
 
@@ -121,13 +121,29 @@ class _File(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
-            self.fail(f"expected the path of a file, found the empty text {value!r}", param, ctx)
+            self.fail(f"expected the path of a file, found the empty string {value!r}", param, ctx)
         if is_url(value):
             return value
         return super().convert(value, param, ctx)
 
 
 FILE = _File(path_type=Path)
+
+
+class _Output(click.Option):
+    """`--output`; `--out` is understood as well, and not shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        shown, self.opts = self.opts, ["--output"]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = shown
+
+
+def output_option(help: str, **options: Any) -> Decorator:
+    """The option that says where a command writes what it makes: `--output`, the same in all of them."""
+    return click.option("--output", "--out", "output", cls=_Output, type=FILE, help=help, **options)
 
 
 def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> str:
@@ -167,7 +183,7 @@ def format_option(command: Any) -> Any:
             default=tables.DEFAULT,
             show_default=True,
             callback=_style,
-            help="Any tabulate format, csv, or json.",
+            help="Output format: any tabulate format, csv or json.",
         ),
     ):
         command = option(command)
@@ -213,7 +229,7 @@ def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Pa
         if path is None:
             continue
         if not path.resolve().parent.is_dir() or path.is_dir():
-            problem = "a folder" if path.is_dir() else "no folder to write it in"
+            problem = "a folder" if path.is_dir() else "no folder to write it to"
             faults.add(str(path), f"expected a file that can be written, found {problem}")
         if path.resolve() in taken:
             faults.add(str(path), f"would overwrite {taken[path.resolve()]}; name another file")

@@ -24,7 +24,7 @@ from groupgt.render import tables
 @click.argument("name", required=False)
 @format_option
 def metrics_command(name: str | None, style: str) -> None:
-    """The catalogue; with NAME, everything about one metric."""
+    """List metrics; with NAME, everything about one."""
     chosen = parse_metric(name).definition if name else None
     if style == "json":
         show_json(as_dict(chosen) if chosen else [as_dict(metric) for metric in list_metrics()])
@@ -37,7 +37,7 @@ def metrics_command(name: str | None, style: str) -> None:
 @click.command("labellers")
 @click.argument("name", required=False)
 def labellers_command(name: str | None) -> None:
-    """List what may decide which result hits which alternative; with NAME, its options and what they mean."""
+    """List labellers; with NAME, its options and what they mean."""
     if name is None:
         rows: list[list[Any]] = [[labeller, find("labeller", labeller).summary] for labeller in ours("labeller")]
         show(tables.table(["labeller", "says"], rows))
@@ -59,9 +59,9 @@ def labellers_command(name: str | None) -> None:
 @click.argument("name", required=False)
 @format_option
 def list_command(kind: str | None, name: str | None, style: str) -> None:
-    """List what there is to choose from, of a KIND, or everything about one NAME of it.
+    """List metrics, labellers, retrievers, tokenizers and engines: all, those of one KIND, or the options of one NAME.
 
-    What installed packages bring is listed too; where that cannot be loaded, with the reason.
+    Plugins of installed packages are listed too; those that cannot be loaded, with the reason.
     """
     if kind is None:
         _list_kinds(style)
@@ -82,7 +82,7 @@ def _list_kinds(style: str) -> None:
     elif style == tables.DEFAULT:
         for plural, listed in known.items():
             show(f"{plural}\n" + fill(", ".join(listed), 100, initial_indent="  ", subsequent_indent="  "))
-        show("\n`groupgt list retrievers` says what each of a kind is, `groupgt list retrievers bm25` all about one")
+        show("\nTry `groupgt list retrievers` for descriptions, `groupgt list retrievers bm25` for the options of one.")
     else:
         show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in known.items()], style)
 
@@ -155,7 +155,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
     if plugin.extras:
         show(f"needs {_needed(plugin.extras)}")
     if plugin.runs_code:
-        show("runs code of yours: needs --allow-code")
+        show("runs your code: needs --allow-code")
     if meaning:
         show("\n" + meaning)
     if rows:

@@ -26,6 +26,7 @@ from groupgt.cli.output import (
     check_outputs,
     check_table_ending,
     format_option,
+    output_option,
     say,
     show,
     show_csv,
@@ -56,18 +57,18 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 @click.option(
     "--near-duplicates",
     is_flag=True,
-    help="Look in the corpus for passages that nearly equal a judged alternative and are not judged.",
+    help="Look in the corpus for unjudged near-duplicates of judged passages.",
 )
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="The least similarity of these.")
+@click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a near-duplicate.")
 @format_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
-    """Say what is wrong or doubtful in TRUTH and RUNS, without scoring anything."""
+    """Check TRUTH and RUNS for errors and doubtful data, without scoring anything."""
     inputs.check()
     findings = {str(inputs.truth_path): check_truth(inputs.truth)}
     if near_duplicates:
         if inputs.corpus_path is None:
-            raise ConfigError("--near-duplicates: needs the texts; name them with --corpus")
+            raise ConfigError("--near-duplicates: needs the texts; add --corpus")
         findings[str(inputs.truth_path)].append(check_duplicates(inputs.truth, inputs.texts, threshold))
     request = inputs.request_for()
     for run in inputs.runs:
@@ -89,45 +90,53 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
 
 
 @click.command("rechunk")
-@click.option("--from", "old", type=FILE, help="The chunks that TRUTH names: their table, or their corpus.")
-@click.option("--to", "new", type=FILE, help="The chunks to carry it to; none for the places themselves.")
-@click.option(
-    "--out", type=FILE, help="Where it goes: .jsonl, .parquet, .csv, .tsv; none to see what would become of it."
-)
+@click.option("--from", "old", type=FILE, help="The chunks that TRUTH refers to: their table, or their corpus.")
+@click.option("--to", "new", type=FILE, help="The new chunks; omit it to get places in documents instead.")
+@output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
     "--method",
     type=click.Choice(WAYS),
-    help="By places (spans) or by texts; spans where both tables have places, else contained.",
+    help="Match by places (spans) or by texts (default: spans where both tables have places, else contained).",
 )
-@click.option("--min-overlap", type=float, default=0.5, show_default=True, help="Of an alternative, with spans.")
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="With partial_ratio and token_recall.")
-@click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Of the places of chunks.")
-@click.option("--drop-lost", is_flag=True, help="Leave out queries of which a whole group cannot be carried.")
-@click.option("--report", type=FILE, help="Write what became of each alternative: .csv, .jsonl or .parquet.")
+@click.option(
+    "--min-overlap", type=float, default=0.5, show_default=True, help="Minimum share of an alternative, with spans."
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="Minimum similarity, with partial_ratio and token_recall.",
+)
+@click.option(
+    "--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Unit of the places of chunks."
+)
+@click.option("--drop-lost", is_flag=True, help="Leave out queries that would lose a whole group.")
+@click.option("--report", type=FILE, help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH)
 def rechunk_command(
     inputs: Inputs,
     old: Path | None,
     new: Path | None,
-    out: Path | None,
+    output: Path | None,
     drop_lost: bool,
     report: Path | None,
     style: str,
     **how: Any,
 ) -> None:
-    """Carry the ground truth of one chunking over to another, and say what could not be carried.
+    """Carry ground truth over from one chunking to another, and list what could not be carried.
 
-    Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written while a group of
-    some query would be lost, for the query would then ask for less than before.
+    Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written if a query would
+    lose a whole group, because it would then ask for less than before.
     """
     check_table_ending(report)
-    out_format = "" if out is None else _truth_format_of(out)
-    if out is None and new is None:
-        raise ConfigError("expected --to, the chunks to carry it to, or --out, where the places go")
-    inputs.check(also_read=[old, new], written=[out, report])
+    out_format = "" if output is None else _truth_format_of(output)
+    if output is None and new is None:
+        raise ConfigError("expected --to (the new chunks) or --output (a file for the places)")
+    inputs.check(also_read=[old, new], written=[output, report])
     # Where nothing is written nothing can be lost: it is only told.
-    carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or out is None, policy=inputs.policy, **how)
+    carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
     write_table(
         report,
         lambda: (
@@ -135,8 +144,8 @@ def rechunk_command(
             [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in carried.rows],
         ),
     )
-    if out is not None:
-        _write_truth(out, carried.truth, out_format)
+    if output is not None:
+        _write_truth(output, carried.truth, out_format)
     if style == "json":
         lost = [asdict(row) for row in carried.lost]
         show_json({"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped})
@@ -149,50 +158,52 @@ def rechunk_command(
         return
     show(tables.table([f"by {carried.method}", "count"], counts, style))
     if carried.lost:
-        headers = ["query", "group", "lost alternative", "most of it is in", "share", ""]
+        headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
         lines = [_lost_row(row, carried.dropped) for row in carried.lost]
         show("\n" + tables.table(headers, lines, style))
 
 
 def _lost_row(row: Carried, dropped: dict[str, list[str]]) -> list[Any]:
-    consequence = "the query is left out" if row.group in dropped.get(row.qid, ()) else "others of its group stand"
+    consequence = (
+        "the query is left out" if row.group in dropped.get(row.qid, ()) else "the group keeps other alternatives"
+    )
     return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
 
 
 @click.command("suggest")
-@click.option("--out", type=FILE, required=True, help="The file to write: candidates, or the ground truth.")
-@click.option("--threshold", type=float, default=0.9, show_default=True, help="The least similarity of a candidate.")
-@click.option("--accept", type=FILE, help="A reviewed file of candidates: those marked are taken up.")
+@output_option("File to write: candidates, or the ground truth.", required=True)
+@click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a candidate.")
+@click.option("--accept", type=FILE, help="A reviewed file of candidates: those marked yes are added.")
 @input_options(TRUTH, CORPUS)
-def suggest_command(inputs: Inputs, out: Path, threshold: float, accept: Path | None) -> None:
-    """Propose alternatives for review: passages that nearly equal one that is judged and are not judged themselves.
+def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
+    """Propose near-duplicates of judged passages as further alternatives, for review.
 
-    First with --corpus: writes the candidates with their evidence (.csv or .jsonl). Then, once the column accept says
-    yes where they are meant, with --accept: writes the ground truth with these and no others.
+    First run it with --corpus: it writes the candidates with their evidence (.csv or .jsonl). Write yes into the column
+    accept where a candidate belongs, then run it with --accept: it writes the ground truth with the accepted ones.
     """
     if (inputs.corpus_path is None) == (accept is None):
-        raise ConfigError("expected --corpus, to write candidates, or --accept, to take up those that were marked")
+        raise ConfigError("expected --corpus, to write candidates, or --accept, to add those that were accepted")
     if accept is not None:
-        out_format = _truth_format_of(out)
-        inputs.check(also_read=[accept], written=[out])
+        out_format = _truth_format_of(output)
+        inputs.check(also_read=[accept], written=[output])
         extended, taken, left = accepted(inputs.truth, accept)
-        _write_truth(out, extended, out_format, f"took up {taken:,} candidates, left {left:,}; ")
+        _write_truth(output, extended, out_format, f"accepted {taken:,}, rejected {left:,}; ")
         return
-    if out.suffix.lower() not in (".csv", ".jsonl"):
-        raise ConfigError(f"--out {out}: expected a file of candidates that ends in .csv or .jsonl")
-    inputs.check(written=[out])
-    if out.exists():
-        raise ConfigError(f"--out {out}: there already, and what was marked in it would be lost; name another file")
+    if output.suffix.lower() not in (".csv", ".jsonl"):
+        raise ConfigError(f"--output {output}: expected a file of candidates that ends in .csv or .jsonl")
+    inputs.check(written=[output])
+    if output.exists():
+        raise ConfigError(f"--output {output}: already exists, and its marks would be lost; choose another file")
     candidates = near_duplicates(inputs.truth, inputs.texts, threshold)
-    write_table(out, lambda: (HEADERS, rows_of(candidates)))
+    write_table(output, lambda: (HEADERS, rows_of(candidates)))
     queries = len({candidate.qid for candidate in candidates})
-    say(f"wrote {len(candidates):,} candidates of {queries:,} queries to {out}")
+    say(f"wrote {len(candidates):,} candidates of {queries:,} queries to {output}")
 
 
 @click.command("agree")
-@click.option("--annotator", type=FILE, help="Another ground truth of the same questions.")
-@click.option("--other", metavar="NAME", help="Another labeller of the same results.")
-@click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Its options; repeatable.")
+@click.option("--annotator", type=FILE, help="A second ground truth for the same queries.")
+@click.option("--other", metavar="NAME", help="A second labeller for the same results.")
+@click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
 @click.option("--worst", type=click.IntRange(min=0), default=20, show_default=True, help="How many groups to list.")
 @click.option("--groups", type=FILE, help="Write every group's counts: .csv, .jsonl or .parquet.")
 @format_option
@@ -206,10 +217,10 @@ def agree_command(
     groups: Path | None,
     style: str,
 ) -> None:
-    """Say how far two labellers, or two annotators, agree: Cohen's kappa, and the groups they differ on.
+    """Measure the agreement of two labellers or annotators: Cohen's kappa, and the groups they differ on.
 
-    With --other two labellers are asked of every result in RUN whether it hits each group. With --annotator two ground
-    truths are asked which results are relevant; without RUN, which of all that either has judged.
+    With --other, two labellers decide for every result in RUN which groups it hits. With --annotator, two ground truths
+    decide which results are relevant; without RUN, which of the documents that either has judged.
     """
     check_table_ending(groups)
     inputs.check(also_read=[annotator], written=[groups])
@@ -271,9 +282,9 @@ def _agreement_text(agreement: Agreement, style: str) -> str:
     help=f"{', '.join([*TRUTH_WRITERS, FLAT])} (ground truth); {', '.join(RUN_WRITERS)} (results); "
     "experiment (an AutoRAG project).",
 )
-@click.option("--from", "source_format", help="The format of IN, where it is not to be detected; trec-subtopics, say.")
-@click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN holds, where it is not to be detected.")
-@click.option("--truth", type=FILE, help="The ground truth whose queries results without qid follow.")
+@click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
+@click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
+@click.option("--truth", type=FILE, help="Ground truth that gives the query ids, in order, for results without qid.")
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(
     inputs: Inputs,
@@ -284,14 +295,14 @@ def convert_command(
     kind: str | None,
     truth: Path | None,
 ) -> None:
-    """Convert ground truth or results from one format to another, or an AutoRAG project to an experiment file."""
+    """Convert ground truth or runs from one format to another, or an AutoRAG project to an experiment file."""
     if to == "experiment":
         _import_project(source, target)
         return
     check_outputs([source, *([truth] if truth else [])], [target])
     if inputs.in_parts:
         if kind == "truth":
-            raise ConfigError("--parts: results are in parts, ground truth is not")
+            raise ConfigError("--parts: only runs can be split over several files, not ground truth")
         all_there(truth or source, [source], in_parts=True)
         kind = "run"
     read = source if inputs.in_parts else Source.at(source)
@@ -301,7 +312,7 @@ def convert_command(
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")
     if inputs.conditions:
-        raise ConfigError("--where: chooses queries of ground truth, and these are results")
+        raise ConfigError("--where: selects queries of ground truth, but IN is a run")
     qids = as_ground_truth(truth, inputs.policy, inputs.truth_format).qids if truth else None
     run = read_run(read, source_format, qids=qids)
     rankings = []
@@ -319,21 +330,21 @@ def _import_project(project: Path, target: Path) -> None:
     from groupgt.experiment.autorag import import_project
 
     if target.exists():
-        raise ConfigError(f"{target}: there already; name another file")
+        raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
     say(f"wrote {imported.systems:,} systems to {target}; run it with: groupgt run {target}")
     same = imported.means - len(imported.different)
-    say(f"{same:,} of the {imported.means:,} means that AutoRAG stored come out again")
+    say(f"{same:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
     for line in imported.different:
         say(f"warning: {line}")
 
 
 def _truth_format_of(out: Path) -> str:
-    """The format that the ending of --out names; raises `ConfigError` where it names none."""
+    """The format that the ending of --output names; raises `ConfigError` where it names none."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
         known = listed(f".{each}" for each in TRUTH_ENDINGS)
-        raise ConfigError(f"--out {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+        raise ConfigError(f"--output {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
     return ending
 
 

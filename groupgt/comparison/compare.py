@@ -41,7 +41,9 @@ class OfSystem(dict[str, Row]):
         wanted = parse_metric(metric, self._convention)
         text = next((text for text, compared in self._metrics.items() if compared == wanted), None)
         if text is None:
-            raise ConfigError(f"metric {str(metric)!r} was not compared{near_names(str(metric), self._metrics)}")
+            raise ConfigError(
+                f"metric {str(metric)!r} is not part of this comparison{near_names(str(metric), self._metrics)}"
+            )
         return self[text]
 
 
@@ -60,7 +62,8 @@ class Comparison(Findings):
         if system not in self._by_system:
             names = [scored.name for scored in self.systems]
             raise ConfigError(
-                f"system {system!r} was not compared{near_names(system, names)}; there are {', '.join(names)}"
+                f"system {system!r} is not part of this comparison{near_names(system, names)}; "
+                f"known systems: {', '.join(names)}"
             )
         return self._by_system[system]
 
@@ -269,7 +272,7 @@ def compare(
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
     named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
     if len(named) < 2:
-        raise ConfigError(f"runs: expected at least two to compare, found {len(named)}")
+        raise ConfigError(f"runs: expected at least two, found {len(named)}")
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
     request = Request.of(

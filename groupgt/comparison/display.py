@@ -111,7 +111,7 @@ def _missing(evaluations: Mapping[str, Evaluation]) -> list[str]:
         if missing and evaluation.policy.missing == "zero":
             lines.append(
                 f"warning: {name} has no results for {missing:,} of {counted(total, 'query', 'queries')}, "
-                "which count as zero (policy missing=zero; missing=skip leaves them out)"
+                "scored as zero (policy missing=zero; missing=skip leaves them out)"
             )
     return lines
 
@@ -127,19 +127,19 @@ def _weak(rows: Sequence[Row], settings: Settings, baseline: str, labels: Mappin
     few = [f"{row.system} in {labels[row.metric]} ({row.differ:,})" for row in compared if row.differ < needed]
     if few:
         lines.append(
-            f"warning: fewer than {needed} queries differ, so that no randomization test can reach alpha "
+            f"warning: fewer than {needed} queries differ, so no randomization test can reach alpha "
             f"{settings.alpha:g}: {_some(few)}"
         )
     least = (1 / (1 + settings.resamples)) * factor
     if least > settings.alpha and settings.draws:
         lines.append(
-            f"warning: {settings.resamples:,} resamples cannot show a p below {least:.2g} over {factor:,} comparisons; "
-            "draw more"
+            f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
+            "comparisons; increase resamples"
         )
     alone = [f"{row.system} in {labels[row.metric]} {row.unpaired:,}" for row in rows if row.against and row.unpaired]
     if alone:
         lines.append(
-            f"queries that count for one of the two alone are left out of deltas: {_some(alone)} against {baseline}"
+            f"queries that count for only one of the two are left out of deltas: {_some(alone)} against {baseline}"
         )
     return lines
 
@@ -266,13 +266,13 @@ def _reversals(findings: Findings, metrics: Sequence[str]) -> Iterator[str]:
     if len(significant) > NAMED:
         yield f"… and {len(significant) - NAMED:,} more reversals"
     if others := reversals[len(significant) :]:
-        slices = counted(len(others), "slice goes", "slices go")
-        yield f"{slices} the other way than the whole, not significantly; such as {_reversal(findings, *others[0])}"
+        slices = counted(len(others), "slice contradicts", "slices contradict")
+        yield f"{slices} the overall direction, not significantly; such as {_reversal(findings, *others[0])}"
 
 
 def _reversal(findings: Findings, row: Row, part: Slice, inner: Row) -> str:
     return (
-        f"{row.system} {_verb(findings.metrics, row)} {signed(row.delta)} in {findings.labels[row.metric]} over all, "
+        f"{row.system} {_verb(findings.metrics, row)} {signed(row.delta)} in {findings.labels[row.metric]} overall, "
         f"and {_verb(findings.metrics, inner)} {signed(inner.delta)} where {part.by} = {part.value} "
         f"({counted(inner.pairs, 'query', 'queries')}, {_p_header(findings.settings)} {small(inner.p_value)})"
     )
@@ -297,9 +297,9 @@ def _failures(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
         is_baseline = name == findings.baseline
         gained, lost = ("", "") if is_baseline else (str(against["only_first"]), str(against["only_second"]))
         rows.append([name, solved, len(failures.only(name)), gained, lost])
-    yield [f"complete {within}", "solved", "only by it", "gained over baseline", "lost to baseline"], rows
+    yield [f"complete {within}", "solved", "only by this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
-    line = f"of {counted(count, 'query', 'queries')} {len(everybody):,} solved by every system, {len(nobody):,} by none"
+    line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} solved by every run, {len(nobody):,} by none"
     yield line + (f": {', '.join(nobody[:NAMED])}{' …' if len(nobody) > NAMED else ''}" if nobody else "")
     yield from _headroom(findings, metrics, within)
 
@@ -312,17 +312,17 @@ def _headroom(findings: Findings, metrics: Sequence[str], within: str) -> Iterat
     for best in headroom:
         gain = fixed(abs(best.per_query - best.mean))
         cells.append([findings.labels[best.metric], best.best, best.mean, best.per_query, gain, best.queries])
-    yield ["headroom", "best system", "its mean", "best of each query", "gain at most", "queries"], cells
+    yield ["headroom", "best system", "mean", "best run per query", "maximum gain", "queries"], cells
     union = headroom[0]
     size = alone = ""
     if not math.isnan(union.union_size):
-        size = f" ({fixed(union.union_size, 1)} different ones a query)"
+        size = f" ({fixed(union.union_size, 1)} distinct results per query)"
         depth = max(math.ceil(union.union_size), 1)
         alone = f"; the best run alone has recall.coverage@{depth} {fixed(union.single_recall)}"
     yield (
         f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
         f"complete.coverage {fixed(union.union_complete)}{alone}\n"
-        "headroom is an upper bound, which grows with the number of runs by chance too"
+        "headroom is an upper bound; it also grows by chance with the number of runs"
     )
 
 

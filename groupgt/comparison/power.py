@@ -302,13 +302,13 @@ def alpha_of(rows: Sequence[Row], settings: Settings) -> float:
 def grid(powers: Sequence[Power], labels: Mapping[str, str], wanted: float) -> tuple[list[str], list[list[Any]]]:
     """Headers and a row for each system and metric."""
     share = f"{100 * wanted:g} %"
-    headers = ["run", "metric", "queries", "delta", "spread", f"smallest shown ({share})"]
+    headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
     rows: list[list[Any]] = []
     for own in powers:
         least = "none" if own.detectable is None and own.reached is not None else own.detectable
         asked = [signed(own.difference), fixed(own.reached, 2), _needed_text(own)]
         rows.append([own.system, labels[own.metric], own.queries, signed(own.delta), own.spread, least, *asked])
-    return [*headers, "wanted", "power", f"queries needed ({share})"], rows
+    return [*headers, "wanted", "power", f"queries needed at {share} power"], rows
 
 
 def _needed_text(own: Power) -> str:
@@ -324,4 +324,4 @@ def whose_power(powers: Sequence[Power], settings: Settings) -> str:
         return "paired t test"
     if all(own.exact for own in powers if own.reached is not None):
         return exact
-    return f"{exact} where all differences are of one size, paired t test elsewhere"
+    return f"{exact} where all differences have the same size, paired t test otherwise"

@@ -26,12 +26,12 @@ class Settings:
     """
 
     test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
-    correction: Annotated[CorrectionName, Doc("Of p-values, over all comparisons of a table.")] = "holm"
-    alpha: Annotated[float, Gt(0), Lt(1), Doc("A p-value of at most this is significant.")] = 0.05
-    intervals: Annotated[float, Gt(0), Le(0.9999), Doc("The level of intervals of means and deltas.")] = 0.95
-    resamples: Annotated[int, Ge(1), Le(10**6), Doc("How many are drawn for intervals and tests.")] = 10_000
-    seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("The same seed gives the same bits.")] = 0
-    pairs: Annotated[bool, Doc("Compare every two systems as well, with Tukey's HSD.")] = False
+    correction: Annotated[CorrectionName, Doc("Correction of p-values over all comparisons in a table.")] = "holm"
+    alpha: Annotated[float, Gt(0), Lt(1), Doc("Significance level.")] = 0.05
+    intervals: Annotated[float, Gt(0), Le(0.9999), Doc("Confidence level of the intervals.")] = 0.95
+    resamples: Annotated[int, Ge(1), Le(10**6), Doc("Number of resamples for intervals and tests.")] = 10_000
+    seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("Random seed; the same seed gives identical results.")] = 0
+    pairs: Annotated[bool, Doc("Also compare all pairs of systems, with Tukey's HSD.")] = False
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -75,7 +75,7 @@ def extremes(
                 if (gain > SLACK if word == "gains" else gain < -SLACK)
             ]
             if phrases:
-                yield f"{row.system} {' and '.join(phrases)}; over all {signed(row.delta)} in {label}"
+                yield f"{row.system} {' and '.join(phrases)}; overall {signed(row.delta)} in {label}"
 
 
 def reversals(

@@ -43,7 +43,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
         Finding("groups without a relevant alternative", truth.irrelevant_groups),
         Finding("groups dropped because they were empty", truth.dropped),
-        Finding("ids that stand twice in one group", truth.repeated_ids),
+        Finding("duplicate ids in a group", truth.repeated_ids),
         Finding("documents in several groups of one query", len(shared), _first(shared)),
         Finding("queries with two equal groups", len(equal), _first(equal)),
         Finding(
@@ -82,7 +82,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with a repeated result", dropped.duplicated),
         Finding("queries with a repeated relevant result", labelled.duplicated),
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
-        Finding("queries none of whose results hits an alternative", len(without_hit), _first(without_hit)),
+        Finding("queries with no hits", len(without_hit), _first(without_hit)),
     ]
 
 
@@ -90,7 +90,7 @@ def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: f
     """How many passages nearly equal a relevant alternative of a query and are not judged there."""
     candidates = near_duplicates(truth, corpus, threshold)
     lines = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in candidates]
-    return Finding("passages that nearly equal a judged alternative and are not judged", len(lines), _first(lines))
+    return Finding("unjudged near-duplicates of judged passages", len(lines), _first(lines))
 
 
 def _names(qids: Sequence[str], chosen: Any) -> list[str]:

@@ -20,9 +20,9 @@ def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
     for key, ranking in rankings.items():
         name = id_text(key)
         if name is None:
-            faults.add(title, f"expected a query id (text or an integer), found {key!r}")
+            faults.add(title, f"expected a query id (a string or integer), found {key!r}")
         elif name in out:
-            faults.add(title, f"query {name!r} stands twice, as a number and as text")
+            faults.add(title, f"duplicate query {name!r}, as a number and as a string")
         else:
             out[name] = ranking
     faults.stop()
@@ -74,7 +74,7 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
     for key, value in ranking.items():
         name, score = id_text(key), finite_number(value)
         if name is None:
-            faults.add(where, f"expected an id (text or an integer), found {key!r} of type {type(key).__name__}")
+            faults.add(where, f"expected an id (a string or integer), found {key!r} of type {type(key).__name__}")
             return [], None
         if score is None:
             faults.add(where, f"expected a finite number as the score of {name!r}, found {value!r}")
@@ -102,7 +102,7 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
     if isinstance(span, str):
         return f"at rank {rank}: {span}"
     kind = type(cell).__name__
-    return f"expected an id (text or an integer) at rank {rank}, found {shown(cell)} of type {kind}"
+    return f"expected an id (a string or integer) at rank {rank}, found {shown(cell)} of type {kind}"
 
 
 def carried_cells(ranking: Any, field: str) -> list[Any] | None:

@@ -119,10 +119,10 @@ def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) ->
     faults = Faults()
     if policy.missing == "error":
         for query in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
-            faults.add(f"query {truth.qids[query]!r}", "has ground truth and no results (missing: error)")
+            faults.add(f"query {truth.qids[query]!r}", "has ground truth but no results (missing=error)")
     if policy.extra == "error" and labelled.extra:
         for qid in labelled.extra_names:
-            faults.add(f"query {qid!r}", "has results and no ground truth (extra: error)")
+            faults.add(f"query {qid!r}", "has results but no ground truth (extra=error)")
         faults.total += labelled.extra - len(labelled.extra_names)
     faults.stop(DataError)
 
@@ -181,7 +181,7 @@ def _check_names(evaluations: Sequence[Evaluation]) -> None:
     for evaluation in evaluations:
         name, source = evaluation.name, evaluation.run.source or evaluation.name
         if name in first:
-            faults.add(source, f"the run {name!r} stands twice (first {first[name]}); rename one")
+            faults.add(source, f"duplicate run name {name!r} (first: {first[name]}); rename one")
         first.setdefault(name, source)
     faults.stop(DataError)
 

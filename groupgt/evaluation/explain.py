@@ -31,9 +31,11 @@ def explanation(
         _hit_matrix(evaluation, query, corpus),
     ]
     if evaluation.labeller.name != "id":
-        parts.append(f"labeller {evaluation.labeller}; a repeat hits what an earlier result has hit, and earns nothing")
+        parts.append(
+            f"labeller {evaluation.labeller}; a repeat hits what an earlier result has already hit, and earns nothing"
+        )
     if not evaluation.truth.judgments.defined[query]:
-        parts.append("no group with a relevant alternative: the query is undefined and counts in no mean")
+        parts.append("no group with a relevant alternative: the query is undefined and left out of all means")
     for row in _figures(evaluation, query, metrics):
         lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
         if row["worked"] is not None or np.isnan(row["value"]):

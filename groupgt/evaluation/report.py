@@ -24,9 +24,9 @@ LISTED = 10_000
 COUNTS = {
     "missing": "questions without results",
     "extra": "results without ground truth",
-    "duplicates": "questions with a result twice",
+    "duplicates": "questions with duplicate results",
     "ties": "questions with a tie at a cutoff",
-    "repeated_ids": "ids twice in a group",
+    "repeated_ids": "duplicate ids in a group",
 }
 # Tables of templates that the page fills in.
 FILLED = ("rows", "mean")

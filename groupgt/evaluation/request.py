@@ -107,7 +107,7 @@ class Sources:
 
         if not callable(target):
             if not self.allow_code:
-                raise ConfigError(f"labeller target: {target} is code of yours, which runs only with --allow-code")
+                raise ConfigError(f"labeller target: {target} is your code, which runs only with --allow-code")
             name = target
             target = imported(target, self.folder.resolve())
             if not callable(target):

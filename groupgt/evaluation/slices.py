@@ -92,7 +92,7 @@ def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTrut
                 )
         keep &= np.array([text in values for text in texts], dtype=np.bool_)
     if not keep.any():
-        raise ConfigError("where: no query is left")
+        raise ConfigError("where: no query matches")
     return truth if keep.all() else truth.select(np.flatnonzero(keep).tolist())
 
 

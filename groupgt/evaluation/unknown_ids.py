@@ -37,12 +37,12 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
         return False
     some = ", ".join(map(display, unknown[:3])) + (" …" if len(unknown) > 3 else "")
     if all_unknown and labeller.unknown_is_fault:
-        what = f"none of the results is known to the labeller {labeller}: {some}; is its table theirs?"
+        what = f"the labeller {labeller} knows none of the results: {some}; does its table belong to this run?"
         raise DataError(f"{_title(run)}{what}")
     if all_unknown:
-        what = f"the labeller {labeller} matches none of the results, and each stands for itself: {some}"
+        what = f"the labeller {labeller} matches none of the results; every result keeps its own id: {some}"
     else:
-        what = f"{len(unknown):,} of {len(documents):,} results are not known to the labeller {labeller}: {some}"
+        what = f"the labeller {labeller} does not know {len(unknown):,} of {len(documents):,} results: {some}"
     warn(f"{_title(run)}{what}")
     return True
 
@@ -54,18 +54,18 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
     """
     qids, documents = carrier_of(run).sample(LOOKED_AT)
     if truth.qids and qids and not set(qids) & set(truth.qids):
-        finding = f"{_title(run)}no query of the results has ground truth"
+        finding = f"{_title(run)}no query of the run is in the ground truth"
         near = _near_pair("query ids", truth.qids, qids)
-        warn(f"{finding}{near}" if near else f"{finding}: are these results of the same questions?")
+        warn(f"{finding}{near}" if near else f"{finding}: does the run answer the same questions?")
     elif labeller.name not in ("id", "parents") and truth.ids and documents:
         if questions >= SEVERAL:
-            finding = f"no result hits anything, by the labeller {labeller}"
-            warn(f"{_title(run)}{finding}: are these results of the same documents?")
+            finding = f"the labeller {labeller} finds no hits"
+            warn(f"{_title(run)}{finding}: is the run from the same documents?")
     elif truth.ids and documents:
         finding = f"{_title(run)}no result is in the ground truth"
         near = _near_pair("document ids", truth.ids, documents)
         if near or questions >= SEVERAL:
-            warn(f"{finding}{near}" if near else f"{finding}: are these results of the same corpus?")
+            warn(f"{finding}{near}" if near else f"{finding}: is the run from the same corpus?")
 
 
 def fold(name: str) -> str:

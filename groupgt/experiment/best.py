@@ -25,9 +25,9 @@ class Best(Section):
     """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
 
     strategy: Literal["primary", "mean", "rank", "normalized_mean"] = "primary"
-    metrics: Texts = Field(default=[], description="The metrics a strategy looks at; all where none is named.")
+    metrics: Texts = Field(default=[], description="The metrics that the strategy uses (default: all).")
     max_latency_ms: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Systems whose median latency of one question is above this are passed over."
+        default=None, description="Systems with a higher median latency per question are not considered."
     )
 
 
@@ -87,10 +87,10 @@ def check_best(
     """Faults of `evaluate.best`."""
     path = ("evaluate", "best")
     if best.max_latency_ms is not None and not timed:
-        document.fault((*path, "max_latency_ms"), "a ceiling needs questions that are timed; evaluate.timed is 0")
+        document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed questions, but evaluate.timed is 0")
     if best.strategy == "primary":
         if best.metrics:
-            document.fault((*path, "metrics"), "the strategy primary looks at `primary` alone; remove this key")
+            document.fault((*path, "metrics"), "the strategy primary only uses `evaluate.primary`; remove this key")
         if best.max_latency_ms is not None and primary is None:
             document.fault(path, "the strategy primary needs `evaluate.primary`")
     elif best.strategy != "rank":

@@ -28,13 +28,11 @@ class Dataset(Section):
 
     ground_truth: str = Field(description="Questions with their grouped ground truth.")
     corpus: str | None = Field(default=None, description="The passages that retrievers search.")
-    format: str | None = Field(default=None, description="The format of the ground truth, where it is not recognized.")
+    format: str | None = Field(default=None, description="Format of the ground truth (default: auto-detect).")
     where: dict[str, Annotated[list[Scalar], LISTED]] = Field(
         default={}, description="Keep only rows whose column has one of these values."
     )
-    build: str | None = Field(
-        default=None, description="A Python script that makes files that are missing; run with --allow-code."
-    )
+    build: str | None = Field(default=None, description="A Python script that makes missing files; needs --allow-code.")
 
 
 class EngineConfig(Section):
@@ -47,8 +45,8 @@ class EngineConfig(Section):
 class Evaluate(Section):
     """What is measured."""
 
-    depth: Positive = Field(default=100, description="Results asked of each retriever.")
-    k: Annotated[list[Positive], LISTED] = Field(default=[], description="Cutoffs of metrics that have none.")
+    depth: Positive = Field(default=100, description="Number of results to retrieve per query.")
+    k: Annotated[list[Positive], LISTED] = Field(default=[], description="Cutoffs for metrics written without one.")
     metrics: Annotated[list[str], LISTED, Field(min_length=1)]
     primary: str | None = Field(default=None, description="The metric that sorts tables and picks the best.")
     best: Annotated[Best, Short("strategy")] = Best()
@@ -57,11 +55,11 @@ class Evaluate(Section):
     policy: Annotated[dict[str, str], Short("preset")] = Field(default={})
     tokenizer: str | None = Field(
         default=None,
-        description="What counts tokens, for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
+        description="Tokenizer for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
         "or python:module:function.",
     )
     timed: Annotated[int, Field(ge=0, le=10**6)] = Field(
-        default=30, description="Questions asked one by one once more, to time them; 0 for none."
+        default=30, description="Number of questions asked again one by one, for latencies; 0 for none."
     )
 
 
@@ -80,7 +78,7 @@ class Compare(Section):
     """What systems are compared with, and how surely."""
 
     baseline: str
-    metrics: Texts = Field(default=[], description="The metrics to compare by; all where none is named.")
+    metrics: Texts = Field(default=[], description="The metrics to compare (default: all).")
 
     def settings(self, seed: int) -> Settings:
         """How systems are compared."""
@@ -119,7 +117,7 @@ class Config(Section):
     """An experiment file."""
 
     version: int = Field(description="The version of the file's format: 1.")
-    groupgt: str | None = Field(default=None, description='The least version of groupgt, such as ">=0.1".')
+    groupgt: str | None = Field(default=None, description='The minimum version of groupgt, such as ">=0.1".')
     name: Name
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     convention: str = "autorag"
@@ -131,4 +129,4 @@ class Config(Section):
     gate: list[Gate] = Field(default=[])
     output: Output = Output()
     report: Report = Report()
-    cache: str | None = Field(default=".groupgt/cache", description="Where runs are kept; null for nowhere.")
+    cache: str | None = Field(default=".groupgt/cache", description="Folder of the cache; null for no cache.")

@@ -140,12 +140,12 @@ def _build(experiment: Experiment, name: str, script: Path, files: list[Path]) -
         [sys.executable, str(script)], cwd=experiment.path.parent, capture_output=True, text=True, check=False
     )
     place = f"{experiment.document.place(('datasets', name, 'build'))}: datasets.{name}.build"
-    last = (ended.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    last = (ended.stderr.strip().splitlines() or ["it printed no message"])[-1]
     if ended.returncode:
         raise DataError(f"{place}: {script} ended with status {ended.returncode}: {last}")
     missing = [str(file) for file in files if not file.exists()]
     if missing:
-        raise DataError(f"{place}: expected {script} to make {', '.join(missing)}, and it did not")
+        raise DataError(f"{place}: {script} did not make {', '.join(missing)}")
 
 
 def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
@@ -189,7 +189,7 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
     if _needs_texts(experiment, name):
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
-            what = f"{len(absent):,} questions have no text (query) to search with: {', '.join(absent[:3])}"
+            what = f"{len(absent):,} questions have no text (query): {', '.join(absent[:3])}"
             faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
     for number, gate in enumerate(experiment.config.gate):
         if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
@@ -232,7 +232,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
         text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
     ]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
-        text = f"evaluate.depth: {depth:,} results are asked for, and {', '.join(deeper)} look further"
+        text = f"evaluate.depth: {depth:,} results are retrieved, but {', '.join(deeper)} need more"
         warnings.warn(text, GroupgtWarning, stacklevel=3)
 
 

@@ -181,7 +181,7 @@ def _gates(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
         rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", gate.reason] for gate in gates]
         yield ["gate", "result", "why"], rows
     if not timed and (idle := _idle(outcome)):
-        yield f"not held against any system of this run: gate {', '.join(map(str, idle))}"
+        yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
 
 
 def _idle(outcome: Outcome) -> list[int]:

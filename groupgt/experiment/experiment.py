@@ -174,7 +174,7 @@ def _validated(document: Document) -> Config | None:
 def _explain(fault: Any, document: Document) -> None:
     path = path_of(fault)
     if fault["type"] == UNKNOWN_KEY and is_option(path, document):
-        what = "an option stands under `with`, or with a list of values under `matrix`"
+        what = "options go under `with`, or under `matrix` with a list of values"
         document.fault(path, what, key=True)
     else:
         explain(fault, document, Config)
@@ -250,7 +250,7 @@ class Checks:
         """The least version of groupgt."""
         match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
         if match is None:
-            self.document.fault(("groupgt",), f'expected a least version such as ">=0.1", found {text!r}')
+            self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
         elif _version(match[1]) > _version(groupgt.__version__):
             self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
 
@@ -258,7 +258,7 @@ class Checks:
         """Files and the format of a data set."""
         build = None if dataset.build is None else self.document.resolved(dataset.build)
         if build is not None and not exists(build) and self.document.whole(*path, "build"):
-            self.document.fault((*path, "build"), f"there is no such file: {build}")
+            self.document.fault((*path, "build"), f"file not found: {build}")
         for key in ("ground_truth", "corpus"):
             text = getattr(dataset, key)
             if text is None or not self.document.whole(*path, key):
@@ -267,10 +267,10 @@ class Checks:
             if not text.strip():
                 self.document.fault((*path, key), f"expected a path, found {text!r}")
             elif not exists(file) and build is None:
-                self.document.fault((*path, key), f"there is no such file: {file}")
+                self.document.fault((*path, key), f"file not found: {file}")
             elif not exists(file) and not self.allow_code:
                 way = f"run it (python {build}), or add --allow-code"
-                self.document.fault((*path, key), f"{file} is not there yet; a script makes it: {way}")
+                self.document.fault((*path, key), f"{file} does not exist yet; a script makes it: {way}")
         if dataset.format is not None:
             self._is_known((*path, "format"), dataset.format, TRUTHS)
 
@@ -295,7 +295,7 @@ class Checks:
             for dataset in self.config.datasets:
                 file = self.document.resolved(labeller.with_[key].replace("{dataset}", dataset))
                 if not exists(file):
-                    self.document.fault((*path, "with", key), f"there is no such file: {file}")
+                    self.document.fault((*path, "with", key), f"file not found: {file}")
 
     def _plugin(self, kind: str, path: KeyPath, section: Use | EngineConfig) -> Plugin | None:
         """What a section uses, or None where there is no such thing; its options are checked."""
@@ -312,7 +312,7 @@ class Checks:
         if missing := plugin.missing():
             self.document.fault(use, f"{plugin.name} {missing}")
         if plugin.runs_code and not self.allow_code:
-            self.document.fault(use, f"{plugin.name} runs code of yours; allow it with --allow-code")
+            self.document.fault(use, f"{plugin.name} runs your code; allow it with --allow-code")
         return plugin
 
     def _policy(self) -> None:

@@ -34,12 +34,12 @@ class Gate(Section):
     system: str = Field(description="A system, or a pattern.")
     metric: str = Field(description="A metric that is evaluated, or a latency.")
     dataset: str = Field(default="*", description="A data set, or a pattern.")
-    slice: dict[str, Scalar] = Field(default={}, description="Columns and the value of each.")
+    slice: dict[str, Scalar] = Field(default={}, description="Columns and their values, such as {type: multi}.")
     min: float | None = None
     max: float | None = None
     max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
     unless: Literal["not_significant"] | None = Field(
-        default=None, description="not_significant: a drop that compare.test does not show at alpha passes."
+        default=None, description="not_significant: a drop passes unless compare.test finds it significant."
     )
 
 
@@ -93,7 +93,7 @@ class GateChecks:
         if gate.max_drop is not None:
             self._drop((*path, "max_drop"), [systems[name] for name in matched], datasets)
         if gate.unless is not None and gate.max_drop is None:
-            document.fault((*path, "unless"), "a drop is significant or not; it goes with max_drop")
+            document.fault((*path, "unless"), "`unless` needs max_drop")
         if gate.metric in LATENCIES:
             self._latency(path, gate, matched)
         else:
@@ -111,11 +111,11 @@ class GateChecks:
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
         if gate.slice or gate.max_drop is not None:
-            self.document.fault(path, f"{gate.metric} has a min or max, and no slices")
+            self.document.fault(path, f"{gate.metric} takes min or max, and no slice")
         if matched and not any(self._is_timed(name) for name in matched):
-            self.document.fault((*path, "system"), "results that are read from files have no latency")
+            self.document.fault((*path, "system"), "results read from files have no latency")
         if gate.metric.startswith("latency") and not self.timed:
-            what = f"{gate.metric} needs questions that are timed; evaluate.timed is 0"
+            what = f"{gate.metric} needs timed questions, but evaluate.timed is 0"
             self.document.fault((*path, "metric"), what)
 
     def _is_timed(self, name: str) -> bool:
@@ -126,14 +126,14 @@ class GateChecks:
         """Whether there is a baseline wherever a drop is asked for."""
         if self.baseline is None:
             if self.document.whole("compare"):
-                self.document.fault(path, "a drop is against a baseline; name it as compare.baseline")
+                self.document.fault(path, "max_drop needs a baseline; set compare.baseline")
             return
         baseline = self.families.systems.get(self.baseline)
         if baseline is None:
             return
         for dataset in datasets:
             if not baseline.serves(dataset) and any(system.serves(dataset) for system in matched):
-                what = f"the baseline {self.baseline} is not run on dataset {dataset!r}; see its `only`"
+                what = f"the baseline {self.baseline} is not run on dataset {dataset!r}; see its key `only`"
                 self.document.fault(path, what)
 
 
@@ -233,10 +233,10 @@ class _Trial:
         if math.isnan(value):
             return self._failed("has no value: no query counts")
         if self.gate.min is not None:
-            reason = f"is {fixed(value)}, at least {self.gate.min:g} is needed"
+            reason = f"is {fixed(value)}, must be at least {self.gate.min:g}"
             return self._result(value, reason, passed=value >= self.gate.min - SLACK)
         limit = math.nan if self.gate.max is None else self.gate.max
-        return self._result(value, f"is {fixed(value)}, at most {limit:g} is allowed", passed=value <= limit + SLACK)
+        return self._result(value, f"is {fixed(value)}, must be at most {limit:g}", passed=value <= limit + SLACK)
 
     def _latency(self, timing: Timing) -> GateResult:
         if timing.machine != machine():
@@ -247,11 +247,11 @@ class _Trial:
 
     def _drop(self, evaluation: Evaluation, baseline: Evaluation | None, most: float, settings: Settings) -> GateResult:
         if baseline is None:
-            return self._failed("has no baseline here: that was not run on this data set, or failed")
+            return self._failed("has no baseline here: it was not run on this data set, or it failed")
         metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
         against = self._against(evaluation, baseline, metric, settings)
         if not against.pairs:
-            return self._failed("has no value: no query counts for both")
+            return self._failed("has no value: no query counts for both systems")
         lost = drop(against.delta, higher_is_better=metric.higher_is_better)
         change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
         reason = f"{change}, at most {most:g} is allowed ({counted(against.pairs, 'query', 'queries')})"

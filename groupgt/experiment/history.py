@@ -68,7 +68,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
         if values:
             chosen[name] = values[0]
         if len(distinct) > 1:
-            text = f"the folders compare with other {name}: {', '.join(distinct)}; that of the first is taken"
+            text = f"the folders used different values of {name}: {', '.join(distinct)}; the first is used"
             warnings.warn(text, GroupgtWarning, stacklevel=2)
     return Settings(**chosen)
 
@@ -149,7 +149,7 @@ def _order(qids: Sequence[str], wanted: Sequence[str], folder: ResultFolder) -> 
     """Where each wanted query stands."""
     places = {qid: place for place, qid in enumerate(qids)}
     if list(qids) != list(wanted) and set(places) != set(wanted):
-        raise DataError(f"{folder.path}: holds other queries than the first folder, on the same ground truth")
+        raise DataError(f"{folder.path}: has other queries than the first folder, with the same ground truth")
     return np.array([places[qid] for qid in wanted], dtype=np.int64)
 
 
@@ -242,7 +242,8 @@ def history(folders: Sequence[ResultFolder], settings: Settings, metric: str | N
     for folder in folders:
         if not has_stamp(folder.path):
             raise ConfigError(
-                f"{folder.path}: expected a folder named by its time, as it was written; its place is unknown"
+                f"{folder.path}: expected the original folder name, which is its time; "
+                "its position in the history is unknown"
             )
     by_age = sorted(folders, key=lambda folder: age_of(folder.path))
     return {dataset: _history(by_age, dataset, settings, metric) for dataset in _datasets(folders)}

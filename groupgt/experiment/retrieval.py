@@ -60,7 +60,7 @@ class Keeper:
                 if name is None and self.cache is not None:
                     self.cache.remove(unfinished)
             except DataError as error:
-                warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
+                warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=2)
 
         done = retrieve(experiment, data, task, answered, self._begun(data, task, unfinished), save)
         save(done, None)

@@ -46,7 +46,7 @@ def shared_process() -> Iterator[None]:
             yield
     except SystemExit as error:
         ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
-        raise GroupgtError(f"code of yours ended the run: {ended_by}") from None
+        raise GroupgtError(f"your code ended the run: {ended_by}") from None
     finally:
         sys.path[:] = path
         os.umask(mask)

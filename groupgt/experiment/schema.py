@@ -114,9 +114,9 @@ def explain(fault: Mapping[str, Any], document: Document, root: type[Section]) -
     kind, value = fault["type"], fault["input"]
     if kind == UNKNOWN_KEY:
         keys = _keys_at(root, path[:-1])
-        document.fault(path, f"unknown key; known are {', '.join(keys)}{near_names(str(path[-1]), keys)}", key=True)
+        document.fault(path, f"unknown key; known keys: {', '.join(keys)}{near_names(str(path[-1]), keys)}", key=True)
     elif kind == "missing":
-        document.fault(path, "this key is needed and missing")
+        document.fault(path, "required key is missing")
     else:
         words = {key: _words_of(bound) for key, bound in fault.get("ctx", {}).items()}
         expected = EXPECTED[kind].format(**words) if kind in EXPECTED else fault["msg"]

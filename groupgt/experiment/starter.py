@@ -20,7 +20,7 @@ def write_starter(folder: Path) -> list[Path]:
     targets = [folder / name for name in FILES]
     there = [str(target) for target in targets if target.exists()]
     if there:
-        raise ConfigError(f"{', '.join(there)}: there already; name another folder")
+        raise ConfigError(f"{', '.join(there)}: already exists; choose another folder")
     source = files("groupgt.experiment") / "starter_files"
     for target in targets:
         write_text(target, (source / target.name).read_text(encoding="utf-8"))

@@ -32,7 +32,7 @@ class SystemConfig(Section):
         default={}, description="Options with a list of values each: one system for each combination."
     )
     inputs: Texts = Field(default=[], description="The systems that a fusion combines, by name or pattern.")
-    only: Texts = Field(default=[], description="The data sets it is run on; all where none is named.")
+    only: Texts = Field(default=[], description="The data sets it runs on (default: all).")
     on_error: Literal["fail", "skip"] = Field(
         default="fail", description="fail: the run stops; skip: the system is reported as failed, never scored as 0."
     )
@@ -216,7 +216,7 @@ class Families:
         if missing := kind.missing():
             self.document.fault(path, f"{config.use} {missing}")
         if kind.runs_code and not self.allow_code:
-            self.document.fault(path, f"{config.use} runs code of yours; allow it with --allow-code")
+            self.document.fault(path, f"{config.use} runs your code; allow it with --allow-code")
         return kind
 
     def _family(self, family: str, config: SystemConfig) -> None:
@@ -235,7 +235,7 @@ class Families:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
             if kind.corpus and not self.corpora[dataset] and self.document.whole("datasets", dataset):
-                self.document.fault(path, f"{config.use} searches a corpus, and dataset {dataset!r} has none")
+                self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
         if self._matrix(path, config):
             for variant in variants(family, config):
                 self._variant(family, config, kind, variant)
@@ -245,16 +245,16 @@ class Families:
         faults_before = self.document.faults.total
         for key, values in config.matrix.items():
             if key in config.with_:
-                self.document.fault((*path, "matrix", key), f"{key} stands under `with` too; remove one", key=True)
+                self.document.fault((*path, "matrix", key), f"{key} is also given under `with`; remove one", key=True)
             if self.document.is_filled((*path, "matrix", key)):
                 what = (
-                    "values of a sweep are part of names, which are shown; set what the environment holds under `with`"
+                    "sweep values become part of system names, which are shown; set environment variables under `with`"
                 )
                 self.document.fault((*path, "matrix", key), what, key=True)
             labels = [label(value) for value in values]
             for position, text in enumerate(labels):
                 if text in labels[:position]:
-                    self.document.fault((*path, "matrix", key, position), f"{text} stands twice; remove one")
+                    self.document.fault((*path, "matrix", key, position), f"duplicate value {text}; remove one")
         if config.size > MOST_SYSTEMS:
             what = f"expected at most {MOST_SYSTEMS:,} combinations, found {config.size:,}"
             self.document.fault((*path, "matrix"), what)
@@ -281,7 +281,7 @@ class Families:
             for dataset in datasets:
                 file = self.document.resolved(text.replace("{dataset}", dataset))
                 if not is_url(text) and not exists(file) and self.document.whole(*path):
-                    self.document.fault(path, f"there is no such file: {file}")
+                    self.document.fault(path, f"file not found: {file}")
         if _is_stored(kind) and options.format is not None and options.format not in RUNS:
             self.document.unknown(variant.paths["format"], options.format, RUNS)
         if kind.runs_code and self.allow_code:
@@ -320,7 +320,7 @@ class Families:
         for name in matched:
             for dataset in self._served(system.config):
                 if not self.systems[name].serves(dataset):
-                    self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its `only`")
+                    self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
     def _counted(self, system: System, inputs: int) -> None:
         """Lists among a fusion's options that hold a value for each input."""
@@ -344,12 +344,12 @@ class Families:
             if name in (trail := self._trail(name)):
                 shown = " → ".join([name, *trail])
                 path: KeyPath = ("systems", self.systems[name].family, "inputs")
-                self.document.fault(path, f"a fusion of itself: {shown}")
+                self.document.fault(path, f"the fusion contains itself: {shown}")
                 return
         for name, depth in level.items():
             if depth > DEEPEST_FUSION:
                 path = ("systems", self.systems[name].family, "inputs")
-                what = f"expected at most {DEEPEST_FUSION} fusions one upon the other, found {depth}"
+                what = f"expected at most {DEEPEST_FUSION} levels of fusions, found {depth}"
                 self.document.fault(path, what)
                 return
 

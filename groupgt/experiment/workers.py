@@ -74,11 +74,11 @@ def in_parallel(
 
 
 def _of_a_dead_worker(at_work: Sequence[Task]) -> str:
-    said = "a worker was ended from outside, or there was not enough memory"
+    said = "a worker process was killed, or ran out of memory"
     if not at_work:
         return said
     systems = " or ".join(f"system {task.system!r} on dataset {task.dataset!r}" for task in at_work)
-    return f"{said}; it retrieved {systems}; what is retrieved is kept: try again with fewer --jobs"
+    return f"{said}; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
 
 
 def _end(pool: ProcessPoolExecutor) -> None:

@@ -161,7 +161,7 @@ def read_yaml(path: Path) -> Document:
     document = Document(path)
     document.value = composed(text, document, ())
     if not document.places:
-        raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes one to start from")
+        raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes a starter")
     return document
 
 
@@ -189,9 +189,9 @@ def _refuse_aliases(text: str, document: Document) -> None:
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         anchor, place = getattr(event, "anchor", None), document.place_of(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
-            document.faults.add(place, f"aliases (*{anchor}) are not read; write the value out")
+            document.faults.add(place, f"aliases (*{anchor}) are not supported; write the value out")
         elif anchor:
-            document.faults.add(place, f"anchors (&{anchor}) are not read; remove it")
+            document.faults.add(place, f"anchors (&{anchor}) are not supported; remove it")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:
@@ -225,9 +225,7 @@ def _mapping(node: yaml.MappingNode, path: KeyPath, document: Document) -> dict[
         if key in out:
             first = document.keys[inner]
             document.keys[inner] = place
-            document.fault(
-                inner, f"this key stands twice (first at {first.removeprefix(f'{document.path}:')})", key=True
-            )
+            document.fault(inner, f"duplicate key (first at {first.removeprefix(f'{document.path}:')})", key=True)
             document.keys[inner] = first
             continue
         document.keys[inner] = place

@@ -77,5 +77,5 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], texts: dict[str, st
         for qid, _, document, grade in rows:
             for name in (qid, document):
                 if any(letter in name for letter in '\t\n\r"'):
-                    raise DataError(f"the id {name!r} holds a tab, line break or quote; write jsonl or parquet")
+                    raise DataError(f"the id {name!r} contains a tab, line break or quote; write jsonl or parquet")
             file.write(f"{qid}\t{document}\t{number_text(grade)}\n")

@@ -73,14 +73,14 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
         told = [] if lengths is None else [unit for unit in UNITS if row.get(unit) not in (None, "")]
         if name is None:
             faults.add(
-                where, f"expected a doc_id (text or an integer), found {row.get(key) if key else ', '.join(row)!r}"
+                where, f"expected a doc_id (a string or integer), found {row.get(key) if key else ', '.join(row)!r}"
             )
         elif fault := id_fault(name):
             faults.add(where, f"the doc_id {fault}")
         elif text is None and not told:
             faults.add(where, f"document {name!r}: expected text in the column contents, found {', '.join(row)}")
         elif name in places:
-            faults.add(where, f"document {name!r} stands twice (first at {places[name]}); remove one")
+            faults.add(where, f"duplicate document {name!r} (first at {places[name]}); remove one")
         else:
             places[name] = where
             for unit in told if lengths is not None else ():
@@ -93,7 +93,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
             )
     faults.stop()
     if not places:
-        raise DataError(f"{source.path}: the corpus holds no documents")
+        raise DataError(f"{source.path}: the corpus contains no documents")
     return texts
 
 
@@ -138,9 +138,9 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
         span = _span(row, key)
         if name is None or (fault := id_fault(name)):
             problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
-            faults.add(where, f"expected the id of a chunk (text or an integer) as {key}, {problem}")
+            faults.add(where, f"expected the id of a chunk (a string or integer) as {key}, {problem}")
         elif name in seen:
-            faults.add(where, f"the chunk {name!r} stands twice (first at {seen[name]}); remove one")
+            faults.add(where, f"duplicate chunk {name!r} (first at {seen[name]}); remove one")
         elif isinstance(span, str):
             faults.add(where, f"chunk {name!r}: {span}")
         else:
@@ -152,7 +152,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
                 spans.append(span)
     faults.stop()
     if not ids:
-        raise DataError(f"{source.path}: the table holds no chunks")
+        raise DataError(f"{source.path}: the table contains no chunks")
     if lost:
         what = f"{source.path}: {len(lost):,} chunks have no place (AutoRAG did not find them in their document)"
         warnings.warn(f"{what}: {', '.join(lost[:3])}{' …' if len(lost) > 3 else ''}", GroupgtWarning, stacklevel=2)
@@ -231,11 +231,11 @@ def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
             faults.add(str(source.path), f"expected the column {column!r}, found {', '.join(row)}{near}")
             break
         if name is None or id_fault(name) or parent is None or id_fault(parent):
-            what = f"expected an id and its parent (text or integers) in {key} and {column}"
+            what = f"expected an id and its parent (strings or integers) in {key} and {column}"
             faults.add(where, f"{what}, found {display(row.get(key))} and {display(row.get(column))}")
         elif found.setdefault(name, parent) != parent:
-            faults.add(where, f"{name!r} has another parent, {parent!r}, than before, {found[name]!r}; remove one")
+            faults.add(where, f"{name!r} has two parents, {found[name]!r} and {parent!r}; remove one")
     faults.stop()
     if not found:
-        raise DataError(f"{source.path}: the table holds no rows")
+        raise DataError(f"{source.path}: the table contains no rows")
     return found

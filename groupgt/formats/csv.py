@@ -116,7 +116,7 @@ def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[
 def _check_header(header: list[str], needed: Iterable[str], where: str, faults: Faults) -> None:
     for name, count in Counter(header).items():
         if count > 1:
-            faults.add(where, f"the column {name!r} stands twice; remove one")
+            faults.add(where, f"duplicate column {name!r}; remove one")
     known = set(header)
     for name in needed if header else ():
         if name not in known:

@@ -104,7 +104,7 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     if chosen is None and not parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), "results")
     if chosen is None:
-        raise ConfigError(f"{title}: expected an ending that tells the format, or its name (--run-format)")
+        raise ConfigError(f"{title}: cannot tell the format from the file name; add --run-format")
     return paths, chosen, title
 
 
@@ -124,7 +124,7 @@ def run_paths(path: Path_) -> list[Path]:
     if found.is_dir():
         files = sorted(each for each in found.iterdir() if each.is_file() and not each.name.startswith("."))
         if not files:
-            raise DataError(f"{found}: the folder holds no files")
+            raise DataError(f"{found}: the folder contains no files")
         return files
     return parts.files_of(text) or [found]
 
@@ -143,8 +143,8 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
         try:
             if is_run and in_parts:
                 if parts.files_of(path) is None:
-                    what = "expected a folder or a pattern, whose files are parts of one run, found one file"
-                    raise DataError(f"{path}: {what} (--parts); a shell expands patterns that are not quoted")
+                    what = "expected a folder or a glob, found one file"
+                    raise DataError(f"{path}: {what} (--parts); quote a glob so that the shell does not expand it")
                 found.append(path)
                 continue
             for each in run_paths(path) if is_run else [path]:
@@ -175,7 +175,7 @@ def _chosen(format: str | None, known: dict[str, Any]) -> str | None:
 def _refuse_folder(source: Source, format: str) -> None:
     if source.is_folder and not (format == "beir" and beir.is_folder(source.path)):
         raise DataError(
-            f"{source.path}: expected a file or a BEIR folder (queries.jsonl, qrels/), found another folder"
+            f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
         )
 
 

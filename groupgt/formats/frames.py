@@ -35,7 +35,7 @@ def to_polars(value: Any, wanted: Collection[str], ids: Collection[str], title: 
     columns: dict[str, pl.Series] = {}
     for at, name in enumerate(map(str, value.columns)):
         if name in columns:
-            faults.add(title, f"the column {name!r} stands twice; rename or drop one")
+            faults.add(title, f"duplicate column {name!r}; rename or drop one")
         elif name in wanted:
             columns[name] = _series(value.iloc[:, at], name, name in ids, title, faults)
     faults.stop()
@@ -66,7 +66,9 @@ def _ids(cell: Any, where: str, name: str, faults: Faults) -> Any:
         return [_ids(inner, where, name, faults) for inner in cell]
     text = id_text(cell)
     if text is None and cell is not None:
-        what = f"expected text or integers in the column {name!r}, found {display(cell)} of type {type(cell).__name__}"
+        what = (
+            f"expected strings or integers in the column {name!r}, found {display(cell)} of type {type(cell).__name__}"
+        )
         faults.add(where, what)
     return text
 
@@ -123,7 +125,7 @@ def _refuse_twins(names: list[str], title: str) -> None:
     faults = Faults()
     for name, count in Counter(names).items():
         if count > 1:
-            faults.add(title, f"the column {name!r} stands twice; rename or drop one")
+            faults.add(title, f"duplicate column {name!r}; rename or drop one")
     faults.stop()
 
 
@@ -191,7 +193,7 @@ def _id_column(kind: pl.DataType, name: str, title: str) -> pl.Expr:
     """The expression that makes ids text; raises `DataError` for floats, bools and the rest."""
     if kind in (pl.String, pl.Null) or isinstance(kind, (pl.Categorical, pl.Enum)) or kind.is_integer():
         return pl.col(name).cast(pl.String)
-    raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
+    raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
 
 
 def run_of(
@@ -211,7 +213,7 @@ def run_of(
     names = guard(frame.collect_schema).names()
     keys = [name for name in NESTED if name in names]
     if len(keys) > 1:
-        raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop what is not meant")
+        raise DataError(f"{title}: expected one column of results, found {' and '.join(keys)}; drop the others")
     return _nested(frame, keys[0], title, qids, guard) if keys else _long(frame, title, guard)
 
 
@@ -228,15 +230,15 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
     _check_scores(rows, key, title)
     row_qids = _texts(rows, "qid", title).to_list() if "qid" in names else qids
     if row_qids is None:
-        raise DataError(f"{title}: there is no column qid, and no ground truth whose rows it could follow")
+        raise DataError(f"{title}: there is no column qid, and no ground truth to take the query ids from")
     if len(row_qids) != len(rows):
         raise DataError(
-            f"{title}: without a column qid, rows follow those of the ground truth: expected {len(row_qids):,} rows, "
-            f"found {len(rows):,}"
+            f"{title}: without a column qid, rows are matched to those of the ground truth: "
+            f"expected {len(row_qids):,} rows, found {len(rows):,}"
         )
     twice = next((qid for qid, count in Counter(row_qids).items() if count > 1), None)
     if twice is not None:
-        raise DataError(f"{title}: query {display(twice)} stands in two rows")
+        raise DataError(f"{title}: query {display(twice)} has two rows")
 
     def column(name: str) -> list[list[Any]]:
         """What stands beside the ids of each query; who uses it says where it is no list of what it should be."""

@@ -37,7 +37,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
             faults.add(where, f"expected a JSON object, found {display(value)}")
         # A lone surrogate can only come from an escape.
         elif b"\\u" in line and _has_surrogate(value):
-            faults.add(where, "holds a lone surrogate, which is no character")
+            faults.add(where, "contains a lone surrogate")
         else:
             yield number, value
 
@@ -47,12 +47,12 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(cells) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice")
+        raise ValueError(f"duplicate key {twice!r}")
     return cells
 
 
 def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is no JSON number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _has_surrogate(value: Any) -> bool:
@@ -104,15 +104,15 @@ def read_run(source: Source) -> Run:
         if qid is None or id_fault(qid):
             fault = "" if qid is None else f", which {id_fault(qid)}"
             cell = f"{display(row['qid'])}{fault}" if "qid" in row else f"the keys {', '.join(row) or '(none)'}"
-            faults.add(where, f"expected a qid (text or an integer), found {cell}")
+            faults.add(where, f"expected a qid (a string or integer), found {cell}")
             continue
         where = f"{where}: query {display(qid)}"
         keys = [name for name in NESTED if name in row]
         if len(keys) > 1:
-            faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep the one that is meant")
+            faults.add(where, f"expected one list of results, found {' and '.join(keys)}; keep only one")
         elif keys:
             if nested and qid in gathered.ids:
-                faults.add(where, "this query stands twice")
+                faults.add(where, "duplicate query")
             nested = True
             lengths = {unit: list(map(length_of, _listed(row[name]))) for unit, name in _nested_lengths(row)}
             fields = {field: _listed(row[name]) for field, name in FIELDS.items() if name in row}
@@ -124,13 +124,9 @@ def read_run(source: Source) -> Run:
                 gathered.add(qid, *result)
     faults.stop()
     if nested and orders:
-        raise DataError(
-            f"{source.path}: some lines hold retrieved_ids and some doc_id; expected one of the two throughout"
-        )
+        raise DataError(f"{source.path}: some lines have retrieved_ids and some doc_id; use one of the two throughout")
     if len(orders) > 1:
-        raise DataError(
-            f"{source.path}: some lines hold a score and some only a rank; expected one of the two throughout"
-        )
+        raise DataError(f"{source.path}: some lines have a score and some only a rank; use one of the two throughout")
     return gathered.run(source)
 
 
@@ -141,7 +137,7 @@ def _result(
     document, score = id_text(row.get("doc_id")), score_of(row)
     if document is None:
         cell = repr(row["doc_id"]) if "doc_id" in row else f"the keys {', '.join(row)}"
-        faults.add(where, f"expected retrieved_ids, or a doc_id (text or an integer), found {cell}")
+        faults.add(where, f"expected retrieved_ids, or a doc_id (a string or integer), found {cell}")
     elif fault := id_fault(document):
         faults.add(where, f"the doc_id {fault}")
     elif score is None:
@@ -174,7 +170,7 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     ids = []
     for rank, cell in enumerate(cells, 1):
         name = id_text(cell)
-        fault = "is no text or integer" if name is None else id_fault(name)
+        fault = "must be a string or integer" if name is None else id_fault(name)
         if fault:
             faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
         elif name is not None:

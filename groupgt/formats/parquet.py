@@ -84,7 +84,7 @@ def _check_chunk(chunk: memoryview, meta: dict[int, Any], path: Path, start: int
             column = meta[PATH][0].decode()
             raise DataError(
                 f"{path}: the page of column {column!r} at byte {start + begin:,} does not match its checksum: "
-                "the file is damaged; get it again from where it came"
+                "the file is damaged; get a fresh copy"
             )
     if values != meta[VALUES]:
         raise ValueError
@@ -172,7 +172,7 @@ def _checked(source: Source) -> pl.LazyFrame:
     if not source.is_parquet:
         raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
     if source.is_pipe:
-        raise DataError(f"{source.path}: parquet cannot be read from a pipe; save it as a file")
+        raise DataError(f"{source.path}: a pipe cannot hold parquet; save it as a file")
     check_pages(source.path)
     frame = pl.scan_parquet(source.path, glob=False)
     _guard_of(source)(frame.collect_schema)

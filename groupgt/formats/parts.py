@@ -53,7 +53,7 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
         return None
     files = sorted(each for each in files if each.name[0] not in "._")
     if not files:
-        raise DataError(f"{text}: {'the folder holds no files' if found.is_dir() else 'no file matches'}")
+        raise DataError(f"{text}: {'the folder contains no files' if found.is_dir() else 'no file matches'}")
     return files
 
 
@@ -132,7 +132,7 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
         read_fields = {name: read() for name, read in lists.fields.items()}
         for qid, ranking in lists.rankings.items():
             if qid in rankings and (lists.scores is None or qid not in scores):
-                faults.add(f"{part.source}: query {qid!r}", f"stands in another file of {title} too, without scores")
+                faults.add(f"{part.source}: query {qid!r}", f"is also in another file of {title}, without scores")
                 continue
             rankings.setdefault(qid, []).extend(ranking)
             if lists.scores is not None:
@@ -143,7 +143,7 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
                 fields.setdefault(name, {}).setdefault(qid, []).extend(cells[qid])
     faults.stop(DataError)
     if scores and len(scores) < len(rankings):
-        raise DataError(f"{title}: some files hold scores and some do not; expected one of the two throughout")
+        raise DataError(f"{title}: some files have scores and some do not; use one of the two throughout")
     read = {name: lambda column=column: column for name, column in fields.items()}  # bound now
     return Run(Lists(rankings, scores or None, lengths, read))
 

@@ -131,7 +131,7 @@ def columns_of_rows(
             yield frame if condition is None else frame.filter(condition)
 
     def recheck() -> Run:
-        raise DataError(f"{title}: the results changed while they were read")
+        raise DataError(f"{title}: the results changed while they were being read")
 
     return Columns(register_io_source(batches, schema=dict(schema)), recheck, ids_checked=True)
 
@@ -154,8 +154,9 @@ def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float]) -> str | 
     for rank, (before, after) in enumerate(pairwise(scores)):
         if before < after or (before == after and ids[rank] < ids[rank + 1]):
             return (
-                f"query {qid!r}: {ids[rank]!r} stands before {ids[rank + 1]!r}, and its score ({before!r}, {after!r}) "
-                "or, where scores are equal, its id would put it behind; write jsonl or parquet, which keep the order"
+                f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores "
+                f"({before!r}, {after!r}) or, where they are equal, their ids give another order; "
+                "write jsonl or parquet, which keep the order"
             )
     return None
 

@@ -54,12 +54,12 @@ class Source:
             return path
         text = os.fspath(path)
         if not text.strip():
-            raise DataError(f"expected the path of a file, found the empty text {text!r}")
+            raise DataError(f"expected the path of a file, found the empty string {text!r}")
         place = Path(text)
         try:
             mode = place.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            raise DataError(f"{place}: there is no such file{_neighbours(place)}") from None
+            raise DataError(f"{place}: file not found{_neighbours(place)}") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{display(text)}: cannot be read: {_reason(error)}") from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
@@ -143,7 +143,7 @@ class Source:
     def _check_room(self, size: int) -> None:
         if 0 < self.ceiling < size:
             raise DataError(
-                f"{self.path}: the content takes more than the memory ceiling of {bytes_text(self.ceiling)}; raise it, "
+                f"{self.path}: the content exceeds the memory limit of {bytes_text(self.ceiling)}; raise it, "
                 "or save the data as parquet"
             )
 

@@ -48,7 +48,7 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
     if colon if option is None else not rest:
         raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
     if plugin.runs_code and not allow_code:
-        raise ConfigError(f"tokenizer: {name} is code of yours, which runs only with --allow-code")
+        raise ConfigError(f"tokenizer: {name} is your code, which runs only with --allow-code")
     return plugin, options_from(plugin.options, {} if option is None else {option: rest}, f"tokenizer {use}: ")
 
 
@@ -110,7 +110,7 @@ def _tokenizers(options: Vocabulary, folder: Path) -> Count:
     name = options.file_or_name
     path = folder / name
     if name.endswith(".json") and not path.is_file():
-        raise ConfigError(f"tokenizer: {path}: there is no such file")
+        raise ConfigError(f"tokenizer: {path}: file not found")
     try:
         loaded: Any = Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
     except Exception as error:  # the library raises plain exceptions, for files and for the network

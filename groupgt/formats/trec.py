@@ -30,7 +30,7 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     """`qid iter doc rel`: each document is a group of one, with its grade."""
     judged = _judgments(source, "qid iter doc rel")
     if len({second for _, second, _, _ in judged}) > 1:
-        text = f"{source.path}: the second column holds several values; if these are subtopics, that is groups, "
+        text = f"{source.path}: the second column has several values; if they are subtopics (groups), "
         warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
     return gather(one_by_one((qid, document, grade) for qid, _, document, grade in judged), policy)
 
@@ -149,8 +149,8 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
     query = f"query {display(cells[0].decode())}"
     sixth = cells[5].decode()
     if len(cells) > LEAST and validity.is_number(sixth):
-        what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}, of which the sixth is the number {sixth}"
-        return f"{query}: {what}: does an id hold a blank?"
+        what = f"expected {LEAST} columns ({RUN_COLUMNS}), found {len(cells)}, the sixth being the number {sixth}"
+        return f"{query}: {what}: does an id contain a blank?"
     if not validity.is_rank(cells[3].decode()):
         return f"{query}: expected a whole number as the rank, found {display(cells[3].decode())}"
     fault = _id_fault(cells[0].decode(), cells[2].decode())
@@ -271,7 +271,7 @@ def judgments_fault(rows: Iterable[Judgment]) -> str | None:
 def _blank_fault(*names: str) -> str | None:
     for name in names:
         if name.encode().split() != [name.encode()]:
-            return f"the id {name!r} holds white space and cannot stand in a TREC file; write jsonl or parquet"
+            return f"the id {name!r} contains white space, which a TREC file cannot hold; write jsonl or parquet"
     return None
 
 

@@ -95,4 +95,4 @@ def refuse_rows(
             given = score if score is None or order == "score" else -score
             faults.add(where, f"expected a finite number as the {order}, found {given}")
     faults.stop()
-    raise DataError(f"{title}: the results changed while they were read")
+    raise DataError(f"{title}: the results changed while they were being read")

@@ -92,7 +92,7 @@ RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
     if truth.forms and format != "jsonl":
-        raise DataError(f"{format} holds ids alone, and this ground truth has places or texts; write jsonl")
+        raise DataError(f"{format} can only hold ids, but this ground truth has places or texts; write jsonl")
     if fault := _judgments_fault(truth, format):
         raise DataError(fault)
     if format == FLAT:
@@ -106,13 +106,13 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
     shared = not truth.judgments.one_to_one
     if not writer.groups and (bool((sizes > 1).any()) or shared):
         raise DataError(
-            f"{format} has no groups, and this ground truth offers alternatives; write jsonl or trec-subtopics, "
+            f"{format} has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
             "or qrels-flat, which flattens them"
         )
     if not writer.grades and bool((truth.grade != 1).any()):
-        raise DataError(f"{format} has no grades, and this ground truth does; write jsonl")
+        raise DataError(f"{format} has no grades, but this ground truth does; write jsonl")
     if not writer.weights and bool((truth.group_weight != 1).any()):
-        raise DataError(f"{format} has no weights of groups, and this ground truth does; write jsonl")
+        raise DataError(f"{format} has no group weights, but this ground truth does; write jsonl")
     lost = []
     if truth.columns and not writer.columns:
         lost.append(f"the columns {', '.join(truth.columns)}")

@@ -144,7 +144,7 @@ class Code(Reader):
                 returned = self.function(list(batch))
                 if iscoroutine(returned):
                     returned.close()
-                    raise TypeError("it is async; wrap it in a plain function that runs it")
+                    raise TypeError("it is async; wrap it in a plain function that awaits it")
                 answers = list(returned)
         except KeyboardInterrupt:
             raise
@@ -154,7 +154,7 @@ class Code(Reader):
         is_list = not isinstance(returned, (str, Mapping))
         if not is_list or len(answers) != len(batch):
             found = f"{len(answers):,}" if is_list else display(returned)
-            raise DataError(f"{where}: expected {len(batch):,} verdicts, one a pair, found {found} {first}")
+            raise DataError(f"{where}: expected {len(batch):,} verdicts, one per pair, found {found} {first}")
         faults = Faults()
         verdicts = []
         for pair, answer in zip(batch, answers):

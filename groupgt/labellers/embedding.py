@@ -129,7 +129,7 @@ def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: 
 def _refuse_zero(vectors: Vectors, names: list[str], source: str) -> None:
     zero = np.flatnonzero(~vectors.any(axis=1))
     if len(zero):
-        raise DataError(f"{source}: the vector of {display(names[int(zero[0])])} is 0, which is near to nothing")
+        raise DataError(f"{source}: the vector of {display(names[int(zero[0])])} is all zeros, so no cosine is defined")
 
 
 def _unit(vectors: Vectors) -> Vectors:

@@ -77,7 +77,7 @@ class Text(Reader):
         for alternative, text in enumerate(texts):
             query = int(truth.query_of[alternative])
             if not self.normalized(text):
-                what = f"nothing is left of the alternative {display(text)} once it is normalized"
+                what = f"the alternative {display(text)} is empty after normalization"
                 faults.add(query_of(truth, alternative), what)
             first.setdefault((query, self.normalized(text)), alternative)
         faults.stop(DataError)

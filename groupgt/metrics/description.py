@@ -55,11 +55,11 @@ def details(definition: Definition) -> str:
             lines.append(f"  source: {formula['source']}")
     lines += ["", "higher is better" if definition.higher_is_better else "lower is better"]
     if not definition.takes_cutoff:
-        lines.append("looks at the whole ranking; takes no cutoff")
+        lines.append("uses the whole ranking; takes no cutoff")
     if shown["aliases"]:
         lines.append(f"also written {', '.join(shown['aliases'])}")
     if definition.warning:
-        lines.append(f"beware: {definition.warning}")
+        lines.append(f"note: {definition.warning}")
     return "\n".join(lines)
 
 

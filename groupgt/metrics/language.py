@@ -46,7 +46,7 @@ class Metric:
         definition = definition_of(self.name)
         if definition is None:
             way = "import the module that registers it, or name that under the entry points groupgt.metrics"
-            raise MetricError(f"metric {self.name!r}: there is none of this name in this process; {way}")
+            raise MetricError(f"metric {self.name!r}: it is not registered in this process; {way}")
         return definition
 
     @property
@@ -177,7 +177,7 @@ class _Parser:
         if definition is None:
             known = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
             near = near_names(match["name"], known) or "; `groupgt metrics` lists them all"
-            raise self.fail(f"there is no metric named {match['name']!r}{near}")
+            raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
         return Metric(
             definition.name,
@@ -206,7 +206,7 @@ class _Parser:
             elif name in ALIASES:
                 target = ALIASES[name]
                 if ("." in target and tail.startswith(".")) or ("(" in target and tail.startswith("(")):
-                    raise self.fail(f"{name} stands for {target} and leaves only a cutoff to say")
+                    raise self.fail(f"{name} means {target} and takes only a cutoff")
                 text = target + tail
             else:
                 return text
@@ -214,7 +214,9 @@ class _Parser:
     def read_convention(self, definition: Definition, written: str | None) -> str | None:
         if None in definition.formulas:
             if written is not None:
-                raise self.fail(f"{definition.name} has one meaning and takes no convention; write {definition.name}")
+                raise self.fail(
+                    f"{definition.name} is the same in all conventions and takes none; write {definition.name}"
+                )
             return None
         chosen = written or self.convention
         if chosen not in definition.formulas:
@@ -238,7 +240,7 @@ class _Parser:
                 has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
                 raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, known)}")
             if name in values:
-                raise self.fail(f"the parameter {name} stands twice")
+                raise self.fail(f"duplicate parameter {name}")
             values[name] = self.read_value(known[name], text)
         differing = ((name, value) for name, value in values.items() if value != known[name].default)
         return tuple(sorted(differing))
@@ -262,7 +264,5 @@ class _Parser:
                 f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{written}"
             )
         if not definition.takes_cutoff:
-            raise self.fail(
-                f"{definition.name} looks at the whole ranking and takes no cutoff; write {definition.name}"
-            )
+            raise self.fail(f"{definition.name} uses the whole ranking and takes no cutoff; write {definition.name}")
         return Budget(int(match[1]), match[2]) if match[2] else int(match[1])

@@ -14,7 +14,7 @@ from groupgt.model.policy import Policy
 
 
 def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy: Policy) -> dict[str, Floats]:
-    """One column per metric, shape (Q,); NaN where a query is undefined, skipped, or has nothing to be worse by.
+    """One column per metric, shape (Q,); NaN where a query is undefined, skipped, or undefined for an empty ranking.
 
     `present` says which queries have results, shape (Q,).
     """

@@ -70,7 +70,7 @@ class GroundTruth:
         texts: list[str | None] | None = None,
         columns: Mapping[str, list[Any]] | None = None,
     ) -> GroundTruth:
-        """Reads one row a query; `place(i)` names row i in error messages (a file and its line)."""
+        """Reads one row per query; `place(i)` names row i in error messages (a file and its line)."""
         read, known = read_groups(qids, groups, policy, place)
         truth = cls(**read, texts=texts, columns=columns or {})
         vars(truth).update(known)

@@ -136,11 +136,11 @@ class _Reader:
         fault = None if name is None else id_fault(name)
         if name is None or fault:
             why = "" if fault in (None, "is blank") else f", which {fault}"
-            self.faults.add(place, f"expected a query id (text or an integer), found {display(qid)}{why}")
+            self.faults.add(place, f"expected a query id (a string or integer), found {display(qid)}{why}")
             return
         where = f"{place}: query {display(name)}" if place else f"query {display(name)}"
         if name in self.places:
-            self.faults.add(where, f"this query stands twice (first {self.places[name]}); merge the two or remove one")
+            self.faults.add(where, f"duplicate query (first {self.places[name]}); merge them or remove one")
             return
         self.places[name] = f"at {place}" if place else "under the same text"
         self.qids.append(name)
@@ -154,8 +154,8 @@ class _Reader:
             return
         strict = self.policy.empty_groups == "error"
         if empty and strict:
-            what = f"{empty} of its {len(groups)} groups is empty, so no result can meet it"
-            way = "remove the group, or drop such groups with the policy empty_groups=drop"
+            what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be met"
+            way = "remove empty groups, or drop them with the policy empty_groups=drop"
             self.faults.add(where, f"{what}; {way}")
         self.dropped += empty
         for group in groups:
@@ -163,7 +163,7 @@ class _Reader:
                 continue
             if group.has_blank and strict:
                 way = "remove it, or drop it with the policy empty_groups=drop"
-                self.faults.add(where, f"a group holds a blank id; {way}")
+                self.faults.add(where, f"a group contains a blank id; {way}")
             for alternative in group.alternatives:
                 self.ids.append(alternative.name)
                 self.grades.append(alternative.grade)
@@ -186,7 +186,7 @@ class _Reader:
         if not ids:
             return cells
         if len(ids) < len(cells):
-            self.faults.add(where, f"ids and groups are mixed in one list: {display(row)}; put every id into a group")
+            self.faults.add(where, f"one list mixes ids and groups: {display(row)}; put every id into a group")
             return []
         if self.policy.flat_gt == "and":
             return [[name] for name in ids]
@@ -232,7 +232,7 @@ class _Reader:
             self.faults.add(where, f"expected a group {expected}, found {display(cell)}")
             return None
         if len(listed) > 1:
-            self.faults.add(where, "a group holds both alternatives and ids, which are two names of one; keep one")
+            self.faults.add(where, "a group has both alternatives and ids, which mean the same; keep one")
             return None
         weight = finite_number(cell.get("weight", 1))
         if weight is None or weight <= 0:
@@ -283,7 +283,7 @@ class _Reader:
         """An alternative that is an id; none at all counts as a blank one."""
         name = "" if cell is None else id_text(cell)
         if name is None:
-            what = f"expected an id (text or an integer), found {display(given)} of type {type(cell).__name__}"
+            what = f"expected an id (a string or integer), found {display(given)} of type {type(cell).__name__}"
             self.faults.add(where, what)
             return None
         fault = id_fault(name)

@@ -62,7 +62,9 @@ class Policy:
         faults = Faults()
         for name in options:
             if name not in known:
-                faults.add("policy", f"unknown field {name!r}; known are {', '.join(known)}{near_names(name, known)}")
+                faults.add(
+                    "policy", f"unknown field {name!r}; known fields: {', '.join(known)}{near_names(name, known)}"
+                )
         faults.stop(ConfigError)
         return replace(PRESETS[preset], **options)
 

@@ -57,7 +57,7 @@ def id_fault(name: str) -> str | None:
     """What is wrong with a text as an id, whether of a query or a document; None where it is one.
 
     >>> id_fault("doc-1"), id_fault(" "), id_fault("a\\tb")
-    (None, 'is blank', 'holds the control character U+0009')
+    (None, 'is blank', 'contains the control character U+0009')
     """
     # Nearly all are printable, and begin with a visible character.
     if name[:1] > " " and len(name) <= LONGEST_ID // 4 and name.isprintable():
@@ -67,7 +67,7 @@ def id_fault(name: str) -> str | None:
     if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
         return f"is longer than {LONGEST_ID:,} bytes"
     found = _forbidden(name)
-    return None if found is None else f"holds {_named(found[0])}"
+    return None if found is None else f"contains {_named(found[0])}"
 
 
 def _named(letter: str) -> str:
@@ -75,7 +75,7 @@ def _named(letter: str) -> str:
     if letter == "\0":
         return "a NUL character"
     if "\ud800" <= letter <= "\udfff":
-        return "a lone surrogate, which is no character"
+        return "a lone surrogate"
     kinds = {"\u2028": "the line separator", "\u2029": "the paragraph separator", "\ufeff": "the byte order mark"}
     return f"{kinds.get(letter, 'the control character')} U+{ord(letter):04X}"
 

@@ -128,7 +128,7 @@ class Chunks:
                 span_of(cell) if isinstance(cell, Mapping) else f"expected doc, start and end, found {display(given)}"
             )
             if name is None or name in spans:
-                faults.add(f"chunk {key!r}", "expected an id (text or an integer) that no other chunk has")
+                faults.add(f"chunk {key!r}", "expected an id (a string or integer) that no other chunk has")
             elif isinstance(span, str):
                 faults.add(f"chunk {key!r}", span)
             else:

@@ -486,7 +486,7 @@ def check_figure(name: str, also: Sequence[str] = ()) -> None:
     """Raises `ConfigError` for a name that no figure has, with near ones; `also` are names beside the usual."""
     names = [*FIGURES, *(each for each in also if each not in FIGURES)]
     if name not in names:
-        raise ConfigError(f"figure {name!r} is not known{near_names(name, names)}; figures are {', '.join(names)}")
+        raise ConfigError(f"unknown figure {name!r}{near_names(name, names)}; figures: {', '.join(names)}")
 
 
 def figure_named(name: str, known: Mapping[str, Callable[[], Figure]], needs: str = "") -> Figure:
@@ -497,4 +497,4 @@ def figure_named(name: str, known: Mapping[str, Callable[[], Figure]], needs: st
     if name in known:
         return known[name]()
     check_figure(name, list(known))
-    raise ConfigError(f"figure {name!r} cannot be drawn of this; there are {', '.join(known)}{needs}")
+    raise ConfigError(f"figure {name!r} is not available here; available: {', '.join(known)}{needs}")

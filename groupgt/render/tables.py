@@ -90,7 +90,7 @@ def check_style(style: str, *others: str) -> None:
     if style not in tabulate.tabulate_formats:
         near = near_names(style, [*tabulate.tabulate_formats, *others])
         known = ", ".join([*others, *tabulate.tabulate_formats])
-        raise ConfigError(f"format: {style!r} is not known{near}; formats are {known}")
+        raise ConfigError(f"unknown format {style!r}{near}; formats: {known}")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:

@@ -140,7 +140,9 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
     if not isinstance(rankings, (list, tuple)):
         raise RetrieverError(f"system {name!r}: expected a list of rankings, found {type(rankings).__name__}")
     if len(rankings) != len(qids):
-        raise RetrieverError(f"system {name!r}: expected {len(qids):,} rankings, one a query, found {len(rankings):,}")
+        raise RetrieverError(
+            f"system {name!r}: expected {len(qids):,} rankings, one per query, found {len(rankings):,}"
+        )
     ids: dict[str, list[str]] = {}
     scores: dict[str, list[float]] = {}
     for qid, ranking in zip(qids, rankings):
@@ -173,7 +175,7 @@ def warn_of_doubts(
         found = ids[repeating[0]]
         twice = next(each for place, each in enumerate(found) if each in found[:place])
         text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
-        warnings.warn(text + "the policy on duplicates decides what repeats count", GroupgtWarning, stacklevel=3)
+        warnings.warn(text + "the policy duplicates decides how repeats count", GroupgtWarning, stacklevel=3)
     lengths = {len(found) for found in ids.values()}
     most = min(k, len(known)) if known is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:

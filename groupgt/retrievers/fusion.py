@@ -33,7 +33,7 @@ class _Fusion(base.Options):
     def clashes(self) -> Iterator[Clash]:
         """Weights, where there are some, are not all 0."""
         if self.weights and not any(self.weights):
-            yield Clash("weights", f"expected numbers of at least 0, one of them above, found {self.weights}")
+            yield Clash("weights", f"expected numbers of at least 0, at least one above 0, found {self.weights}")
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class Http:
         if not isinstance(rankings, list):
             raise self._fault('expected {"results": [ranking, …]}, found ', display(value, READ))
         if len(rankings) != len(queries):
-            raise self._fault(f"expected {len(queries):,} rankings, one a query, found {len(rankings):,}")
+            raise self._fault(f"expected {len(queries):,} rankings, one per query, found {len(rankings):,}")
         return [self._ranking(ranking) for ranking in rankings]
 
     def _unpacked(self, content: bytes, encoding: str) -> bytes:

@@ -118,17 +118,17 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
         target = getattr(target, part)
     if inspect.isroutine(target) and "queries" in _parameters(target):
         if options.options:
-            raise RetrieverError(f"options: {options.target} answers queries itself, so it takes none")
+            raise RetrieverError(f"options: {options.target} is ready to use, so it takes none")
         return _Function(target)
     if isinstance(target, type) or inspect.isroutine(target):
         keywords = dict(options.options)
         if "corpus" in _parameters(target):
             if not len(setting.corpus):
-                raise RetrieverError(f"{options.target} takes a corpus, and the data set has none")
+                raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
             keywords["corpus"] = setting.corpus
         target = target(**keywords)
     elif options.options:
-        raise RetrieverError(f"options: {options.target} is no function and no class, so it takes none")
+        raise RetrieverError(f"options: {options.target} is neither a function nor a class, so it takes none")
     found = adapted(target, options.id_field)
     if found is not None:
         return found

@@ -80,7 +80,7 @@ def written_folder(path: Path, write: Callable[[Path], None]) -> None:
     """Calls `write` with a temporary folder beside `path` and renames it when it is done; replaces nothing."""
     path = path.resolve()
     if path.exists():
-        raise DataError(f"{path}: there already; name another folder")
+        raise DataError(f"{path}: already exists; choose another folder")
     with temporary_folder(path.parent) as temporary:
         write(temporary)
         sync_tree(temporary)

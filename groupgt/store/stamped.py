@@ -72,7 +72,7 @@ def _stamp(parent: Path) -> str:
     except (ValueError, OverflowError):
         return now.strftime(TIME)  # it looks like a time and is none
     if after - now > CLOCKS_DIFFER:
-        text = f"{parent}: the newest folder there is of {newest}, and the clock says {now.strftime(TIME)}; the new one"
+        text = f"{parent}: the newest folder is dated {newest}, but the clock says {now.strftime(TIME)}; the new one"
         text = f"{text} is named {after.strftime(TIME)}, so that their order stays"
         warnings.warn(text, GroupgtWarning, stacklevel=2)
     return after.strftime(TIME)

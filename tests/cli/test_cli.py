@@ -202,7 +202,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["evaluate", "nope.jsonl", "bm25.trec"], "there is no such file"),
+        (["evaluate", "nope.jsonl", "bm25.trec"], "file not found"),
         (["evaluate", "qa.json", "bm25.trec"], "did you mean 'qa.jsonl'"),
         (["evaluate", "nope.jsonl", "nope.trec", "bm25.trec", "no.trec"], "3 faults"),
         (["agree", "nope.jsonl", "nope.trec", "--annotator", "no.jsonl"], "3 faults"),

@@ -96,7 +96,7 @@ CALLS = {
     "check": ["check", "TRUTH", "RUN"],
     "agree": ["agree", "TRUTH", "RUN", "--annotator", "annotator.jsonl", "--format", "json"],
     "rechunk": ["rechunk", "TRUTH", "--from", "old.csv", "--to", "new.csv"],
-    "suggest": ["suggest", "TRUTH", "--accept", "reviewed.csv", "--out", "OUT.jsonl"],
+    "suggest": ["suggest", "TRUTH", "--accept", "reviewed.csv", "--output", "OUT.jsonl"],
     "convert": ["convert", "TRUTH", "OUT.jsonl", "--to", "jsonl"],
 }
 Call = Sequence[str]
@@ -242,7 +242,7 @@ def test_with(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_corpus(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if command == "suggest":
         pytest.importorskip("rapidfuzz", reason="the extra groupgt[text] is not installed")
-        call = ["suggest", "TRUTH", "--out", "candidates.csv"]
+        call = ["suggest", "TRUTH", "--output", "candidates.csv"]
         assert outcome(capsys, call)[0] == 2
         assert outcome(capsys, [*call, "--corpus", "corpus.jsonl"])[0] == 0
         return
@@ -290,7 +290,7 @@ def test_where_chooses_no_results(data: Path, capsys: pytest.CaptureFixture[str]
 
 def test_ground_truth_is_not_in_parts(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["convert", "parts", "OUT.jsonl", "--to", "jsonl", "--parts", "--kind", "truth"]
-    assert "--parts: results are in parts, ground truth is not" in str(outcome(capsys, call)[2])
+    assert "--parts: only runs can be split over several files, not ground truth" in str(outcome(capsys, call)[2])
 
 
 def test_a_cutoff_of_its_own_escapes_k_under_several_conventions(

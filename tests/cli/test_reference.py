@@ -93,7 +93,7 @@ def test_ranges_choices_and_defaults(capsys: pytest.CaptureFixture[str]) -> None
     assert (k1["schema"]["minimum"], k1["schema"]["maximum"]) == (0, 1000)
     assert variant["schema"]["enum"] == ["lucene", "robertson", "atire", "bm25l", "bm25+"]
     out = called(capsys, "retrievers", "python")
-    assert "runs code of yours: needs --allow-code" in out
+    assert "runs your code: needs --allow-code" in out
     assert "(needed)" in out
 
 

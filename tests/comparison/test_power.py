@@ -224,7 +224,7 @@ def test_of_differences_of_several_sizes() -> None:
     settings = Settings()
     assert whose_power([recall], settings) == "paired t test"
     assert whose_power([complete], settings) == "paired randomization test"
-    both = "paired randomization test where all differences are of one size, paired t test elsewhere"
+    both = "paired randomization test where all differences have the same size, paired t test otherwise"
     assert whose_power([recall, complete], settings) == both
 
 

@@ -169,7 +169,7 @@ def files(folder: Path) -> tuple[Path, Path, Path]:
 def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     truth, old, new = files(tmp_path)
     out, report = tmp_path / "out.jsonl", tmp_path / "report.csv"
-    words = ["rechunk", str(truth), "--from", str(old), "--to", str(new), "--out", str(out), "--report", str(report)]
+    words = ["rechunk", str(truth), "--from", str(old), "--to", str(new), "--output", str(out), "--report", str(report)]
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2
@@ -194,9 +194,9 @@ def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        (["--out", "truth.jsonl"], "would overwrite truth.jsonl, which is read"),
-        (["--out", "out.txt"], "expected a file that ends in .jsonl, .parquet, .csv or .tsv, found .txt"),
-        (["--out", "nowhere/out.jsonl"], "no folder to write it in"),
+        (["--output", "truth.jsonl"], "would overwrite truth.jsonl, which is read"),
+        (["--output", "out.txt"], "expected a file that ends in .jsonl, .parquet, .csv or .tsv, found .txt"),
+        (["--output", "nowhere/out.jsonl"], "no folder to write it to"),
         (["--report", "report.md"], "expected a file that ends in .csv, .jsonl or .parquet"),
     ],
 )

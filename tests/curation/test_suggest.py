@@ -83,13 +83,13 @@ def marked(path: Path, marks: list[str]) -> None:
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     review = folder / f"review.{ending}"
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", review.name])
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", review.name])
     assert "wrote 2 candidates of 1 queries" in capsys.readouterr().err
-    main(["suggest", "truth.jsonl", "--accept", review.name, "--out", "same.jsonl"])
+    main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "same.jsonl"])
     before, same = (groupgt.read_ground_truth(folder / name) for name in ("truth.jsonl", "same.jsonl"))
     assert same.digest == before.digest
     marked(review, ["", "TRUE"])
-    main(["suggest", "truth.jsonl", "--accept", review.name, "--out", "more.jsonl"])
+    main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "more.jsonl"])
     assert "took up 1 candidates, left 1; wrote 1 queries to more.jsonl" in capsys.readouterr().err
     more = groupgt.read_ground_truth(folder / "more.jsonl")
     assert more["q"] == [
@@ -100,7 +100,7 @@ def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pyte
 
 
 def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.jsonl"])
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.jsonl"])
     row = json.loads((folder / "review.jsonl").read_text(encoding="utf-8").splitlines()[1])
     assert list(row) == HEADERS
     assert 0.9 < row.pop("similarity") < 1
@@ -120,7 +120,7 @@ def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
 def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "review.csv").write_text("mine", encoding="utf-8")
     with pytest.raises(SystemExit) as end:
-        main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.csv"])
+        main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
     assert end.value.code == 2
     assert "what was marked in it would be lost" in capsys.readouterr().err
     assert (folder / "review.csv").read_text(encoding="utf-8") == "mine"
@@ -147,7 +147,7 @@ def test_marks_and_rows_that_do_not_fit(folder: Path, change: dict[str, str], wo
 
 @pytest.mark.parametrize(("old", "new"), [("a2", "a9"), ("Thirty days of leave a year - ", "Thirty "), ("leave", "b")])
 def test_a_row_that_was_changed_is_no_proposal(folder: Path, old: str, new: str) -> None:
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.csv"])
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
     review = folder / "review.csv"
     marked(review, ["yes", ""])
     review.write_text(review.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
@@ -160,9 +160,9 @@ def test_ids_that_a_spreadsheet_would_run_come_back_as_they_were(folder: Path) -
     lines = (json.dumps({"doc_id": name, "contents": text}) + "\n" for name, text in corpus.items())
     (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
     (folder / "truth.jsonl").write_text(json.dumps({"qid": "+q", "retrieval_gt": [["=a"]]}), encoding="utf-8")
-    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--out", "review.csv"])
+    main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
     marked(folder / "review.csv", ["x", "x"])
-    main(["suggest", "truth.jsonl", "--accept", "review.csv", "--out", "more.jsonl"])
+    main(["suggest", "truth.jsonl", "--accept", "review.csv", "--output", "more.jsonl"])
     assert groupgt.read_ground_truth(folder / "more.jsonl")["+q"] == [["=a", "-b", "'=c"]]
 
 

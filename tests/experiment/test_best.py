@@ -119,7 +119,7 @@ FAULTS: list[Fault] = [
         [("strategy: rank", "strategy: primary")],
         "46:14",
         "evaluate.best.metrics",
-        "the strategy primary looks at `primary` alone; remove this key",
+        "the strategy primary only uses `evaluate.primary`; remove this key",
     ),
     (
         "best: no primary",

@@ -20,14 +20,14 @@ FAULTS: list[Fault] = [
         [("corpus: corpus", "corpus: corpse")],
         "8:13",
         "datasets.mine.corpus",
-        "there is no such file: FOLDER/corpse.jsonl",
+        "file not found: FOLDER/corpse.jsonl",
     ),
     (
         "a missing script",
         [("    where", "    build: make.py\n    where")],
         "10:12",
         "datasets.mine.build",
-        "there is no such file: FOLDER/make.py",
+        "file not found: FOLDER/make.py",
     ),
     # What only the data shows.
     ("no such column", [("{type: [", "{tpe: [")], "10:13", "datasets.mine.where", "no column 'tpe'; it has type, year"),

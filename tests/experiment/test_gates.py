@@ -186,7 +186,7 @@ FAULTS: list[Fault] = [
     ("gate: unknown pattern", [('"fused*"', '"fusd*"')], "54:14", "gate.1.system", "or a pattern, found 'fusd*'"),
     ("gate: a family", [('"fused*"', "fused")], "54:14", "gate.1.system", "did you mean 'fused["),
     ("gate: unknown dataset", [("dataset: mine", "dataset: mien")], "55:28", "gate.2.dataset", "did you mean 'mine'"),
-    ("gate: no system", [('system: "sweep*", ', "")], "53:5", "gate.0.system", "this key is needed and missing"),
+    ("gate: no system", [('system: "sweep*", ', "")], "53:5", "gate.0.system", "required key is missing"),
     ("gate: asks nothing", [(", min: 0.1", "")], "53:5", "gate.0", "one of min, max and max_drop, found nothing"),
     ("gate: asks two things", [("min: 0.1", "min: 0.1, max: 1")], "53:5", "gate.0", "found min and max"),
     ("gate: a bound of text", [("min: 0.1", "min: '0.1'")], "53:47", "gate.0.min", "expected a number, found '0.1'"),
@@ -210,7 +210,7 @@ FAULTS: list[Fault] = [
         "gate.3.metric",
         "evaluate.timed is 0",
     ),
-    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "has a min or max, and no slices"),
+    ("gate: latency drops", [("_ms, max:", "_ms, max_drop:")], "56:5", "gate.3", "takes min or max, and no slice"),
     ("gate: no such column", [("{type: multi}", "{tpe: multi}")], "55:", "gate.2.slice", "did you mean 'type'"),
     (
         "gate: no such value",

@@ -170,7 +170,7 @@ def test_runs_within_runs_and_beside_one_another_leave_the_process_as_it_was() -
         thread.join()
     os._exit = leave
     for error in (SystemExit(0), SystemExit(), SystemExit("bye")):
-        with pytest.raises(groupgt.GroupgtError, match="code of yours ended the run"), shared_process():
+        with pytest.raises(groupgt.GroupgtError, match="your code ended the run"), shared_process():
             raise error
 
 

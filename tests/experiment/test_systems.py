@@ -81,7 +81,7 @@ FAULTS: list[Fault] = [
         [(STORED, "use: results\n    matrix:\n      path:\n        - run.trec\n        - nun.trec")],
         "27:11",
         "systems.stored.matrix.path.1",
-        "there is no such file: FOLDER/nun.trec",
+        "file not found: FOLDER/nun.trec",
     ),
     # Fusions.
     (
@@ -138,7 +138,7 @@ FAULTS: list[Fault] = [
         [("run.trec}\n    only: [mine]", "'{dataset}.trec'}\n    only: [mine]")],
         "24:18",
         "systems.stored.with.path",
-        "there is no such file: FOLDER/mine.trec",
+        "file not found: FOLDER/mine.trec",
     ),
     (
         "an unknown format of results",
@@ -152,14 +152,14 @@ FAULTS: list[Fault] = [
         [(STORED, 'use: python\n    with: {target: "mine:build"}')],
         "23:10",
         "systems.stored.use",
-        "python runs code of yours; allow it with --allow-code",
+        "python runs your code; allow it with --allow-code",
     ),
     (
         "a needed option",
         [(STORED, "use: results")],
         "23:5",
         "systems.stored.with.path",
-        "this key is needed and missing",
+        "required key is missing",
     ),
 ]
 

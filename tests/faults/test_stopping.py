@@ -114,7 +114,7 @@ class Large:
             threading.Thread(target=die, daemon=True).start()
         return [self.ids[:k] for _ in queries]
 """
-STOPPED = "groupgt: stopped; what is retrieved is kept, and the same command goes on from there\n"
+STOPPED = "groupgt: stopped; finished retrievals are cached, and the same command resumes from there\n"
 
 
 @pytest.fixture
@@ -211,9 +211,7 @@ def test_a_worker_that_dies(file: Path) -> None:
     (file.parent / "die").touch()
     status, out, err = ended(process)
     assert (status, out) == (2, "")
-    assert err.startswith(
-        "groupgt: a worker was ended from outside, or there was not enough memory; it retrieved system "
-    )
+    assert err.startswith("groupgt: a worker process was killed, or ran out of memory; it retrieved system ")
     assert "'mine' on dataset 'handbook'" in err
     assert err.count("\n") == 1
     check_goes_on(file, kept=2)

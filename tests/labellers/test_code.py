@@ -76,10 +76,10 @@ def raises(pairs: Sequence[Pair]) -> list[bool]:
 
 FAILURES: list[tuple[Callable[[Any], Any], str]] = [
     (raises, r"failed on a batch of 10 pairs \(.*query 'q1', result 'x1'\): TimeoutError: the model is away"),
-    (lambda pairs: [True], "expected 10 verdicts, one a pair, found 1"),
-    (lambda pairs: [True] * 11, "expected 10 verdicts, one a pair, found 11"),
+    (lambda pairs: [True], "expected 10 verdicts, one per pair, found 1"),
+    (lambda pairs: [True] * 11, "expected 10 verdicts, one per pair, found 11"),
     (lambda pairs: None, "failed on a batch .* TypeError"),
-    (lambda pairs: "yes", "expected 10 verdicts, one a pair, found 'yes'"),
+    (lambda pairs: "yes", "expected 10 verdicts, one per pair, found 'yes'"),
     (lambda pairs: ["yes"] * len(pairs), "query 'q1', result 'x1': expected True, False or a number .*found 'yes'"),
     (lambda pairs: [None] * len(pairs), "found None"),
     (lambda pairs: [float("nan")] * len(pairs), "found nan"),

@@ -59,7 +59,7 @@ def ids(salt: str) -> Kit:
 
 
 def parent(name: str) -> str:
-    """The alternative that a result says most of; itself where it says nothing."""
+    """The alternative that a result says most of; itself where it printed no message."""
     said = halves(name)
     return f"d{said[0] // 2}" if said else name
 

@@ -121,7 +121,7 @@ def test_the_shell_runs_no_code_that_was_not_allowed(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit) as end:
         main([*words, "--with", "target=mine:judge"])
     assert end.value.code == 2
-    assert "mine:judge is code of yours, which runs only with --allow-code" in capsys.readouterr().err
+    assert "mine:judge is your code, which runs only with --allow-code" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", ["chunks", "=x", ""])

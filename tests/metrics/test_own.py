@@ -190,7 +190,7 @@ def test_a_default_out_of_range() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("recall", "metric 'recall': this name is groupgt's own and cannot be replaced; choose another"),
+        ("recall", "metric 'recall': this name is built in and cannot be replaced; choose another"),
         ("rr", "this is another name of one of groupgt's own"),
         ("recall_5", "this is another name of one of groupgt's own"),
         ("retrieval_mine", "this is another name of one of groupgt's own"),
@@ -216,7 +216,7 @@ def test_the_same_function_again_is_fine_and_another_is_not() -> None:
     for _ in range(2):  # as a cell of a notebook that is run again
         exec(source, again)
         named("mine", again["mine"])
-    with pytest.raises(groupgt.MetricError, match="another has this name; pass replace=True, or choose another name"):
+    with pytest.raises(groupgt.MetricError, match="this name is taken; pass replace=True, or choose another"):
         named("half_life", lambda hits: hits.length)
     with pytest.raises(groupgt.MetricError, match="another has this name"):
         named(formula="something else")
@@ -239,7 +239,7 @@ def test_a_name_that_nobody_registered() -> None:
     plugins.REGISTERED.clear()
     with pytest.raises(groupgt.MetricError, match=r"there is no metric named 'half_lif'.*did you mean|groupgt metrics"):
         groupgt.parse_metric("half_lif")
-    with pytest.raises(groupgt.MetricError, match="there is none of this name in this process; import the module"):
+    with pytest.raises(groupgt.MetricError, match="it is not registered in this process; import the module"):
         groupgt.evaluate(TRUTH, RUN, [pickle.loads(carried)])
 
 
@@ -300,7 +300,7 @@ def test_lower_may_be_better() -> None:
     assert not metric.higher_is_better
     with pytest.raises(groupgt.MetricError, match="reading looks at the whole ranking and takes no cutoff"):
         groupgt.parse_metric("reading@5")
-    # a query without results has nothing to be worse by
+    # a query without results undefined for an empty ranking
     assert np.isnan(groupgt.evaluate({"q": [["a"]]}, {}, [metric]).values["reading"][0])
 
 

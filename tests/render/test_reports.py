@@ -63,7 +63,7 @@ def test_commands_write_pages(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         names = [system["name"] for system in value(page_at(page), "page")["datasets"][0]["systems"]]
         assert names == ["bm25", "dense"]
-    with pytest.raises(groupgt.ConfigError, match="no folder to write it in"):
+    with pytest.raises(groupgt.ConfigError, match="no folder to write it to"):
         CliRunner().invoke(
             cli,
             ["evaluate", str(truth), str(runs[0]), "--html", str(tmp_path / "none" / "a.html")],

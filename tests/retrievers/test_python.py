@@ -107,8 +107,8 @@ def test_every_kind_of_target(tmp_path: Path, name: str, options: dict[str, Any]
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("answer", {"k": 5}, "options: mine:answer answers queries itself, so it takes none"),
-        ("found", {"k": 5}, "options: mine:found is no function and no class, so it takes none"),
+        ("answer", {"k": 5}, "options: mine:answer is ready to use, so it takes none"),
+        ("found", {"k": 5}, "options: mine:found is neither a function nor a class, so it takes none"),
         ("number", {}, r"mine:number: expected an object with retrieve\(queries, k\), a function, .* found int"),
         ("wrong", {}, r"mine:wrong: expected an object .* found int"),
     ],
@@ -119,7 +119,7 @@ def test_targets_that_are_no_retriever(tmp_path: Path, name: str, options: dict[
 
 
 def test_a_target_that_takes_a_corpus_needs_one(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.RetrieverError, match="mine:build takes a corpus, and the data set has none"):
+    with pytest.raises(groupgt.RetrieverError, match="mine:build takes a corpus, but the data set has none"):
         retriever(tmp_path, "mine:build", Corpus([], []))
 
 
@@ -264,7 +264,7 @@ def test_it_runs(tmp_path: Path) -> None:
 
 def test_code_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("raise AssertionError('it ran')")
-    with pytest.raises(groupgt.ConfigError, match="python runs code of yours; allow it with --allow-code"):
+    with pytest.raises(groupgt.ConfigError, match="python runs your code; allow it with --allow-code"):
         run_experiment(small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}'))
 
 

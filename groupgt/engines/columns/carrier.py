@@ -1,4 +1,4 @@
-"""The carrier of results held as columns: rows flow past in batches, only hits and one row a query are kept."""
+"""The carrier of results held as columns: rows flow past in batches, only hits and one row per query are kept."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ColumnCarrier:
         if policy.duplicates == "error":
             faults = Faults()
             for qid, doc in repeated.unique("qid", keep="first", maintain_order=True).iter_rows():
-                what = f"the result {doc!r} stands twice; remove it, or choose the policy duplicates=drop"
+                what = f"duplicate result {doc!r}; remove it, or set the policy duplicates=drop"
                 faults.add(f"{self.run.title}: query {qid!r}", what)
             faults.stop()
         return (best.drop("len") if len(repeated) else rows), repeated["qid"].n_unique()
@@ -135,7 +135,7 @@ class ColumnCarrier:
         """Raises `DataError` for rows that carry no name, or no text."""
         kind = schema[column]
         if kind != pl.String and not kind.is_integer():
-            raise DataError(f"{self.run.title}: expected text or integers in the column {column!r}, found {kind}")
+            raise DataError(f"{self.run.title}: expected strings or integers in the column {column!r}, found {kind}")
         blank = (pl.col(column).cast(pl.String).str.strip_chars() == "").fill_null(True)
         self._refuse(blank, [column], f"expected a {column}")
 

@@ -85,7 +85,7 @@ class Batches:
             if held <= self.ceiling:
                 return
             raise DataError(
-                f"{self.title}: the memory ceiling of {_shown(self.ceiling)} is passed: {_shown(held)} are held; "
+                f"{self.title}: memory limit of {_shown(self.ceiling)} exceeded: {_shown(held)} in use; "
                 "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
             )
 

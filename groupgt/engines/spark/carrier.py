@@ -207,7 +207,7 @@ class _Plan:
             self.fail()
         if self.given.nested and found["heads"].max() not in (None, 0, 1):
             qid = self.collect(own.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
-            raise DataError(f"{self.title}: query {qid!r} stands in two rows")
+            raise DataError(f"{self.title}: query {qid!r} has two rows")
         others = found.filter(pl.col("query").is_null())
         extra = int(others["queries"].sum())
         found = found.filter(pl.col("query").is_not_null())
@@ -297,7 +297,7 @@ class _Plan:
             self.duplicated = int(self.collect(each.agg(sql.count(sql.lit(1)).alias("n"))).item())
             faults = Faults()
             for qid, doc in self.collect(each.orderBy("qid").limit(SHOWN)).iter_rows():
-                what = f"the result {doc!r} stands twice; remove it, or choose the policy duplicates=drop"
+                what = f"duplicate result {doc!r}; remove it, or set the policy duplicates=drop"
                 faults.add(f"{self.title}: query {qid!r}", what)
             faults.total = self.duplicated
             faults.stop(DataError)

@@ -46,9 +46,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
     names, kinds = frame.columns, dict(frame.dtypes)
     nested = [name for name in NESTED if name in names]
     if len(nested) > 1:
-        raise DataError(
-            f"{title}: expected one column of results, found {' and '.join(nested)}; drop what is not meant"
-        )
+        raise DataError(f"{title}: expected one column of results, found {' and '.join(nested)}; drop the others")
     if nested and "qid" in names:
         inner = kinds[nested[0]].removeprefix("array<").removesuffix(">")
         if not kinds[nested[0]].startswith("array<"):
@@ -114,7 +112,7 @@ def ids(kind: str, name: str, title: str) -> Column:
     from pyspark.sql import functions as sql
 
     if kind not in ("string", *WHOLE) and not kind.startswith(("varchar", "char")):
-        raise DataError(f"{title}: expected text or integers in the column {name!r}, found {kind}")
+        raise DataError(f"{title}: expected strings or integers in the column {name!r}, found {kind}")
     return sql.col(name).cast("string").alias(name)
 
 
@@ -161,7 +159,7 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
         groups = sql.transform("retrieval_gt", lambda group: sql.transform(group, graded))
         rows = frame.select(ids(kinds["qid"], "qid", title), groups.alias("groups"))
         rows = rows.groupBy("qid").agg(sql.first("groups").alias("groups"), sql.count(sql.lit(1)).alias("n"))
-        twice = sql.concat(sql.lit(f"{title}: query "), sql.col("qid"), sql.lit(" stands twice; merge the two"))
+        twice = sql.concat(sql.lit(f"{title}: query "), sql.col("qid"), sql.lit(": duplicate query; merge them"))
         one = sql.when(sql.col("n") == 1, sql.col("groups")).otherwise(sql.raise_error(twice))
         return rows.select("qid", one.alias("groups"))
     missing = [name for name in ("qid", "group", "doc_id") if name not in names]

@@ -100,7 +100,7 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
         found = ", ".join(batch.column_names)
         raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {found}")
     rows = pl.DataFrame(batch.select(["qid", TRUTH])).unique("qid", keep="first", maintain_order=True)
-    return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row a query"))
+    return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))
 
 
 def _number(qid: str) -> int | None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 WRONG = "expected a qid, a doc_id and a finite score; they are not in a row of query "
-ROWS = "expected one row a query, found two of query "
-TWICE = "a result stands twice; remove it, or choose the policy duplicates=drop: query "
+ROWS = "expected one row per query, found two of query "
+TWICE = "duplicate result; remove it, or set the policy duplicates=drop: query "
 TIED = "rows on Spark have no order that could decide between equal scores (ties=input); choose ties=id: query "
 
 
