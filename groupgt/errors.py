@@ -15,11 +15,14 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 SHOWN = 10
 KEPT = 100
 LONGEST = 2000
+# A fault in more places than these is told once, with its count and some of the places.
+REPEATED, EXAMPLES = 3, 2
 
 
 class GroupgtWarning(UserWarning):
@@ -64,27 +67,61 @@ class RetrieverError(GroupgtError):
     """A retriever failed, or returned what is not a ranking."""
 
 
+@dataclass
+class _Cause:
+    """The text of a fault, the first places that have it, and how many more there are."""
+
+    text: str
+    places: list[str] = field(default_factory=list)
+    more: int = 0
+
+
 class Faults:
-    """Collects faults, so that all of one file are shown at once.
+    """Collects faults, so that all of one file are shown at once; `grouped`: one in many places becomes one text.
 
     >>> faults = Faults()
     >>> faults.add("qa.jsonl:3", "expected a list, found 5")
     >>> bool(faults), faults.total
     (True, 1)
+    >>> for line in range(4, 20):
+    ...     faults.add(f"qa.jsonl:{line}", "expected a list, found 5")
+    >>> faults.texts
+    ['qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, grouped: bool = True) -> None:
         self.texts: list[str] = []
         self.total = 0
+        self.grouped = grouped
+        self._causes: dict[str, _Cause] = {}
 
     def add(self, where: str, what: str) -> None:
         """Adds one fault, once; the texts of the first hundred are kept."""
         text = f"{where}: {what}" if where else what
+        cause = self._causes.get(what) if where else None
+        if cause is not None and len(cause.places) == REPEATED:
+            self.total += 1
+            self._add_place(cause, what)
+            return
         if text in self.texts:
             return
         self.total += 1
         if len(self.texts) < KEPT:
             self.texts.append(text)
+            if where and self.grouped:
+                self._causes.setdefault(what, _Cause(text)).places.append(where)
+
+    def _add_place(self, cause: _Cause, what: str) -> None:
+        """Counts one more place of a fault that many have; the first time, those shown one by one become one."""
+        first, *others = cause.places
+        if not cause.more:
+            for place in others:
+                self.texts.remove(f"{place}: {what}")
+            cause.more = len(others)
+        cause.more += 1
+        count = f"{cause.more + 1:,} times; also at {', '.join(others[:EXAMPLES])}, …"
+        position = self.texts.index(cause.text)
+        cause.text = self.texts[position] = f"{first}: {what} ({count})"
 
     def merge(self, error: GroupgtError) -> None:
         """Adds the faults of an error, so that they are told with the others."""
@@ -102,7 +139,7 @@ class Faults:
 
     def fail(self, kind: type[GroupgtError] = DataError) -> NoReturn:
         """Raises what was collected."""
-        raise kind(*self.texts, total=self.total)
+        raise kind(*self.texts, total=self.total - sum(cause.more for cause in self._causes.values()))
 
 
 def _shortened(text: str) -> str:

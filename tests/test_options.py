@@ -102,9 +102,9 @@ FAULTS: list[tuple[dict[str, Any], tuple[str | int, ...], str]] = [
     (
         {"unt": "chars"},
         ("unt",),
-        "unknown option 'unt'; known are whole, share, wait, flag, unit, text",
+        "unknown option 'unt'; known options: whole, share, wait, flag, unit, text",
     ),
-    ({7: "chars"}, ("7",), "unknown option '7'; known are"),
+    ({7: "chars"}, ("7",), "unknown option '7'; known options"),
     ({"flag": True, "unit": "pages"}, ("flag",), "goes with chars"),
     ({"text": "no"}, ("text",), "expected another text"),
 ]

@@ -141,7 +141,7 @@ def test_names_of_ours_come_first_and_are_not_replaced() -> None:
     assert names("retriever") == [*ours("retriever"), "absent", "backwards", "nowhere", "plain", "wrong"]
     assert find("retriever", "bm25").build is not Backwards
     assert names("engine") == ours("engine") == list(OURS["engine"])
-    with pytest.raises(groupgt.ConfigError, match="labeller 'id': this name is groupgt's own and cannot be replaced"):
+    with pytest.raises(groupgt.ConfigError, match="labeller 'id': this name is built in and cannot be replaced"):
         plugins.register("labeller", "id", LABELLER)
 
 

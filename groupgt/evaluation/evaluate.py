@@ -116,7 +116,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
 
 
 def _check_population(truth: GroundTruth, labelled: Labelled, policy: Policy) -> None:
-    faults = Faults()
+    faults = Faults(grouped=False)
     if policy.missing == "error":
         for query in np.flatnonzero(truth.judgments.defined & ~labelled.present).tolist():
             faults.add(f"query {truth.qids[query]!r}", "has ground truth but no results (missing=error)")

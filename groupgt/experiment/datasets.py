@@ -232,7 +232,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
         text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
     ]
     if deeper and not all(system.is_stored for system in experiment.systems.values()):
-        text = f"evaluate.depth: {depth:,} results are retrieved, but {', '.join(deeper)} need more"
+        text = f"evaluate.depth: {depth:,} results are retrieved, but the cutoff is higher in {', '.join(deeper)}"
         warnings.warn(text, GroupgtWarning, stacklevel=3)
 
 

@@ -233,10 +233,10 @@ class _Trial:
         if math.isnan(value):
             return self._failed("has no value: no query counts")
         if self.gate.min is not None:
-            reason = f"is {fixed(value)}, must be at least {self.gate.min:g}"
+            reason = f"is {fixed(value)} (minimum {self.gate.min:g})"
             return self._result(value, reason, passed=value >= self.gate.min - SLACK)
         limit = math.nan if self.gate.max is None else self.gate.max
-        return self._result(value, f"is {fixed(value)}, must be at most {limit:g}", passed=value <= limit + SLACK)
+        return self._result(value, f"is {fixed(value)} (maximum {limit:g})", passed=value <= limit + SLACK)
 
     def _latency(self, timing: Timing) -> GateResult:
         if timing.machine != machine():
@@ -254,7 +254,7 @@ class _Trial:
             return self._failed("has no value: no query counts for both systems")
         lost = drop(against.delta, higher_is_better=metric.higher_is_better)
         change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
-        reason = f"{change}, at most {most:g} is allowed ({counted(against.pairs, 'query', 'queries')})"
+        reason = f"{change} (maximum {most:g}, {counted(against.pairs, 'query', 'queries')})"
         passed = lost <= most + SLACK
         if self.gate.unless is not None and not passed:
             # One gate is one question: its p-value does not depend on what else the table compares.

@@ -21,6 +21,22 @@ LARGEST = 1 << 20
 # Shorter texts than this stand in messages for other reasons than being what the environment holds.
 SECRET = 4
 DEEPEST = 40
+# Files that hold data, by their endings; and what is said where one is taken for an experiment.
+DATA = (".jsonl", ".csv", ".tsv", ".parquet", ".pq", ".trec", ".run", ".qrels", ".gz", ".zst")
+NO_EXPERIMENT = "this is a data file, not an experiment; `groupgt run` takes a YAML file, and `groupgt init` writes one"
+# What PyYAML says of a file, and what that means.
+PROBLEMS = {
+    "mapping values": "found ': ' within a value; put the text into quotes, or start a new line for the key",
+    "expected <block end>": "expected a key (name: value) or a list item (- value) like those above it",
+    "expected ',' or ']'": "expected a comma or ] : the list that begins here has no end",
+    "expected ',' or '}'": "expected a comma or } : the mapping that begins here has no end",
+    "found unexpected end of stream": "a quote that begins here has no end",
+    "found character": "a value cannot begin with this character; put the text into quotes",
+    "found undefined alias": "a value cannot begin with *; put the text into quotes",
+    "but found another document": "expected one document, found a second one after ---",
+    "could not find expected ':'": "expected a colon after the key",
+    "expected '<document start>'": "expected an experiment (keys with values), found something else",
+}
 
 KeyPath = tuple[str | int, ...]
 
@@ -153,6 +169,10 @@ def read_yaml(path: Path) -> Document:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     if len(raw) > LARGEST:
         raise ConfigError(f"{path}: expected at most {LARGEST:,} bytes, found {len(raw):,}")
+    if path.suffix.lower() in DATA or raw[:4] in (b"PAR1", b"\x28\xb5\x2f\xfd") or raw[:2] == b"\x1f\x8b":
+        raise ConfigError(f"{path}: {NO_EXPERIMENT}")
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ConfigError(f"{path}:1:1: expected UTF-8, found UTF-16; save the file as UTF-8")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -173,7 +193,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         place = document.place_of(error.problem_mark or error.context_mark)
-        raise ConfigError(f"{place}: not YAML: {error.problem or error.context}") from None
+        raise ConfigError(f"{place}: {_said(error, text)}") from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = f"{document.path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
@@ -181,6 +201,40 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
     except yaml.YAMLError as error:
         raise ConfigError(f"{document.path}: not YAML: {str(error).splitlines()[0]}") from None
     return None if node is None else _build(node, path, document)
+
+
+def _said(error: yaml.MarkedYAMLError, text: str) -> str:
+    """What is wrong with the YAML, in words of the file rather than of its parser."""
+    problem, mark = error.problem or error.context or "", error.problem_mark
+    lines = text.splitlines()
+    line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+    indent = _indent(line)
+    if "\t" in line[: indent + 1]:
+        return "found a tab; indent with spaces"
+    if mark is not None and problem.startswith(("expected <block end>", "mapping values")):
+        number = mark.line
+        before = next((_indent(each) for each in reversed(lines[:number]) if _counts(each)), indent)
+        after = next((_indent(each) for each in lines[number + 1 :] if _counts(each)), before)
+        if indent != before and mark.column >= indent and not (line[indent:].count(": ") > 1):
+            around = "lines around it" if after == before else "line before it"
+            return f"line {number + 1} is indented by {indent}, the {around} by {before}; check the indentation"
+        above = next((place for place in range(number - 1, -1, -1) if _counts(lines[place])), None)
+        if above is not None and ":" not in lines[above] and problem.startswith("mapping values"):
+            return f"line {above + 1} has no colon after its key"
+    meaning = next((said for begin, said in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
+    opened = error.context_mark
+    if opened is not None and mark is not None and opened.line < mark.line and "begins" in meaning:
+        meaning += f" (line {opened.line + 1})"
+    return meaning
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _counts(line: str) -> bool:
+    """Whether a line is neither blank nor a comment."""
+    return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
 def _refuse_aliases(text: str, document: Document) -> None:

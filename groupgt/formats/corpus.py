@@ -11,7 +11,7 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats import csv, parquet
-from groupgt.formats.jsonl import objects
+from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
@@ -102,7 +102,7 @@ def table_rows(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, 
     if source.is_parquet:
         for number, row in enumerate(parquet.rows_of(source), 1):
             yield f"{source.path}: row {number}", row
-    elif source.head().lstrip()[:1] == b"{":
+    elif source.head().lstrip()[:1] == b"{" or is_array(source):
         for number, row in objects(source, faults):
             yield f"{source.path}:{number}", row
     else:

@@ -24,6 +24,7 @@ from groupgt.formats.rows import (
     gather,
     length_of,
     number_text,
+    rename_hint,
     run_name,
 )
 from groupgt.formats.source import Source
@@ -117,12 +118,18 @@ def _check_header(header: list[str], needed: Iterable[str], where: str, faults: 
     for name, count in Counter(header).items():
         if count > 1:
             faults.add(where, f"duplicate column {name!r}; remove one")
-    known = set(header)
-    for name in needed if header else ():
-        if name not in known:
-            near = near_names(name, header[:1000]).replace("did you mean", "is that")
-            names = ", ".join(header[:NAMED]) + ", …" * (len(header) > NAMED)
-            faults.add(where, f"expected the column {name!r}, found {names}{near}")
+    needed = tuple(needed)
+    missing = [name for name in needed if header and name not in header]
+    if missing:
+        names = ", ".join(header[:NAMED]) + ", …" * (len(header) > NAMED)
+        what = f"the column {missing[0]!r} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
+        hint = rename_hint(header[:NAMED], missing)
+        if not hint and (near := near_names(missing[0], header[:1000])):
+            hint = near.replace("did you mean", "is that")
+        if not hint and missing == ["group"]:
+            hint = "; rows of a query with the same group are alternatives"
+        expected = ", ".join("score (or rank)" if name == "score" else name for name in needed)
+        faults.add(where, f"{what} missing: expected {expected}, found {names}{hint}")
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
@@ -196,7 +203,8 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
     rows = _rows(text, (), faults)
     number, header = next(rows)
     order = _order(header)
-    _check_header(header, ("qid", "doc_id", order), f"{text.title}:{number}", faults)
+    needed = ("qid", "doc_id", order if order in header else "score")
+    _check_header(header, needed, f"{text.title}:{number}", faults)
     if faults or not header:
         deque(rows, maxlen=0)  # warns where the file is empty
         return

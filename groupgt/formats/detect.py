@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.formats import beir, csv, frames, jsonl, parquet, parts, trec
-from groupgt.formats.rows import NESTED
+from groupgt.formats import beir, csv, frames, jsonl, mappings, parquet, parts, trec
+from groupgt.formats.rows import NESTED, OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -26,6 +26,7 @@ TRUTHS: dict[str, Callable[[Source, Policy], GroundTruth]] = {
     "autorag": parquet.read_ground_truth,
     "parquet": parquet.read_ground_truth,
     "jsonl": jsonl.read_ground_truth,
+    "json": mappings.read_ground_truth,
     "trec": trec.read_qrels,
     "trec-subtopics": trec.read_subtopics,
     "beir": beir.read_ground_truth,
@@ -34,6 +35,7 @@ TRUTHS: dict[str, Callable[[Source, Policy], GroundTruth]] = {
 RUNS: dict[str, Callable[[Source], Run]] = {
     "trec": trec.read_run,
     "jsonl": jsonl.read_run,
+    "json": mappings.read_run,
     "csv": csv.read_run,
     "parquet": parquet.read_run,
     "autorag": parquet.read_run,
@@ -43,7 +45,7 @@ RUNS: dict[str, Callable[[Source], Run]] = {
 def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | str | None = None) -> GroundTruth:
     """Reads ground truth from a file, a BEIR folder or a frame; `format` None detects it.
 
-    Formats: autorag (parquet), jsonl, trec (qrels), trec-subtopics, beir, csv; gzip or zstd compressed too.
+    Formats: autorag (parquet), jsonl, json (ranx), trec (qrels), trec-subtopics, beir, csv; gzip or zstd too.
     Raises `DataError` with file, line, what was expected and what was found.
     """
     if frames.is_frame(path):
@@ -62,7 +64,7 @@ def read_run(
 ) -> Run:
     """Reads the results of one system; `format` None detects it.
 
-    Formats: trec, jsonl, csv, parquet (long or nested), autorag (node output, which takes its queries from `qids`).
+    Formats: trec, jsonl, json (ranx), csv, parquet (long or nested), autorag (node output, with queries from `qids`).
     A folder, a glob, or a list of files is one run in parts, whose queries may span files; a URL (`s3://`, `gs://`,
     `hf://`, …) is read from its store. Large files are not read yet: the evaluation streams them, and small ones too
     where they are to be `streamed`.
@@ -163,7 +165,7 @@ def kind_of(path: Path_) -> str:
     if source.is_folder:
         return "truth"
     name = _look(source)
-    return "truth" if name in ("beir", "qrels") or name.endswith("truth") else "run"
+    return "truth" if name in ("beir", "qrels", "jsonl") or name.endswith("truth") else "run"
 
 
 def _chosen(format: str | None, known: dict[str, Any]) -> str | None:
@@ -189,8 +191,13 @@ def _detect(source: Source, wanted: str) -> str:
         "parquet run": None if truth else "parquet",
         "jsonl truth": "jsonl" if truth else None,
         "jsonl run": None if truth else "jsonl",
+        "jsonl": "jsonl",
+        "json truth": "json" if truth else None,
+        "json run": None if truth else "json",
+        "json": "json",
         "csv truth": "csv" if truth else None,
         "csv run": None if truth else "csv",
+        "csv": "csv",
         "beir": "beir" if truth else None,
         "qrels": "trec" if truth else None,
         "trec run": None if truth else "trec",
@@ -201,12 +208,11 @@ def _detect(source: Source, wanted: str) -> str:
         # Text of no known shape: the reader of TREC runs says what is wrong with each line.
         return "trec"
     if chosen is None:
-        other = {"ground truth": "a file of results", "results": "a file of ground truth"}[wanted]
+        other = "a run" if truth else "ground truth"
         looks = f"this looks like {other} ({found})" if found in formats else f"its first line is {found}"
         raise DataError(
-            f"{source.path}: expected {wanted}, but {looks}; "
-            f"known formats are {listed(TRUTHS if truth else RUNS)}: name one "
-            f"(--{'truth' if truth else 'run'}-format) if it was not recognized"
+            f"{source.path}: expected {'ground truth' if truth else 'a run'}, but {looks}; if it was not recognized, "
+            f"name its format with --{'truth' if truth else 'run'}-format: {listed(TRUTHS if truth else RUNS)}"
         )
     return chosen
 
@@ -221,13 +227,15 @@ def _look(source: Source) -> str:
     if not lines:
         return "empty" if not head.strip() or not source.data.strip() else "only comments"
     first = lines[0]
-    if first.lstrip()[:1] == b"{":
+    if kind := mappings.kind_of(source):
+        return "json" if kind == "either" else f"json {kind}"
+    if first.lstrip()[:1] == b"{" or jsonl.is_array(source):
         return _look_json(source, first)
     names = csv.header_of(source)
     if set(beir.HEADER) <= set(names):
         return "beir"
-    if "qid" in names or "doc_id" in names:
-        return "csv truth" if "group" in names else "csv run"
+    if _is_header(names):
+        return "csv truth" if "group" in names else "csv run" if {"score", "rank"} & set(names) else "csv"
     # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
     usual = Counter(min(len(line.split()), 6) for line in lines[:50]).most_common(1)[0][0]
     if usual >= 5:
@@ -238,10 +246,18 @@ def _look(source: Source) -> str:
     return f"{shown!r}"
 
 
+def _is_header(names: list[str]) -> bool:
+    """Whether the first line of a table names columns: those that are needed, or what others call them."""
+    known = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
+    return bool({"qid", "doc_id"} & set(names)) or len(known & {name.lower() for name in names}) > 1
+
+
 def _look_json(source: Source, first: bytes) -> str:
     try:
-        keys = set(json.loads(first))
+        keys = set(json.loads(first)) if not jsonl.is_array(source) else set(jsonl.first_object(source))
     except (ValueError, RecursionError):
         # Whichever reader gets it names the line; a long first line may only have been cut.
         keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
-    return "jsonl truth" if "retrieval_gt" in keys or not keys & {"retrieved_ids", "doc_id", *NESTED} else "jsonl run"
+    if "retrieval_gt" in keys:
+        return "jsonl truth"
+    return "jsonl run" if keys & {"doc_id", *NESTED} else "jsonl"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.rows import FIELDS, NESTED, SCORES, Gathered, fields_of, length_of, score_of
+from groupgt.formats.rows import FIELDS, NESTED, SCORES, Gathered, fields_of, length_of, rename_hint, score_of
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -17,18 +18,17 @@ from groupgt.model.validity import id_fault, id_text
 from groupgt.model.values import UNITS
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query")
+RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
 def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line's number and object; lines that hold none are collected as faults."""
+    """Each object with the number of its line; of a JSON array, each element. What is none is collected as a fault."""
     source.warn_if_empty("lines")
-    decoder = json.JSONDecoder(object_pairs_hook=_distinct_keys, parse_constant=_no_constant)
-    for number, line in enumerate(source.lines(), 1):
-        if not line.strip():
-            continue
+    decoder = json.JSONDecoder(object_pairs_hook=distinct_keys, parse_constant=no_constant)
+    for number, text in _elements(source, faults) if is_array(source) else _lines(source):
         where = f"{source.path}:{number}"
         try:
-            value = decoder.decode(line.decode())
+            value = decoder.decode(text)
         except (ValueError, RecursionError) as error:
             what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
             faults.add(where, f"expected a JSON object: {what}")
@@ -36,13 +36,73 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
         if not isinstance(value, dict):
             faults.add(where, f"expected a JSON object, found {display(value)}")
         # A lone surrogate can only come from an escape.
-        elif b"\\u" in line and _has_surrogate(value):
+        elif "\\u" in text and has_surrogate(value):
             faults.add(where, "contains a lone surrogate")
         else:
             yield number, value
 
 
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def is_array(source: Source) -> bool:
+    """Whether a file is one JSON array of objects rather than an object a line."""
+    return _ARRAY.match(source.head()) is not None
+
+
+def first_object(source: Source) -> dict[str, Any]:
+    """The first element of a JSON array; raises `ValueError` where it is none."""
+    text = source.head().decode("utf-8", "replace")
+    value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
+    return dict(value)
+
+
+def _lines(source: Source) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(source.lines(), 1):
+        if line.strip():
+            yield number, line.decode()
+
+
+def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
+    """The elements of a JSON array as texts, each with the number of the line in which it begins."""
+    source.check_text()
+    text = source.data.decode()
+    scan = json.JSONDecoder().raw_decode
+    place, line = text.index("[") + 1, 1
+    counted = 0
+    while True:
+        begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing at least
+        if text.startswith("]", begin):
+            rest = text[begin + 1 :].strip()
+            if rest:
+                faults.add(f"{source.path}:{line}", f"expected the end after the array, found {display(rest)}")
+            return
+        line, counted = line + text.count("\n", counted, begin), begin
+        try:
+            _, place = scan(text, begin)
+        except (ValueError, RecursionError) as error:
+            what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
+            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {what}")
+            return
+        yield line, text[begin:place]
+        begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
+        if text.startswith(",", begin):
+            place = begin + 1
+        elif text.startswith("]", begin):
+            place = begin
+        else:
+            faults.add(f"{source.path}:{line}", "expected a comma or the end of the JSON array")
+            return
+
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_ARRAY = re.compile(rb"\s*\[\s*(\{|\]|\Z)")
+
+
+def _keys_of(row: dict[str, Any], known: Sequence[str]) -> str:
+    """The keys of a line, and which of them may be meant as one that is missing."""
+    return (", ".join(row) or "no keys") + rename_hint(row, known)
+
+
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; raises `ValueError` for a key that it has twice."""
     cells = dict(pairs)
     if len(cells) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -51,11 +111,13 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return cells
 
 
-def _no_constant(text: str) -> float:
+def no_constant(text: str) -> float:
+    """Raises `ValueError`: NaN and Infinity, which Python reads, are not JSON."""
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _has_surrogate(value: Any) -> bool:
+def has_surrogate(value: Any) -> bool:
+    """Whether a text in a value holds half of a surrogate pair."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -73,8 +135,8 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             lines.append(number)
             rows.append(row)
         else:
-            names = ", ".join(row) or "no keys"
-            faults.add(f"{source.path}:{number}", f"expected the keys qid and retrieval_gt, found {names}")
+            what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
+            faults.add(f"{source.path}:{number}", what)
     others = dict.fromkeys(key for row in rows for key in row if key not in TRUTH_KEYS)
     texts = [None if row.get("query") is None else str(row["query"]) for row in rows]
     try:
@@ -100,11 +162,14 @@ def read_run(source: Source) -> Run:
     orders: set[str] = set()
     for number, row in objects(source, faults):
         where = f"{source.path}:{number}"
-        qid = id_text(row.get("qid"))
+        if "qid" not in row or not (set(row) & {"doc_id", *NESTED}):
+            known = ("qid", "retrieved_ids", "doc_id", "score")
+            faults.add(where, f"expected the keys {RUN_KEYS}, found {_keys_of(row, known)}")
+            continue
+        qid = id_text(row["qid"])
         if qid is None or id_fault(qid):
             fault = "" if qid is None else f", which {id_fault(qid)}"
-            cell = f"{display(row['qid'])}{fault}" if "qid" in row else f"the keys {', '.join(row) or '(none)'}"
-            faults.add(where, f"expected a qid (a string or integer), found {cell}")
+            faults.add(where, f"expected a qid (a string or integer), found {display(row['qid'])}{fault}")
             continue
         where = f"{where}: query {display(qid)}"
         keys = [name for name in NESTED if name in row]
@@ -136,8 +201,7 @@ def _result(
     """Document, score, lengths and fields of a result that has a line of its own; None after a fault."""
     document, score = id_text(row.get("doc_id")), score_of(row)
     if document is None:
-        cell = repr(row["doc_id"]) if "doc_id" in row else f"the keys {', '.join(row)}"
-        faults.add(where, f"expected retrieved_ids, or a doc_id (a string or integer), found {cell}")
+        faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
     elif fault := id_fault(document):
         faults.add(where, f"the doc_id {fault}")
     elif score is None:

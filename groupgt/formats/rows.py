@@ -5,7 +5,7 @@ Readers gather them into ground truth and rankings, or stream them as columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
@@ -54,6 +54,35 @@ def number_text(value: float) -> str:
     ('2', '1234567.25')
     """
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+# What other tools call a column.
+OTHER_NAMES = {
+    "qid": ("query_id", "queryid", "question_id", "q_id", "query-id", "topic", "topic_id", "question"),
+    "doc_id": (
+        *("docid", "docno", "doc", "document", "document_id", "corpus-id", "corpus_id", "pid", "did", "id", "_id"),
+        *("passage_id", "chunk_id", "chunk", "passage"),
+    ),
+    "score": ("scores", "sim", "similarity", "relevance_score"),
+    "group": ("subtopic", "group_id", "aspect", "fact"),
+    "retrieval_gt": ("gt", "ground_truth", "relevant", "relevant_ids", "positives", "answers"),
+    "retrieved_ids": ("retrieved", "results", "ids", "doc_ids", "ranking", "docs", "documents"),
+}
+
+
+def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
+    """`; rename query_id to qid`: which of these names stand for one that is wanted and missing.
+
+    >>> rename_hint(["query_id", "score"], ["qid", "score"])
+    '; rename query_id to qid'
+    """
+    pairs = []
+    for name in wanted:
+        if name not in names:
+            alike = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
+            meant = next((each for each in names if each.lower() in alike or each.strip().lower() == name), None)
+            pairs += [f"{meant} to {name}"] if meant is not None and f"{meant} to" not in " ".join(pairs) else []
+    return f"; rename {', '.join(pairs)}" if pairs else ""
 
 
 # The columns that may hold the text of a result.

@@ -158,7 +158,7 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_metrics(capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "metrics")[0]
     assert "alpha_ndcg" in out
-    assert "beware" in call(capsys, "metrics", "map")[0]
+    assert "note:" in call(capsys, "metrics", "map")[0]
     assert json.loads(call(capsys, "metrics", "Rprec", "--format", "json")[0])["name"] == "r_precision"
     assert len(json.loads(call(capsys, "metrics", "--format", "json")[0])) > 20
     assert "did you mean 'ndcg'" in call(capsys, "metrics", "ndgc", status=2)[1]
@@ -196,7 +196,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (folder / "there" / "starter" / "latest").exists()
     found = json.loads(call(capsys, "run", "new/experiment.yaml", "--format", "json")[0])
     assert found["datasets"]["mine"]["best"] == "bm25[k1=0.9,b=0.4]"
-    assert "there already" in call(capsys, "init", "new", status=2)[1]
+    assert "already exists" in call(capsys, "init", "new", status=2)[1]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["evaluate", "qa.jsonl", "bm25.trec", "--convention", "trek"], "did you mean 'trec'"),
         (["evaluate", "qa.jsonl", "bm25.trec", "--run-format", "tsv"], "expected trec"),
         (["evaluate", "qa.jsonl", "bm25.trec", "--labeller", "ids"], "did you mean 'id'"),
-        (["evaluate", "qa.jsonl", "bm25.trec", "./bm25.trec"], "stands twice"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "./bm25.trec"], "duplicate run name"),
         (["evaluate", "bm25.trec", "qa.jsonl"], "expected ground truth"),
         (["evaluate", "qa.jsonl"], "Missing argument"),
         (["evaluate", "qa.jsonl", "bm25.trec", "-m", "recall@2000tokens"], "needs the length of every result"),

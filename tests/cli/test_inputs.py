@@ -209,7 +209,7 @@ def test_parts(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_one_run_is_one_run(command: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, error, _ = outcome(capsys, CALLS[command], RUN="parts")
     assert status == 2
-    assert "parts: expected one run, found 2 files; where they are parts of one, say so (--parts)" in str(error)
+    assert "parts: expected one run, found 2 files; if they are parts of one run, add --parts" in str(error)
 
 
 @pytest.mark.parametrize("command", pairs("--memory"))
@@ -285,7 +285,7 @@ def test_what_is_measured(
 
 def test_where_chooses_no_results(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["convert", "bm25.trec", "OUT.jsonl", "--to", "jsonl", "--where", "type=x"]
-    assert "--where: chooses queries of ground truth" in str(outcome(capsys, call)[2])
+    assert "--where: selects queries of ground truth" in str(outcome(capsys, call)[2])
 
 
 def test_ground_truth_is_not_in_parts(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ def drive(bar: Bar) -> None:
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     drive(Bar())
-    assert "2 systems; 3 retrievals, 1 of them kept from earlier runs; 20 questions to ask" in terminal.getvalue()
+    assert "2 systems, 20 queries to run; 1 of 3 retrievals cached" in terminal.getvalue()
     assert "mine: bm25" in terminal.getvalue()
 
 

@@ -90,7 +90,7 @@ def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pyte
     assert same.digest == before.digest
     marked(review, ["", "TRUE"])
     main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "more.jsonl"])
-    assert "took up 1 candidates, left 1; wrote 1 queries to more.jsonl" in capsys.readouterr().err
+    assert "accepted 1, rejected 1; wrote 1 queries to more.jsonl" in capsys.readouterr().err
     more = groupgt.read_ground_truth(folder / "more.jsonl")
     assert more["q"] == [
         {"alternatives": [{"id": "a", "grade": 2}, {"id": "a3", "grade": 2}], "name": "leave"},
@@ -122,7 +122,7 @@ def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit) as end:
         main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
     assert end.value.code == 2
-    assert "what was marked in it would be lost" in capsys.readouterr().err
+    assert "its marks would be lost" in capsys.readouterr().err
     assert (folder / "review.csv").read_text(encoding="utf-8") == "mine"
 
 
@@ -175,4 +175,4 @@ def test_check_counts_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as end:
         main(["check", "truth.jsonl", "--near-duplicates"])
     assert end.value.code == 2
-    assert "name them with --corpus" in capsys.readouterr().err
+    assert "add --corpus" in capsys.readouterr().err

@@ -223,7 +223,7 @@ FAULTS = [
     ({"qid": ["q1"], "doc_id": ["a"], "score": ["high"]}, TRUTH, "expected numbers in the column 'score'"),
     ({"qid": pa.array([None], pa.string()), "doc_id": ["a"], "score": [1.0]}, TRUTH, "expected a qid and a doc_id"),
     ({"qid": [1.5], "retrieved_ids": [["a"]]}, TRUTH, "expected strings or integers in the column 'qid'"),
-    ({"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, TRUTH, "query 'q1' stands in two rows"),
+    ({"qid": ["q1", "q1"], "retrieved_ids": [["a"], ["b"]]}, TRUTH, "query 'q1' has two rows"),
     ({"qid": ["q1"], "retrieved_ids": ["['a']"]}, TRUTH, "query 'q1': expected a list of ids"),
     (GOOD, None, "expected ground truth, as the argument truth or the column retrieval_gt; found qid, retrieved_ids"),
     (GOOD, "qa.parquet", "expected a GroundTruth or {query id: groups}, found 'qa.parquet'"),

@@ -121,7 +121,7 @@ def test_what_is_wrong_in_parts_is_told_with_its_file(tmp_path: Path) -> None:
         (tmp_path / f"{name}.trec").unlink()
         (tmp_path / f"{name}.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n')
     (tmp_path / "c.trec").unlink()
-    with pytest.raises(groupgt.DataError, match=r"stands in another file of .* without scores"):
+    with pytest.raises(groupgt.DataError, match=r"is also in another file of .* without scores"):
         groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"])
     with pytest.raises(groupgt.DataError, match="no file matches"):
         groupgt.evaluate({"q": [["a"]]}, f"{tmp_path}/*.trec", ["mrr"])
@@ -186,7 +186,7 @@ def test_empty_sides() -> None:
     with pytest.warns(groupgt.GroupgtWarning, match="0 results"):
         assert groupgt.evaluate({"q": [["a"]]}, empty, ["mrr"]).counts["missing"] == 1
     assert groupgt.evaluate({}, rows, ["mrr"]).counts["extra"] == 2
-    with pytest.warns(groupgt.GroupgtWarning, match="no query of the results"):
+    with pytest.warns(groupgt.GroupgtWarning, match="no query of the run"):
         assert groupgt.evaluate({"z": []}, rows, ["mrr"]).counts["undefined"] == 1
 
 
@@ -258,7 +258,7 @@ def test_a_ceiling_that_is_passed_is_an_error(tmp_path: Path, monkeypatch: pytes
     found = groupgt.evaluate(truth, tmp_path / "run.trec", ASKED, engine=engine)
     same(groupgt.evaluate(truth, tmp_path / "run.trec", ASKED), found)
     monkeypatch.setattr(reader, "resident", lambda: 2_000_000_001)
-    with pytest.raises(groupgt.DataError, match=r"ceiling of 2\.00 GB is passed"):
+    with pytest.raises(groupgt.DataError, match=r"memory limit of 2\.00 GB exceeded"):
         groupgt.evaluate(truth, tmp_path / "run.trec", ASKED, engine=engine)
 
 

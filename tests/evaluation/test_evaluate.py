@@ -68,7 +68,7 @@ def test_duplicates() -> None:
     keep = groupgt.evaluate(truth, run, ["map", "ndcg"], policy={"duplicates": "keep"})
     # Group 1 has hits at 1 and 2: (1/1 + 2/2)/2; group 2 at 5: 1/5.
     assert keep["map"] == pytest.approx((1 + 1 / 5) / 2)
-    with pytest.raises(groupgt.DataError, match="'a' stands twice"):
+    with pytest.raises(groupgt.DataError, match="duplicate result 'a'"):
         groupgt.evaluate(truth, run, ["mrr"], policy={"duplicates": "error"})
     with pytest.raises(groupgt.ConfigError, match="rbp"):
         groupgt.evaluate(truth, run, ["mrr", "rbp"], policy={"duplicates": "keep"})
@@ -86,7 +86,7 @@ def test_flat_truth_says_which_is_meant() -> None:
             groupgt.evaluate({"q": ["a", "b"]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": choice})["recall"]
             == expected
         )
-    with pytest.raises(groupgt.DataError, match="mixed in one list"):
+    with pytest.raises(groupgt.DataError, match="mixes ids and groups"):
         groupgt.evaluate({"q": ["a", ["b"]]}, {"q": ["a"]}, ["recall"], policy={"flat_gt": "or"})
 
 
@@ -122,9 +122,13 @@ def test_ground_truth_of_a_wrong_shape_names_the_query(groups: Any) -> None:
 
 def test_all_wrong_queries_are_told_at_once() -> None:
     with pytest.raises(groupgt.DataError) as caught:
-        groupgt.GroundTruth.of({f"q{number}": 5 for number in range(30)})
+        groupgt.GroundTruth.of({f"q{number}": number for number in range(30)})
     assert caught.value.total == 30
     assert "and 20 more" in str(caught.value)
+    with pytest.raises(
+        groupgt.DataError, match=r"^query 'q0': .* found 5 \(30 times; also at query 'q1', query 'q2', …\)$"
+    ):
+        groupgt.GroundTruth.of({f"q{number}": 5 for number in range(30)})
 
 
 def test_ids_twice_in_a_group_count_once_and_are_counted() -> None:

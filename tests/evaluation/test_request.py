@@ -50,7 +50,7 @@ def test_what_is_wrong_is_said_before_anything_is_read() -> None:
 
 def test_two_runs_of_one_name() -> None:
     request = Request.of("mrr")
-    with pytest.raises(groupgt.DataError, match="the run 'first' stands twice"):
+    with pytest.raises(groupgt.DataError, match="duplicate run name 'first'"):
         evaluate_each(request, request.truth_of(TRUTH), [("first", RUNS["first"]), ("first", RUNS["second"])])
 
 

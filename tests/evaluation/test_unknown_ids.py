@@ -17,5 +17,5 @@ def test_nearly_matching_ids_are_shown_as_a_pair() -> None:
 
 def test_results_of_another_corpus_are_pointed_out() -> None:
     truth = {f"q{number}": [[f"d{number}"]] for number in range(12)}
-    with pytest.warns(groupgt.GroupgtWarning, match="of the same corpus"):
+    with pytest.warns(groupgt.GroupgtWarning, match="from the same corpus"):
         groupgt.evaluate(truth, {qid: ["elsewhere"] for qid in truth}, ["recall"])

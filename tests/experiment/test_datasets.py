@@ -46,7 +46,7 @@ def test_a_script_that_makes_a_file(folder: Path) -> None:
     (folder / "make.py").write_text("raise SystemExit('nothing to fetch')\n")
     text = changed(("corpus: corpus.jsonl\n", "corpus: made.jsonl\n    build: make.py\n"))
     assert told(folder, text) == [
-        "8:13: datasets.mine.corpus: FOLDER/made.jsonl is not there yet; a script makes it: "
+        "8:13: datasets.mine.corpus: FOLDER/made.jsonl does not exist yet; a script makes it: "
         "run it (python FOLDER/make.py), or add --allow-code"
     ]
     assert told(folder, text, allow_code=True) == [
@@ -54,5 +54,5 @@ def test_a_script_that_makes_a_file(folder: Path) -> None:
     ]
     (folder / "make.py").write_text("")
     assert told(folder, text, allow_code=True) == [
-        "9:12: datasets.mine.build: expected FOLDER/make.py to make FOLDER/made.jsonl, and it did not"
+        "9:12: datasets.mine.build: FOLDER/make.py did not make FOLDER/made.jsonl"
     ]

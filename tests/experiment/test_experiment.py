@@ -54,7 +54,7 @@ FAULTS: list[Fault] = [
     ("key of compare", [(": plain\ngate", ": plain\n  tset: t\ngate")], "52:3", "compare.tset", "did you mean 'test'"),
     ("key of a gate", [("min: 0.1", "mni: 0.1")], "53:42", "gate.0.mni", "did you mean 'min'"),
     ("key of output", [("folder: out", "foldr: out")], "58:3", "output.foldr", "did you mean 'folder'"),
-    ("a key twice", [("seed: 7", "seed: 7\nseed: 8")], "5:1", "seed", "stands twice (first at 4:1)"),
+    ("a key twice", [("seed: 7", "seed: 7\nseed: 8")], "5:1", "seed", "duplicate key (first at 4:1)"),
     # Of the file.
     ("a seed of text", [("seed: 7", "seed: '7'")], "4:7", "seed", "expected a whole number, found '7'"),
     ("a seed below 0", [("seed: 7", "seed: -1")], "4:7", "seed", "at least 0, found -1"),
@@ -275,10 +275,10 @@ def test_a_small_file(small: Path) -> None:
     ("old", "new", "place", "words"),
     [
         ("version: 1", "version: 2", "1:10", "version: expected 1, found 2"),
-        ("version: 1\n", "", "1:1", "version: this key is needed"),
+        ("version: 1\n", "", "1:1", "version: required key is missing"),
         ("version: 1", "version: one", "1:10", "expected a whole number, found 'one'"),
         ('">=0.1"', '">=99"', "2:10", "the file needs >=99"),
-        ('">=0.1"', '"==0.1"', "2:10", "expected a least version"),
+        ('">=0.1"', '"==0.1"', "2:10", "expected a minimum version"),
         ("name: trial", "name: [a]", "3:7", "name: expected text, found a list"),
         ("name: trial", "name: ../x", "3:7", "expected a name of letters"),
         ("name: trial", "nam: trial", "3:1", "did you mean 'name'"),
@@ -289,13 +289,13 @@ def test_a_small_file(small: Path) -> None:
         ("use: bm25", "use: bm52", "8:15", "did you mean 'bm25'"),
         ("{use: bm25, with: {k1: 0.9}}", "bm25", "", ""),
         ("{use: bm25, with: {k1: 0.9}}", "5", "8:9", "expected a mapping, found 5"),
-        ("k1: 0.9", "k: 0.9", "8:28", "known are k1, b, variant"),
+        ("k1: 0.9", "k: 0.9", "8:28", "known options: k1, b, variant"),
         ("k1: 0.9", "k1: '0.9'", "8:32", "expected a number, found '0.9'"),
         ("k1: 0.9", "b: 2", "8:31", "from 0 to 1, found 2"),
         ("k1: 0.9", "variant: okapi", "8:37", "expected lucene"),
         ("k1: 0.9", "stopwords: klingon", "8:39", "expected none"),
         ('path: "run.trec"', 'path: "nun.trec"', "9:39", "file not found"),
-        ('path: "run.trec"', "", "9:32", "path: this key is needed"),
+        ('path: "run.trec"', "", "9:32", "path: required key is missing"),
         ("k: [1, 3]", "k: [0, 3]", "11:7", "at least 1, found 0"),
         ("k: [1, 3]", "k: [1.5]", "11:7", "expected a whole number, found 1.5"),
         ("k: [1, 3]", "k: 3", "", ""),
@@ -327,7 +327,7 @@ def test_all_faults_of_a_file_in_one_go(small: Path) -> None:
     text = SMALL.replace("coverage", "coverge").replace("use: bm25", "use: bm52").replace("k: [1, 3]", "k: [0, 3]")
     text = text.replace("recall, ndcg", "recal, ndcg").replace("primary:", "primry:") + "extra: 1\nname: again\n"
     told = loaded(small, text)
-    for words in ("coverge", "bm52", "found 0", "recal", "primry", "extra", "stands twice"):
+    for words in ("coverge", "bm52", "found 0", "recal", "primry", "extra", "duplicate key"):
         assert words in told, words
     assert len(told.splitlines()) == 7
 

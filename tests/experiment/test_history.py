@@ -134,7 +134,10 @@ def test_what_does_not_fit_is_refused(folder: Path, capsys: pytest.CaptureFixtur
         (lambda path: (path / "manifest.json").write_text("{"), "cannot be read"),
         (lambda path: (path / "manifest.json").write_text("{}"), "run the experiment again"),
         (lambda path: (path / "per_query.csv").unlink(), "expected per_query.csv or per_query.parquet"),
-        (lambda path: (path / "per_query.csv").write_text("dataset,run,qid\n"), "expected the column 'recall"),
+        (
+            lambda path: (path / "per_query.csv").write_text("dataset,run,qid\n"),
+            "the columns recall.coverage@2, mrr.coverage@2 are missing",
+        ),
         (
             lambda path: (path / "per_query.csv").write_text(
                 (path / "per_query.csv").read_text().replace("0.5", "half", 1)
@@ -270,7 +273,7 @@ def test_another_experiment_has_no_history_with_it(folder: Path, capsys: pytest.
     second = run(folder, "name=other")
     with pytest.raises(SystemExit):
         main(["report", "--history", str(first), str(second)])
-    assert "expected runs of one experiment, found small, other" in capsys.readouterr().err
+    assert "expected result folders of one experiment, found small, other" in capsys.readouterr().err
     shutil.rmtree(second)
 
 
@@ -284,7 +287,7 @@ def test_reports_compare_as_the_folders_did(folder: Path, capsys: pytest.Capture
     second = run(folder, change.replace(", seed: 0", "").replace("0.01", "0.02"), "seed=5")
     main(["report", str(first), str(second)])
     told = capsys.readouterr()
-    assert "the folders compare with other alpha: 0.01, 0.02; that of the first is taken" in told.err
+    assert "the folders used different values of alpha: 0.01, 0.02; the first is used" in told.err
     assert "alpha 0.01" in told.out
     main(["report", str(first), "--alpha", "0.2", "--correction", "holm"])
     assert "p corrected (holm) over 1 comparison, * significant at alpha 0.2" in capsys.readouterr().out
@@ -293,5 +296,5 @@ def test_reports_compare_as_the_folders_did(folder: Path, capsys: pytest.Capture
 def test_a_history_needs_times(folder: Path) -> None:
     first = run(folder)
     first.rename(first.parent / "kept")
-    with pytest.raises(groupgt.ConfigError, match="expected a folder named by its time"):
+    with pytest.raises(groupgt.ConfigError, match="expected the original folder name"):
         history([read_folder(first.parent / "kept")], Settings())

@@ -148,7 +148,7 @@ def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> No
     main(["run", str(sweep), "--only", "bm25*", "--set", "evaluate.k=3", "--set", "evaluate.primary=ndcg@3"])
     shown = capsys.readouterr()
     assert "ndcg@3" in shown.out
-    assert "4 of 4 retrievals were kept" in shown.err
+    assert "4 of 4 retrievals came from the cache" in shown.err
     main(["cache", str(sweep), "--format", "json"])
     listed = json.loads(capsys.readouterr().out)
     assert sorted(each["system"] for each in listed) == MEMBERS

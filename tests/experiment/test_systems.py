@@ -26,18 +26,18 @@ FAULTS: list[Fault] = [
         [("{stopwords: english}", "{k1: 3}")],
         "20:7",
         "systems.sweep.matrix.k1",
-        "k1 stands under `with` too; remove one",
+        "k1 is also given under `with`; remove one",
     ),
     ("matrix as a list", [("\n      k: [10, 60]", " [10]")], "30:13", "systems.fused.matrix", "found a list"),
     ("empty matrix list", [("k: [10, 60]", "k: []")], "31:10", "systems.fused.matrix.k", "at least one, found nothing"),
     ("no matrix list", [("k: [10, 60]", "k: 10")], "31:10", "systems.fused.matrix.k", "expected a list, found 10"),
-    ("a value twice", [("k: [10, 60]", "k: [10, 10]")], "31:", "systems.fused.matrix", "10 stands twice"),
+    ("a value twice", [("k: [10, 60]", "k: [10, 10]")], "31:", "systems.fused.matrix", "duplicate value 10"),
     (
         "a weight twice, spelled otherwise",
         [(WEIGHTS, "weights: [[1, 1, 1, 1], [1.0, 1, 1, 1e0]]")],
         "37:",
         "systems.mixed.matrix",
-        "[1,1,1,1] stands twice",
+        "duplicate value [1,1,1,1]",
     ),
     (
         "too many",
@@ -105,7 +105,7 @@ FAULTS: list[Fault] = [
         [("plain]", "stored]")],
         "28:37",
         "systems.fused.inputs.1",
-        "stored is not run on dataset 'yours'; see its `only`",
+        "stored is not run on dataset 'yours'; see its key `only`",
     ),
     (
         "too few weights",
@@ -131,7 +131,7 @@ FAULTS: list[Fault] = [
         [("path: run", "path: nun")],
         "24:18",
         "systems.stored.with.path",
-        "no such file: FOLDER/nun.trec",
+        "file not found: FOLDER/nun.trec",
     ),
     (
         "a missing file of one dataset",
@@ -172,7 +172,7 @@ def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
 def test_a_circle_of_fusions(folder: Path) -> None:
     systems = "  one: {use: rrf, inputs: [plain, two]}\n  two: {use: rrf, inputs: [one]}\n"
     found = told(folder, changed(("  stored:\n", f"{systems}  stored:\n")))
-    assert found == ["22:27: systems.one.inputs: a fusion of itself: one → two → one"]
+    assert found == ["22:27: systems.one.inputs: the fusion contains itself: one → two → one"]
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,9 @@ def test_a_worker_that_is_killed(sweep: Path, monkeypatch: pytest.MonkeyPatch) -
     change = 'systems={plain: bm25, dies: {use: python, with: {target: "dying:search"}}}'
     changes = [change, "compare=null", "evaluate.depth=1", "evaluate.k=[1]", "evaluate.primary=null"]
     run_experiment(sweep, changes=changes, only=["plain"], allow_code=True)
-    with pytest.raises(groupgt.RetrieverError, match=r"a worker was ended from outside, or .*'dies'") as caught:
+    with pytest.raises(groupgt.RetrieverError, match=r"a worker process was killed, or .*'dies'") as caught:
         run_experiment(sweep, changes=[*changes, "systems.plain.with={k1: 2}"], jobs=2, allow_code=True)
-    assert "what is retrieved is kept" in str(caught.value)
+    assert "finished retrievals are cached" in str(caught.value)
     assert len(list(Cache(sweep.parent / "cache").entries())) >= 1
     (sweep.parent / "reprieve").touch()
     outcome = run_experiment(sweep, changes=changes, jobs=2, allow_code=True)

@@ -303,7 +303,7 @@ BAD_CSV: list[tuple[str, bytes, int, tuple[str, ...]]] = [
     ("letters after a quote", swap(CSV, b",x,", b',"x"y,'), 3, ("CSV",)),
     ("no score, no rank", b"qid,doc_id\nq1,d1\n", 1, ("score", "rank", "found qid, doc_id")),
     ("no document", b"qid,doc,score\nq1,d1,1\n", 1, ("'doc_id'", "found qid, doc, score")),
-    ("one column twice", b"qid,doc_id,score,score\nq1,d1,1,2\nq1,d2,2,1\n", 1, ("score", "twice")),
+    ("one column twice", b"qid,doc_id,score,score\nq1,d1,1,2\nq1,d2,2,1\n", 1, ("score", "duplicate")),
     ("rank in words", b"qid,doc_id,rank\nq1,d1,1\nq1,d2,two\n", 3, ("query 'q1'", "rank", "'two'")),
     ("after a line break", NOTED.replace(b"1.5", b"abc"), 7, ("query 'q2'", "'abc'")),
     *(
@@ -387,10 +387,10 @@ BAD_JSON_RUNS: list[tuple[str, str, tuple[str, ...]]] = [
     ("no score", '{"qid": "q1", "doc_id": "d1"}', ("query 'q1'", "score", "rank", "neither")),
     ("float query", '{"qid": 1.5, "doc_id": "d1", "score": 1}', ("qid", "1.5")),
     ("NUL in the query", '{"qid": "q\\u0000", "doc_id": "d1", "score": 1}', ("NUL",)),
-    ("one key twice", '{"qid": "q1", "qid": "q2", "retrieved_ids": ["a"]}', ("'qid'", "twice")),
+    ("one key twice", '{"qid": "q1", "qid": "q2", "retrieved_ids": ["a"]}', ("'qid'", "duplicate")),
     ("no JSON", '{"qid": "q1", "retrieved_ids": ["a"]', ("JSON",)),
     ("deep nesting", '{"qid": "q1", "retrieved_ids": %s}' % ("[" * 100_000 + "]" * 100_000), ("nesting",)),
-    ("another query twice", '{"qid": "q0", "retrieved_ids": ["a"]}', ("query 'q0'", "twice")),
+    ("another query twice", '{"qid": "q0", "retrieved_ids": ["a"]}', ("query 'q0'", "duplicate")),
 ]  # fmt: skip
 
 
@@ -452,8 +452,8 @@ def test_bad_groups(case: Any, cli: Cli, truth: Path) -> None:
 
 
 BAD_JSON_TRUTH: list[tuple[str, bytes, tuple[str, ...]]] = [
-    ("query twice", b'{"qid": "q0", "retrieval_gt": [["d1"]]}', ("query 'q0'", "twice")),
-    ("key twice", b'{"qid": "q1", "qid": "q2", "retrieval_gt": [["d1"]]}', ("'qid'", "twice")),
+    ("query twice", b'{"qid": "q0", "retrieval_gt": [["d1"]]}', ("query 'q0'", "duplicate")),
+    ("key twice", b'{"qid": "q1", "qid": "q2", "retrieval_gt": [["d1"]]}', ("'qid'", "duplicate")),
     ("no ground truth", b'{"qid": "q1"}', ("retrieval_gt", "found qid")),
     ("no query", b'{"retrieval_gt": [["d1"]]}', ("qid", "found retrieval_gt")),
     ("float query", b'{"qid": 1.0, "retrieval_gt": [["d1"]]}', ("query id", "1.0")),
@@ -544,7 +544,7 @@ BAD_TABLES: list[tuple[str, bytes, int, tuple[str, ...]]] = [
     ("not UTF-8", swap(TABLE, b"d2", b"d\xe9"), 3, ("UTF-8", "0xe9")),
     ("long id", swap(TABLE, b"d2", LONG), 3, ("query 'q1'", "65,536")),
     ("another header", swap(TABLE, b"qid", b"query"), 1, ("'qid'", "found query, group, doc_id, grade")),
-    ("one column twice", swap(TABLE, b"grade", b"doc_id"), 1, ("doc_id", "twice")),
+    ("one column twice", swap(TABLE, b"grade", b"doc_id"), 1, ("doc_id", "duplicate")),
     ("a line break in an id", swap(TABLE, b"d2", b'"d\n2"'), 3, ("query 'q1'", "U+000A")),
     ("open quote", swap(TABLE, b"d2", b'"d2'), 3, ("CSV",)),
 ]  # fmt: skip
@@ -732,7 +732,7 @@ BAD_QA: list[tuple[str, Any, tuple[str, ...]]] = [
     ("long id", {**GT, "retrieval_gt": [[["d1"]], [[LONG.decode()]]]}, ("row 2", "query 'q1'", "65,536")),
     ("NUL in the query", {**GT, "qid": ["q0", "q\0"]}, ("row 2", "NUL")),
     ("long query", {**GT, "qid": ["q0", LONG.decode()]}, ("row 2", "65,536")),
-    ("query twice", {**GT, "qid": ["q1", "q1"]}, ("row 2", "query 'q1'", "twice")),
+    ("query twice", {**GT, "qid": ["q1", "q1"]}, ("row 2", "query 'q1'", "duplicate")),
     ("no query", {**GT, "qid": ["q0", None]}, ("row 2", "query id", "None")),
     ("float queries", {**GT, "qid": [0.0, 1.0]}, ("'qid'", "strings or integers", "Float64")),
     ("grade beyond 2^31", {"qid": ["q1"], "group": ["1"], "doc_id": ["a"], "grade": [1e10]}, ("row 1", "'q1'", "2^31")),
@@ -817,40 +817,64 @@ def test_a_flipped_bit_anywhere(side: str, cli: Cli, truth: Path) -> None:
 # --- Several faults of one file ----------------------------------------------------------------------------------
 
 
-def many() -> Iterator[tuple[str, str, bytes | dict[str, list[Any]], str, str]]:
+def many(*, alike: bool) -> Iterator[tuple[str, str, bytes | dict[str, list[Any]], str, str]]:
+    """Files with fifteen faults: side, name, content, where the tenth and where the eleventh stands."""
     number = range(15)
+    wrong = [5 if alike else 100 + i for i in number]
     qids, ids, nans = [f"q{i}" for i in number], [f"d{i}" for i in number], [NAN] * 15
-    json_run = "".join(f'{{"qid": "q{i}", "retrieved_ids": 5}}\n' for i in number).encode()
-    json_truth = "".join(f'{{"qid": "q{i}", "retrieval_gt": 5}}\n' for i in number).encode()
+    json_run = "".join(f'{{"qid": "q{i}", "retrieved_ids": {wrong[i]}}}\n' for i in number).encode()
+    json_truth = "".join(f'{{"qid": "q{i}", "retrieval_gt": {wrong[i]}}}\n' for i in number).encode()
+    cut = b"".join(b'{"qid"\n' if alike else b'{"qid": ' + b"1" * (i + 1) + b"\n" for i in number)
+
+    def lines(form: bytes) -> bytes:
+        return b"".join(form % b"%d" % i if not alike else form % b"" for i in number)
+
     row10, row11 = "{}: row 10:", "{}: row 11:"
-    yield "run", "run.trec", TREC + b"q1 Q0 d 1 x t\n" * 15, "{}:15:", "{}:16:"
-    yield "run", "columns.trec", TREC + b"q1 Q0\n" * 15, "{}:15:", "{}:16:"
-    yield "run", "run.csv", CSV + b"q1,d,x\n" * 15, "{}:16:", "{}:17:"
+    yield "run", "run.trec", TREC + lines(b"q1 Q0 d 1 x%s t\n"), "{}:15:", "{}:16:"
+    yield "run", "run.csv", CSV + lines(b"q1,d,x%s\n"), "{}:16:", "{}:17:"
     yield "run", "run.jsonl", json_run, "{}:10:", "{}:11:"
-    yield "run", "run.parquet", {"qid": ["q1"] * 15, "doc_id": ids, "score": nans}, row10, row11
-    yield "run", "nested.parquet", {"qid": qids, "retrieved_ids": [[1.5]] * 15}, "query 'q", "query 'q99'"
-    yield "truth", "qrels.txt", QRELS + b"q1 0 d x\n" * 15, "{}:13:", "{}:14:"
-    yield "truth", "truth.csv", TABLE + b"q1,1,d,x\n" * 15, "{}:14:", "{}:15:"
+    yield "truth", "qrels.txt", QRELS + lines(b"q1 0 d x%s\n"), "{}:13:", "{}:14:"
+    yield "truth", "truth.csv", TABLE + lines(b"q1,1,d,x%s\n"), "{}:14:", "{}:15:"
     yield "truth", "truth.jsonl", json_truth, "{}:10:", "{}:11:"
-    yield "truth", "json.jsonl", TRUTH.encode() + b'{"qid"\n' * 15, "{}:12:", "{}:13:"
-    yield "truth", "qa.parquet", {"qid": qids, "retrieval_gt": [["x"]] * 15}, row10, row11
-    yield "truth", "beir.tsv", b"query-id\tcorpus-id\tscore\n" + b"q1\td1\tx\n" * 15, "{}:11:", "{}:12:"
+    yield "truth", "json.jsonl", TRUTH.encode() + cut, "{}:12:", "{}:13:"
+    groups = [["x"] if alike else [f"x{i}"] for i in number]
+    yield "truth", "qa.parquet", {"qid": qids, "retrieval_gt": groups}, row10, row11
+    yield "truth", "beir.tsv", b"query-id\tcorpus-id\tscore\n" + lines(b"q1\td1\tx%s\n"), "{}:11:", "{}:12:"
+    cells = [[1.5] if alike else [i + 0.5] for i in number]
+    yield "run", "nested.parquet", {"qid": qids, "retrieved_ids": cells}, "query 'q", "query 'q99'"
+    if alike:
+        yield "run", "columns.trec", TREC + b"q1 Q0\n" * 15, "", ""
+        yield "run", "run.parquet", {"qid": ["q1"] * 15, "doc_id": ids, "score": nans}, "", ""
 
 
-MANY = list(many())
+def fifteen_faults(cli: Cli, folder: Path, side: str, name: str, data: Any) -> tuple[Path, Any]:
+    """A file of `many`, and what `evaluate` says of it."""
+    path = write(folder / name, data) if isinstance(data, dict) else put(folder / name, data)
+    judged = "".join(f'{{"qid": "q{i}", "retrieval_gt": [["d1"]]}}\n' for i in range(15))
+    other = put(folder / "other", TREC.decode() if side == "truth" else judged)
+    return path, cli("evaluate", *((path, other) if side == "truth" else (other, path)), *METRICS)
+
+
+MANY, ALIKE = list(many(alike=False)), list(many(alike=True))
 
 
 @pytest.mark.parametrize(("side", "name", "data", "tenth", "eleventh"), MANY, ids=[each[1] for each in MANY])
 def test_the_first_ten_and_a_count(
     side: str, name: str, data: Any, tenth: str, eleventh: str, cli: Cli, tmp_path: Path, size: str
 ) -> None:
-    path = write(tmp_path / name, data) if isinstance(data, dict) else put(tmp_path / name, data)
-    judged = "".join(f'{{"qid": "q{i}", "retrieval_gt": [["d1"]]}}\n' for i in range(15))
-    other = put(tmp_path / "other", TREC.decode() if side == "truth" else judged)
-    found = cli("evaluate", *((path, other) if side == "truth" else (other, path)), *METRICS)
+    path, found = fifteen_faults(cli, tmp_path, side, name, data)
     fails(found, "15 faults", tenth.format(path), "5 more")
     assert eleventh.format(path) not in found.err
     assert len(found.err.splitlines()) == 12
+
+
+@pytest.mark.parametrize(("side", "name", "data"), [each[:3] for each in ALIKE], ids=[each[1] for each in ALIKE])
+def test_one_fault_of_many_rows_is_told_once(
+    side: str, name: str, data: Any, cli: Cli, tmp_path: Path, size: str
+) -> None:
+    path, found = fifteen_faults(cli, tmp_path, side, name, data)
+    fails(found, str(path), "(15 times; also at ")
+    assert len(found.err.splitlines()) == 1
 
 
 # --- Ids that nearly match ---------------------------------------------------------------------------------------
@@ -1232,8 +1256,8 @@ output: {folder: out}
 
 OLD = "\n  old: {use: results, with: {path: run.trec}}"
 BAD_YAML: list[tuple[str, str | bytes, str, tuple[str, ...]]] = [
-    ("key twice", YAML + "name: other\n", "11:1", ("name", "twice", "2:1")),
-    ("inner key twice", YAML.replace("k: [1]", "k: [1]\n  k: [2]"), "10:3", ("evaluate.k", "twice")),
+    ("key twice", YAML + "name: other\n", "11:1", ("name", "duplicate", "2:1")),
+    ("inner key twice", YAML.replace("k: [1]", "k: [1]\n  k: [2]"), "10:3", ("evaluate.k", "duplicate")),
     ("unknown key", YAML + "nmae: x\n", "11:1", ("nmae", "unknown", "'name'")),
     ("unknown inner key", YAML.replace("k: [1]", "ks: [1]"), "9:3", ("evaluate.ks", "unknown")),
     ("unknown option", YAML.replace("run.trec}", "run.trec, pth: x}"), "6:46", ("pth", "unknown", "path")),

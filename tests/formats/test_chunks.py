@@ -78,8 +78,8 @@ WRONG = [
     ({"chunk_id": "a", "doc_id": "d", "start": 0, "end": 10**13}, "from 0 to 1000000000000 as end"),
     ({"chunk_id": "a", "doc_id": None, "start": 0, "end": 3}, "id of a document as doc, found None"),
     ({"chunk_id": None, "doc_id": "d", "start": 0, "end": 3}, "id of a chunk .*as chunk_id, found None"),
-    ({"chunk_id": "a\0", "doc_id": "d", "start": 0, "end": 3}, "as chunk_id, which holds"),
-    ({"chunk_id": "fine", "doc_id": "d", "start": 0, "end": 3}, r"'fine' stands twice \(first at .*:1\)"),
+    ({"chunk_id": "a\0", "doc_id": "d", "start": 0, "end": 3}, "as chunk_id, which contains"),
+    ({"chunk_id": "fine", "doc_id": "d", "start": 0, "end": 3}, r"duplicate chunk 'fine' \(first at .*:1\)"),
 ]
 
 
@@ -122,5 +122,5 @@ def test_parents_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(groupgt.DataError, match=r"expected the column 'parents', found id, parent, section .*'parent'"):
         read_parents(path, "parents")
     path.write_text("id,parent\na,d\na,e\n", encoding="utf-8")
-    with pytest.raises(groupgt.DataError, match=r":3: 'a' has another parent, 'e', than before, 'd'"):
+    with pytest.raises(groupgt.DataError, match=r":3: 'a' has two parents, 'd' and 'e'"):
         read_parents(path, "parent")

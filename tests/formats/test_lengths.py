@@ -463,7 +463,7 @@ def test_a_bad_length_in_a_corpus(cell: Any, unit: str, others: str, tmp_path: P
 
 
 def test_a_corpus_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.DataError, match="no such file"):
+    with pytest.raises(groupgt.DataError, match="file not found"):
         read_lengths(tmp_path / "corpus.jsonl")
     with pytest.raises(groupgt.DataError, match="no documents"), pytest.warns(groupgt.GroupgtWarning):
         read_lengths(written(tmp_path / "corpus.csv", ""))

@@ -192,5 +192,5 @@ def test_rows_at_fault_are_named() -> None:
     assert caught.value.faults == (
         "run: row 2: query 'q': an id is blank",
         "run: row 3: query None: expected a qid and a doc_id, found null",
-        "run: row 4: query 'q\\t': an id holds the control character U+0009",
+        "run: row 4: query 'q\\t': an id contains the control character U+0009",
     )

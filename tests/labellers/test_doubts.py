@@ -27,19 +27,19 @@ def test_a_pattern_that_matches_no_result() -> None:
     with pytest.warns(groupgt.GroupgtWarning) as told:
         labelled({"q": [["a#1"]]}, {"q": ["a-1", "b-2"]}, "parents", pattern="(.*)#[0-9]+")
     texts = [str(each.message) for each in told]
-    assert any("matches none of the results, and each stands for itself: 'a-1', 'b-2'" in text for text in texts)
+    assert any("matches none of the results; every result keeps its own id: 'a-1', 'b-2'" in text for text in texts)
     # Some ids may be parents.
     assert labelled({"q": [["a#1"]]}, {"q": ["a#7", "b"]}, "parents", pattern="(.*)#[0-9]+") == {"recall": 1}
 
 
 def test_results_that_a_table_does_not_have() -> None:
     with pytest.raises(
-        groupgt.DataError, match=r"none of the results is known to the labeller spans .*: 'x'; is its table"
+        groupgt.DataError, match=r"the labeller spans .* knows none of the results: 'x'; does its table"
     ):
         labelled(SPANS, {"q": ["x"]}, "spans", chunks=CHUNKS)
-    with pytest.warns(groupgt.GroupgtWarning, match="1 of 2 results are not known to the labeller spans .*: 'x'"):
+    with pytest.warns(groupgt.GroupgtWarning, match=r"the labeller spans .* does not know 1 of 2 results: 'x'"):
         assert labelled(SPANS, {"q": ["x", "c1"]}, "spans", chunks=CHUNKS) == {"recall": 1}
-    with pytest.raises(groupgt.DataError, match="none of the results is known to the labeller parents"):
+    with pytest.raises(groupgt.DataError, match=r"the labeller parents .* knows none of the results"):
         labelled({"q": [["d"]]}, {"q": ["x"]}, "parents", mapping={"c1": "d"})
     with pytest.raises(groupgt.DataError, match="expected the id of a chunk or a parent in the mapping, found 'z'"):
         labelled({"q": [["z"]]}, {"q": ["c1"]}, "parents", mapping={"c1": "d"})

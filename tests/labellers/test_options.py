@@ -111,7 +111,7 @@ def test_an_experiment_names_line_and_column(tmp_path: Path) -> None:
 
 def test_an_experiment_runs_no_code_that_was_not_allowed(tmp_path: Path) -> None:
     path = experiment(tmp_path, "{use: code, with: {target: 'mine:judge'}}")
-    with pytest.raises(groupgt.ConfigError, match=r":10:19: evaluate\.labeller\.use: code runs code of yours"):
+    with pytest.raises(groupgt.ConfigError, match=r":10:19: evaluate\.labeller\.use: code runs your code"):
         load(path)
 
 

@@ -218,7 +218,7 @@ def test_the_same_function_again_is_fine_and_another_is_not() -> None:
         named("mine", again["mine"])
     with pytest.raises(groupgt.MetricError, match="this name is taken; pass replace=True, or choose another"):
         named("half_life", lambda hits: hits.length)
-    with pytest.raises(groupgt.MetricError, match="another has this name"):
+    with pytest.raises(groupgt.MetricError, match="this name is taken"):
         named(formula="something else")
     named("half_life", lambda hits: hits.length / 4, replace=True)
     assert groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["half_life"])["half_life"] == 0.25
@@ -229,7 +229,7 @@ def test_functions_of_one_code_that_close_over_other_values_are_others() -> None
         return lambda hits: np.full(hits.size, value)
 
     named("mine", made(0.5))
-    with pytest.raises(groupgt.MetricError, match="another has this name"):
+    with pytest.raises(groupgt.MetricError, match="this name is taken"):
         named("mine", made(0.25))
 
 
@@ -298,7 +298,7 @@ def test_nan_is_no_value() -> None:
 def test_lower_may_be_better() -> None:
     metric = named("reading", lambda hits: hits.length / 10, higher_is_better=False, takes_cutoff=False)
     assert not metric.higher_is_better
-    with pytest.raises(groupgt.MetricError, match="reading looks at the whole ranking and takes no cutoff"):
+    with pytest.raises(groupgt.MetricError, match="reading uses the whole ranking and takes no cutoff"):
         groupgt.parse_metric("reading@5")
     # a query without results undefined for an empty ranking
     assert np.isnan(groupgt.evaluate({"q": [["a"]]}, {}, [metric]).values["reading"][0])

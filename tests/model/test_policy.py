@@ -26,7 +26,7 @@ def test_policies_are_read_from_names_and_mappings() -> None:
         (["trec"], "policy: expected the name of a preset, or fields by name, found ['trec']"),
         ({"preset": ["trec"]}, "policy: expected default, autorag or trec, found ['trec']"),
         ("tre", "policy: expected default, autorag or trec, found 'tre' (did you mean 'trec'?)"),
-        ({"mising": "zero"}, "policy: unknown field 'mising'; known are empty_groups, flat_gt, missing, extra"),
+        ({"mising": "zero"}, "policy: unknown field 'mising'; known fields: empty_groups, flat_gt, missing, extra"),
         ({"missing": "skp"}, "policy missing: expected zero, skip or error, found 'skp' (did you mean 'skip'?)"),
         ({"ties": ["id"]}, "policy ties: expected id or input, found ['id']"),
     ],

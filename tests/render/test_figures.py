@@ -173,9 +173,9 @@ def test_kinds_differ_in_shape_and_systems_in_dash() -> None:
 def test_figures_are_named() -> None:
     known = {"forest": lambda: SAMPLES["forest"], "depth": lambda: SAMPLES["depth"]}
     assert figures.figure_named("depth", known) is SAMPLES["depth"]
-    with pytest.raises(ConfigError, match=r"figure 'dept' is not known.*depth"):
+    with pytest.raises(ConfigError, match=r"unknown figure 'dept'.*depth"):
         figures.figure_named("dept", known)
-    with pytest.raises(ConfigError, match="'sweep' cannot be drawn of this; there are forest, depth"):
+    with pytest.raises(ConfigError, match="'sweep' is not available here; available: forest, depth"):
         figures.figure_named("sweep", known)
 
 

@@ -37,7 +37,7 @@ def test_an_evaluation_writes_its_page_and_draws_itself(tmp_path: Path) -> None:
     assert shown["unsolved"] == 12
     assert value(reader, "passages-0-0") == {"a": "what a says"}
     assert evaluation.plot("depth").name == "depth"
-    with pytest.raises(groupgt.ConfigError, match="figure 'dept' is not known"):
+    with pytest.raises(groupgt.ConfigError, match="unknown figure 'dept'"):
         evaluation.plot("dept")
 
 

@@ -302,7 +302,7 @@ def test_one_weight_for_each_input() -> None:
     [
         ({"depth": 0}, "depth: expected a whole number of at least 1, found 0"),
         ({"weights": [1, -1]}, "weights.1: expected a number of at least 0, found -1"),
-        ({"weights": [0, 0]}, "one of them above"),
+        ({"weights": [0, 0]}, "at least one above 0"),
         ({"weights": [1, math.inf]}, "weights.1: expected a number, found inf"),
         ({"weights": [math.nan]}, "weights.0: expected a number, found nan"),
         ({"normalization": "minmax"}, "did you mean 'min_max'"),

@@ -260,7 +260,7 @@ def test_an_answer_that_breaks_off(server: Server) -> None:
         ({"rankings": []}, "expected {\"results\": [ranking, …]}, found {'rankings': []}"),
         ("text", "expected {\"results\": [ranking, …]}, found 'text'"),
         ({"results": {"q": "x" * 10_000}}, "expected {\"results\": [ranking, …]}, found {'results'"),
-        ([["a"]], "expected 2 rankings, one a query, found 1"),
+        ([["a"]], "expected 2 rankings, one per query, found 1"),
         ([[{"name": "a"}], []], "expected a result with 'id' (id_field), found {'name': 'a'}"),
     ],
 )

@@ -193,8 +193,8 @@ QIDS = ["q1", "q2"]
         ("ab", "expected a list of rankings, found str"),
         ({"q1": ["a"]}, "expected a list of rankings, found dict"),
         (np.array([["a"], ["b"]]), "expected a list of rankings, found ndarray"),
-        ([["a"]], "expected 2 rankings, one a query, found 1"),
-        ([["a"], ["b"], ["c"]], "expected 2 rankings, one a query, found 3"),
+        ([["a"]], "expected 2 rankings, one per query, found 1"),
+        ([["a"], ["b"], ["c"]], "expected 2 rankings, one per query, found 3"),
     ],
 )
 def test_what_is_no_list_of_rankings(returned: Any, words: str) -> None:

@@ -145,7 +145,7 @@ class ColumnCarrier:
         count = guard(lambda: rows.select(pl.len()).collect(engine="streaming")).item()
         if not count:
             return
-        faults = Faults()
+        faults = Faults(grouped=False)
         first = guard(lambda: rows.select("row", "qid", *cells).head(NAMED).collect(engine="streaming"))
         for row, qid, *values in first.iter_rows():
             where = f"{self.run.title}: row {row + 1}: query {shown(qid)}"
@@ -222,7 +222,7 @@ class ColumnCarrier:
         sound = lengths.is_between(0, LONGEST).fill_null(False) & (lengths == lengths.round(0)).fill_null(False)
         wrong = rows.filter(~sound)
         if len(wrong):
-            faults = Faults()
+            faults = Faults(grouped=False)
             for query, document, length in wrong.select("query", "doc", unit).head(NAMED).iter_rows():
                 what = f"expected a whole number from 0 as the {unit} of {document!r}, found {length}"
                 faults.add(f"{self.run.title}: query {truth.qids[query]!r}", what)

@@ -224,7 +224,7 @@ class _Plan:
         from pyspark.sql import functions as sql
 
         wrong = self.rows.filter(~is_result())
-        faults = Faults()
+        faults = Faults(grouped=False)
         for qid, document, score in self.collect(wrong.select("qid", "doc", "score").limit(100)).iter_rows():
             what = f"expected a qid, a doc_id and a finite score, found {shown(qid)}, {shown(document)} and {score}"
             faults.add(self.title, what)
@@ -295,7 +295,7 @@ class _Plan:
         if self.policy.duplicates == "error":
             each = repeated.groupBy("qid").agg(sql.min("doc").alias("doc"))
             self.duplicated = int(self.collect(each.agg(sql.count(sql.lit(1)).alias("n"))).item())
-            faults = Faults()
+            faults = Faults(grouped=False)
             for qid, doc in self.collect(each.orderBy("qid").limit(SHOWN)).iter_rows():
                 what = f"duplicate result {doc!r}; remove it, or set the policy duplicates=drop"
                 faults.add(f"{self.title}: query {qid!r}", what)

@@ -1,0 +1,110 @@
+"""One JSON object keyed by query, as ranx writes runs and qrels: `{"q1": {"d1": 0.9, …}, …}`."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from groupgt.errors import DataError, Faults, display
+from groupgt.formats.jsonl import distinct_keys, has_surrogate, no_constant
+from groupgt.formats.rows import Gathered, gather, one_by_one
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.model.validity import finite_number, id_fault, id_text, is_grade
+
+# A query whose value is a mapping of numbers, or a list; objects of JSON Lines have keys of their own.
+_BEGIN = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*"\s*:\s*(-?[0-9.]+)|\})|\[)')
+_FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
+
+
+def kind_of(source: Source) -> str | None:
+    """`truth` or `run`, for a file that is one JSON object keyed by query; `either` where numbers are whole."""
+    found = _BEGIN.match(source.head())
+    if found is None or found[1] in _FIELDS:
+        return None
+    if found[2].startswith(b"["):
+        return "truth" if re.match(rb"\s*[\[{]", source.head()[found.end() :]) else "run"
+    return "run" if found[4] and b"." in found[4] else "either"
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """Grades by document, as qrels: each document is a group of one; or groups, as in Python."""
+    rows = _by_query(source)
+    if not all(isinstance(row, dict) for row in rows.values()):
+        return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
+    faults = Faults()
+    judged: list[tuple[str, str, float]] = []
+    for qid, row in rows.items():
+        where = f"{source.path}: query {display(qid)}"
+        for document, cell in row.items():
+            grade = finite_number(cell)
+            if fault := id_fault(qid) or id_fault(document):
+                faults.add(where, f"an id {fault}")
+            elif grade is None or not is_grade(grade):
+                faults.add(where, f"expected a number within ±2^31 as the grade of {document!r}, found {display(cell)}")
+            else:
+                judged.append((qid, document, grade))
+    faults.stop()
+    return gather(one_by_one(judged), policy)
+
+
+def read_run(source: Source) -> Run:
+    """Scores by document, as ranx writes them; or lists of ids, best first."""
+    faults = Faults()
+    gathered = Gathered()
+    kinds = set()
+    for qid, row in _by_query(source).items():
+        where = f"{source.path}: query {display(qid)}"
+        if fault := id_fault(qid):
+            faults.add(where, f"the query id {fault}")
+        elif isinstance(row, dict):
+            kinds.add("scores")
+            gathered.ids[qid], gathered.scores[qid] = [], []
+            for document, cell in row.items():
+                score = finite_number(cell)
+                if fault := id_fault(document):
+                    faults.add(where, f"the id {display(document)} {fault}")
+                elif score is None:
+                    faults.add(where, f"expected a finite number as the score of {document!r}, found {display(cell)}")
+                else:
+                    gathered.add(qid, document, score)
+        elif isinstance(row, list):
+            kinds.add("lists")
+            gathered.add_ranking(qid, _ids(row, where, faults), {}, {})
+        else:
+            faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
+    faults.stop()
+    if len(kinds) > 1:
+        raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
+    return gathered.run(source)
+
+
+def _ids(cells: list[Any], where: str, faults: Faults) -> list[str]:
+    ids = []
+    for rank, cell in enumerate(cells, 1):
+        name = id_text(cell)
+        fault = "must be a string or integer" if name is None else id_fault(name)
+        if name is None or fault:
+            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
+        else:
+            ids.append(name)
+    return ids
+
+
+def _by_query(source: Source) -> dict[str, Any]:
+    """The object of the file; raises `DataError` where it is none."""
+    source.warn_if_empty("queries")
+    source.check_text()
+    try:
+        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:
+        what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
+        raise DataError(f"{source.path}: expected one JSON object keyed by query: {what}") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{source.path}: expected one JSON object keyed by query, found {display(value)}")
+    if b"\\u" in source.data and has_surrogate(value):
+        raise DataError(f"{source.path}: contains a lone surrogate")
+    return value
