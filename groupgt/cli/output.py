@@ -134,16 +134,16 @@ class _Output(click.Option):
     """`--output`; `--out` is understood as well, and not shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        shown, self.opts = self.opts, ["--output"]
+        every, self.opts = self.opts, self.opts[:-1]
         try:
             return super().get_help_record(ctx)
         finally:
-            self.opts = shown
+            self.opts = every
 
 
 def output_option(help: str, **options: Any) -> Decorator:
     """The option that says where a command writes what it makes: `--output`, the same in all of them."""
-    return click.option("--output", "--out", "output", cls=_Output, type=FILE, help=help, **options)
+    return click.option("-o", "--output", "--out", "output", cls=_Output, type=FILE, help=help, **options)
 
 
 def _style(_context: click.Context, _parameter: click.Parameter, style: str) -> str:

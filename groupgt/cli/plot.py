@@ -23,7 +23,7 @@ from groupgt.cli.inputs import (
     Inputs,
     input_options,
 )
-from groupgt.cli.output import FILE, check_outputs, say, show
+from groupgt.cli.output import FILE, check_outputs, output_option, say, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
 from groupgt.model.values import UNITS
@@ -39,7 +39,7 @@ NEEDS = "; name TRUTH and RUNS for those that need rankings, which result folder
     epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items()),
 )
 @click.argument("what", metavar="WHAT")
-@click.option("-o", "--output", type=FILE, required=True, help="The file: .svg, .png, .pdf, .html or .json.")
+@output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
 @click.option("--theme", type=click.Choice(list(THEMES)), default="light", show_default=True)
 @click.option("--dataset", metavar="NAME", help="The data set of a result folder that has several.")
 @BASELINE

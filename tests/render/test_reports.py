@@ -166,7 +166,7 @@ def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path
     assert handbook.plot("latency", dataset="handbook").rows
     with pytest.raises(groupgt.ConfigError, match=r"dataset: expected one of handbook, found 'handbok' \(did you mean"):
         handbook.plot("forest", dataset="handbok")
-    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' cannot be drawn of this; there are forest"):
+    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' is not available here; available: forest"):
         handbook.plot("sweep")
 
 
@@ -250,7 +250,7 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     (tmp_path / "empty").mkdir()
     for arguments, what in (
-        (["depht", folder, "-o", file], r"figure 'depht' is not known \(did you mean 'depth'\?\)"),
+        (["depht", folder, "-o", file], r"unknown figure 'depht' \(did you mean 'depth'\?\)"),
         (["depth", folder, "-o", file], "there are forest, .*; name TRUTH and RUNS"),
         (["forest", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it in"),
         (["forest", folder, "-o", tmp_path / "a.gif"], r"expected a file that ends in \.svg"),
