@@ -76,7 +76,7 @@ def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
     >>> rename_hint(["query_id", "score"], ["qid", "score"])
     '; rename query_id to qid'
     """
-    pairs = []
+    pairs: list[str] = []
     for name in wanted:
         if name not in names:
             alike = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
