@@ -492,6 +492,15 @@ def novelty_ndcg(q: Query) -> float:
     return divide(total, ideal)
 
 
+def mrecall(q: Query) -> float:
+    """1 if k groups are met in top, or all of them where there are fewer or no k."""
+    met = [group for group in q.groups if any(document in group.members for document in q.top)]
+    wanted = len(q.groups)
+    if q.k is not None and q.k < wanted:
+        wanted = q.k
+    return 1.0 if len(met) >= wanted else 0.0
+
+
 def completion_rr(q: Query) -> float:
     """1 / the rank at which the last group is met, 0 if one never is."""
     for rank in range(1, len(q.top) + 1):
@@ -708,6 +717,7 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "p_ia": p_ia,
     "novelty_ndcg": novelty_ndcg,
     "completion_rr": completion_rr,
+    "mrecall": mrecall,
     "redundancy": redundancy,
     "token_precision": token_overlap,
     "token_recall": token_overlap,

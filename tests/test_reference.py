@@ -289,6 +289,9 @@ JUDGED = [graded(a=2), graded(b=1, n=0), graded(o=0, u=-1)]  # a, b relevant; n,
         ([graded(a=1), graded(b=2)], ["a"], "novelty_ndcg", {}, 1, 1 / (3 + 1 / L3)),  # ideal not cut at 1
         (PAIR, ["a", "b", "c"], "completion_rr", {}, None, 1 / 3),
         (PAIR, ["a", "b", "c"], "completion_rr", {}, 2, 0),
+        (PAIR, ["a", "b", "c"], "mrecall", {}, 1, 1),
+        (PAIR, ["a", "b", "c"], "mrecall", {}, 2, 0),
+        (PAIR, ["a", "b", "c"], "mrecall", {}, None, 1),
         (PAIR, ["a", "b", "c", "x"], "redundancy", {}, None, 1 / 4),  # b
         (JUDGED, ["a", "o", "u", "x"], "judged", {}, None, 2 / 4),
         (JUDGED, ["n", "a", "u", "o", "b"], "bpref", {}, None, ((1 - 1 / 2) + (1 - 2 / 2)) / 2),  # R = N = 2

@@ -97,6 +97,12 @@ def complete_trec(hits: Hits, cut: Cut) -> Floats:
     return _flag((_documents(hits, cut) == relevant) & (relevant > 0))
 
 
+def mrecall(hits: Hits, cut: Cut) -> Floats:
+    groups = hits.judgments.groups
+    needed = groups if cut.ideal is None else np.minimum(groups, cut.ideal)
+    return _flag((groups_met(hits, cut) >= needed) & (groups > 0))
+
+
 def hits_found(hits: Hits, cut: Cut) -> Floats:
     return _count(hits, cut, views.relevant_results(hits)).astype(np.float64)
 
@@ -179,6 +185,11 @@ def _explain_complete_groups(sheet: Sheet) -> str:
 
 def _explain_complete_trec(sheet: Sheet) -> str:
     return "1" if sheet.documents == sheet.relevant else "0"
+
+
+def _explain_mrecall(sheet: Sheet) -> str:
+    groups = len(sheet.groups)
+    return "1" if len(sheet.met) >= (groups if sheet.ideal is None else min(groups, sheet.ideal)) else "0"
 
 
 def _explain_hits(sheet: Sheet) -> str:
@@ -281,6 +292,19 @@ DEFINITIONS = (
             "trec": Formula(complete_trec, "1 if all R relevant are found, else 0", _explain_complete_trec),
             "coverage": Formula(complete_groups, "1 if every group is met, else 0", _explain_complete_groups),
         },
+    ),
+    Definition(
+        "mrecall",
+        "Whether everything needed was found, or as many groups as there are results to look at.",
+        {
+            None: Formula(
+                mrecall,
+                "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
+                _explain_mrecall,
+                "Min et al., EMNLP 2021",
+            )
+        },
+        warning="mrecall can fall as k grows: as long as k is below m, k groups are enough.",
     ),
     Definition(
         "hits",

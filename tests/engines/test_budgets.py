@@ -29,7 +29,7 @@ from tests.metrics.test_worksheet import evaluated
 
 BUDGETS = (1, 2, 4, 9, 20, 1000)
 # Under @k these cut their ideal: ndcg.autorag at the length of the list, the others at k.
-CUT_IDEALS = {"mrr.coverage", "ndcg.autorag", "ndcg.trec", "ndcg.coverage", "alpha_ndcg", "nerr_ia"}
+CUT_IDEALS = {"mrr.coverage", "ndcg.autorag", "ndcg.trec", "ndcg.coverage", "alpha_ndcg", "nerr_ia", "mrecall"}
 # These divide by k, which is the prefix's length under a budget and stays k where a list is shorter.
 DIVIDE_BY_K = {"precision.trec", "f1.trec", "alpha_dcg", "err_ia", "p_ia"}
 

@@ -140,6 +140,9 @@ JUDGED = [
         (["a", "b", "x", "c"], "redundancy", 1 / 4),  # b meets nothing new
         (["a", "b", "x", "c"], "completion_rr", 1 / 4),
         (["a", "b", "x", "c"], "completion_rr@3", 0),
+        (["a", "b", "x", "c"], "mrecall@1", 1),  # one of two groups is met, and one is all that one result can meet
+        (["a", "b", "x", "c"], "mrecall@3", 0),  # a and b are of one group: 1 < min(2, 3)
+        (["a", "b", "x", "c"], "mrecall", 1),
         (["a", "n1", "u", "x"], "judged", 2 / 4),  # a and n1; u is not judged, x neither
         # R = 3, N = 2, min(N, R) = 2: a has none above it, c has n1 and n2 above it: 1 − 2/2; b is not found
         (["a", "n1", "n2", "c"], "bpref", (1 + 0) / 3),

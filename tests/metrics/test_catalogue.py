@@ -29,7 +29,7 @@ def test_every_definition_is_whole(definition: Definition) -> None:
 def test_the_documented_metrics_are_there() -> None:
     conventional = {"precision", "recall", "f1", "hit_rate", "complete", "mrr", "map", "ndcg"}
     relevance = {"hits", "r_precision", "dcg", "err", "rbp", "judged", "bpref"}
-    groups = {"completion_rr", "redundancy", "novelty_ndcg"}
+    groups = {"completion_rr", "mrecall", "redundancy", "novelty_ndcg"}
     diversity = {"alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
     contents = {"token_precision", "token_recall", "token_f1"}
     others = relevance | groups | diversity | contents
