@@ -119,7 +119,8 @@ def _lead(found: Differences, who: str, name: str, each: Contrast, over: int, co
     low, high = each.delta_interval
     between = "" if math.isnan(low) else f" (interval {signed(low)} to {signed(high)})"
     sure, doubt = (" significantly, by", "") if real else (" by", ", which may be chance")
-    note = "" if settings.correction == "none" else f", {settings.correction} over {counted(over, 'comparison')}"
+    corrected = settings.correction != "none" and over > 1
+    note = f" after correction for {counted(over, 'comparison')} ({settings.correction})" if corrected else ""
     counts = f"better on {counted(each.wins, 'question')}, worse on {each.losses:,}"
     said = f"{comma}{sure} {signed(each.delta)}{between}{doubt}: {p_text(each.p_value)}{note}; {counts}."
     return {"kind": "gain" if real else "same", "parts": [f"It leads {who}", name, said]}

@@ -79,7 +79,7 @@ def colored(field: str, values: list[str], colors: list[str]) -> Layer:
 
 def legend(title: str) -> Layer:
     """A legend below the figure."""
-    return {"title": title, "orient": "bottom", "direction": "horizontal"}
+    return {"title": title or None, "orient": "bottom", "direction": "horizontal"}
 
 
 def tips(**titles: str) -> list[Layer]:

@@ -6,6 +6,7 @@ A table is a list of rows, dicts whose keys each function names. Texts that begi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,11 +51,11 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     Rows: `name`, `value`, `low`, `high` (None where there is no interval), `kind`: better, worse, not
     significant or baseline; without kinds there is nothing to hold them against.
     """
-    kinds = ["better", "worse", "not significant", "baseline"]
-    color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"])
-    shape = colored("kind", kinds, ["circle", "diamond", "square", "triangle-up"])
+    kinds = ["better", "worse", "not significant", *([] if delta else ["baseline"])]
+    color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
+    shape = colored("kind", kinds, ["circle", "diamond", "square", "triangle-up"][: len(kinds)])
     axis = {**down("name"), "sort": None}
-    key = legend("against the baseline") if any(row.get("kind") for row in rows) else None
+    key = legend("" if delta else "against the baseline") if any(row.get("kind") for row in rows) else None
     if key is None:
         color["legend"] = None
     layers: list[Layer] = []
@@ -239,7 +240,13 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
     kinds = ["better", "same", "worse"]
     shared = {
         "y": {**down("system"), "sort": None},
-        "x": {"field": "count", "type": "quantitative", "stack": "zero", "title": "questions"},
+        "x": {
+            "field": "count",
+            "type": "quantitative",
+            "stack": "zero",
+            "title": "questions",
+            "scale": {"nice": False},
+        },
         "order": {"field": "order", "type": "quantitative"},
     }
     layers: list[Layer] = [
@@ -418,6 +425,8 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
 
     Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.
     """
+    middle = _middle([row["latency"] for row in rows])
+    rows = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
     x = {
         "field": "latency",
         "type": "quantitative",
@@ -449,11 +458,14 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
                 "tooltip": tips(system="", latency=unit, value="mean"),
             },
         },
-        {
-            "transform": [{"filter": "datum.label"}],
-            "mark": {"type": "text", "align": "center", "dy": -10, "style": "guide-label", "limit": 160},
-            "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "label", "type": "nominal"}},
-        },
+        *(
+            {
+                "transform": [{"filter": f"datum.label && datum.side === '{side}'"}],
+                "mark": {"type": "text", "align": align, "dx": shift, "dy": -10, "color": "$ink", "limit": 160},
+                "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "label", "type": "nominal"}},
+            }
+            for side, align, shift in (("left", "left", -4), ("right", "right", 4))
+        ),
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
     return figure_of(
@@ -465,6 +477,11 @@ def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Fig
         {"system": "system", "latency": unit, "value": "mean", "low": "low", "high": "high", "front": "on the front"},
         f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
     )
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The middle of a logarithmic axis."""
+    return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
 
 
 # Each figure by name, and what it shows.

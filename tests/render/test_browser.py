@@ -116,7 +116,7 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     assert "It leads the baseline words significantly, by +0." in verdict[1]
     assert "It leads the next best, vectors[k=10], " in verdict[2]
     assert opened.count(".plot svg") == 1
-    assert "150\nquestions" in opened.texts(".tiles li")
+    assert "150\nquestions, 149 scored" in opened.texts(".tiles li")
     facts = opened.text(".facts")
     assert "convention\ncoverage" in facts
     assert "150, of which 149 have a group that can be met" in facts
@@ -233,6 +233,19 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
     opened.wait(f"document.querySelector('h1').innerText === {json.dumps(before)}")
     opened.choose("#beside-2", "words")
     assert opened.count(".ranking") == 3
+
+
+def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
+    opened.view("questions?q=q7")
+    opened.click("table.questions tbody tr td:nth-child(4) a")
+    opened.wait("document.querySelector('.rankings') !== null")
+    assert opened.texts(".ranking h3") == ["vectors[k=10]", "both"]
+    opened.view("questions?show=some")
+    solved = opened.run("[...document.querySelectorAll('table.questions tbody tr')].map((row) => row.innerText)")
+    two = next(place for place, text in enumerate(solved, 1) if text.rstrip().endswith("2 of 3"))
+    opened.click(f"table.questions tbody tr:nth-child({two}) th a")
+    opened.wait("document.querySelector('.rankings') !== null")
+    assert "All groups are met @10 by every system but " in opened.text("main")
 
 
 def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:

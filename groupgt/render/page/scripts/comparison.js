@@ -80,11 +80,12 @@ function pairVerdict(set, metric, a, b, each, rows) {
   }
   const gain = set.metrics[metric].higher ? each.delta : -each.delta;
   const word = gain > 0 ? " is better than " : gain < 0 ? " is worse than " : " does as well as ";
-  const interval = each.interval ? `, interval ${signed(each.interval[0])} to ${signed(each.interval[1])}` : "";
-  const effect = known(each.effect) ? `, effect size ${signed(each.effect, 2)}` : "";
+  const interval = each.interval ? ` (interval ${signed(each.interval[0])} to ${signed(each.interval[1])})` : "";
+  const effect = known(each.effect) ? ` Effect size ${signed(each.effect, 2)}.` : "";
   const real = each.significant ? "This is significant" : "This may be chance";
+  const alone = each.raw === each.p ? "" : `, corrected for all comparisons of this page; ${small(each.raw)} for this one alone, as is the interval`;
   const kind = !each.significant ? "same" : gain > 0 ? "gain" : "loss";
-  return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, ` by ${signed(each.delta)} ${label}${interval}. ${real} (p = ${small(each.p)} corrected, ${small(each.raw)} alone${effect}).${counts}`] }));
+  return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, ` by ${signed(each.delta)} ${label}${interval}. ${real}: p = ${small(each.p)}${alone}.${counts}${effect}`] }));
 }
 
 /** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
@@ -198,13 +199,13 @@ function sliceTable(set, first, second, metric) {
       h("td", { class: "number" }, each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–"),
       h("td", { class: "number" }, small(each.p)),
       h("td", { class: "number" }, `${each.wins}/${each.ties}/${each.losses}`),
-      turned ? "reversal: the other way than the whole" : "",
+      turned ? "reversal" : "",
     ];
   });
   return section(
     "By slice",
     table(["slice", ...["questions", "difference", "interval", "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
-    h("p", { class: "soft" }, "* significant; p is corrected over all slices.")
+    h("p", { class: "soft" }, "* significant; p is corrected over all slices. A reversal goes the other way than all questions together.")
   );
 }
 

@@ -45,13 +45,14 @@ function tiles(set) {
     const other = top ? top.means[set.primary] : null;
     return !known(other) || (set.metrics[set.primary].higher ? value > other : value < other) ? each : top;
   }, null);
+  const counts = Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[set.primary]));
   /** @param {string} figure @param {string} label @param {string} [target] */
   const tile = (figure, label, target) => {
     const inside = [h("strong", null, figure), h("span", null, label)];
     return h("li", null, target ? h("a", { href: target }, ...inside) : h("div", null, ...inside));
   };
   const list = [
-    tile(set.count.toLocaleString("en"), set.count === 1 ? "question" : "questions", link("questions")),
+    tile(set.count.toLocaleString("en"), set.count === 1 ? "question" : counts < set.count ? `questions, ${counts.toLocaleString("en")} scored` : "questions", link("questions")),
     tile(set.systems.length.toLocaleString("en"), set.systems.length === 1 ? "system" : "systems", link("systems")),
   ];
   if (best) list.push(tile(fixed(best.means[set.primary]), `best ${set.metrics[set.primary].label}`, link("systems")));

@@ -89,7 +89,9 @@ function solvedBy(set, all, at) {
   if (set.systems.length === 1) return h("p", null, solved.length ? `All groups are met${within}.` : `Not all groups are met${within}.`);
   if (!solved.length) return h("p", null, `No system meets all groups${within}.`);
   if (solved.length === set.systems.length) return h("p", null, `Every system meets all groups${within}.`);
-  return h("p", null, `All groups are met${within} by `, ...solved.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [place ? ", " : "", h("b", null, named(set.systems[system].name, 60))]), ".");
+  const others = set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => !solved.includes(place));
+  const [said, told] = others.length < solved.length ? ["every system but ", others] : ["", solved];
+  return h("p", null, `All groups are met${within} by ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [place ? ", " : "", h("b", null, named(set.systems[system].name, 60))]), ".");
 }
 
 /** @param {Plain} set @param {number[]} systems_ */
@@ -99,7 +101,7 @@ function pickers(set, systems_) {
     const now = systems_[order];
     if (order > systems_.length) return null;
     const list = order ? [["", "none"], ...options] : options;
-    return select(`beside-${order}`, order ? "beside" : "System", list, now === undefined ? "" : set.systems[now].name, (value) => {
+    return select(`beside-${order}`, order ? ["", "beside", "and"][order] : "Results of", list, now === undefined ? "" : set.systems[now].name, (value) => {
       const names = systems_.map((system) => set.systems[system].name);
       if (value) names[order] = value;
       else names.splice(order, 1);

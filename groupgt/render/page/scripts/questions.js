@@ -2,7 +2,7 @@
 "use strict";
 
 const ROWS = 100;
-const WIDEST = 8;
+const WIDEST = 12;
 
 /** The questions asked for, in the order asked for. @param {Plain} set @param {Plain} questions @param {any[][]} columns @param {URLSearchParams} values @param {number} metric */
 function chosen(set, questions, columns, values, metric) {
@@ -71,10 +71,16 @@ async function questions() {
     ...(set.systems.length > 1 ? [sorter("spread", "spread", sorted, down)] : []),
     ...(all.solved.length && set.systems.length > 1 ? [sorter("solved", "solved by", sorted, down)] : []),
   ];
+  // A value opens its question with its system; by keyboard the question is opened, and the system chosen there.
+  const openedWith = (/** @type {number} */ system, /** @type {number} */ at) => {
+    if (!known(columns[system][at])) return null;
+    const beside = [...new Set([system, bestOf(set), set.baseline ?? system])].slice(0, 2).map((each) => set.systems[each].name);
+    return h("a", { href: link("question", { ...carried, id: all.qids[at], s: beside }), tabindex: -1 }, fixed(columns[system][at]));
+  };
   const body = some.map((at) => [
     h("th", { scope: "row", class: "question" }, h("a", { href: link("question", { ...carried, id: all.qids[at] }) }, named(all.qids[at], 60)), h("span", { class: "text" }, brief((all.texts || [])[at] || "", 220))),
     ...(all.groups.length ? [h("td", { class: "number" }, all.groups[at])] : []),
-    ...systems_.map((system) => valueCell(set, metric, columns[system][at])),
+    ...systems_.map((system) => valueCell(set, metric, columns[system][at], openedWith(system, at))),
     ...(set.systems.length > 1 ? [h("td", { class: "number" }, fixed(spread(at)))] : []),
     ...(all.solved.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${all.solved[at].length} of ${set.systems.length}`)] : []),
   ]);
@@ -91,7 +97,7 @@ async function questions() {
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
     ),
-    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "question")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Solved: all groups met ${set.cutoff}.` : ""),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "question")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Solved: all groups met ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
     table(heads, body, "Questions and their values", "questions"),
     pages > 1 ? pager(number, pages) : null,
