@@ -11,9 +11,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from groupgt.comparison.compare import Comparison, compare
+    from groupgt.comparison.compare import Comparison, compare, power
+    from groupgt.comparison.power import PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
+    from groupgt.curation.check import Check, check
     from groupgt.curation.rechunk import Rechunked, rechunk
+    from groupgt.curation.suggest import Suggestions, suggest
     from groupgt.errors import (
         ConfigError,
         DataError,
@@ -22,9 +25,11 @@ if TYPE_CHECKING:
         MetricError,
         RetrieverError,
     )
-    from groupgt.evaluation.depth import depth
+    from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
+    from groupgt.evaluation.misses import Misses, misses
     from groupgt.evaluation.result import Evaluation
+    from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.experiment.display import Outcome
     from groupgt.experiment.runner import run_experiment
     from groupgt.formats.corpus import read_lengths
@@ -41,67 +46,89 @@ __version__ = "0.1.0"
 # Where each public name lives; it is imported when first asked for.
 _HOME = {
     "Agreement": "curation.agree",
+    "Check": "curation.check",
     "Comparison": "comparison.compare",
     "ConfigError": "errors",
     "DataError": "errors",
+    "Depths": "evaluation.depth",
     "Evaluation": "evaluation.result",
+    "Evaluations": "evaluation.runs",
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
     "Lengths": "model.values",
     "Metric": "metrics.language",
     "MetricError": "errors",
+    "Misses": "evaluation.misses",
     "Outcome": "experiment.display",
     "Policy": "model.policy",
+    "PowerAnalysis": "comparison.power",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
     "Run": "model.run",
+    "Suggestions": "curation.suggest",
     "agree": "curation.agree",
+    "check": "curation.check",
     "compare": "comparison.compare",
     "depth": "evaluation.depth",
     "evaluate": "evaluation.evaluate",
+    "evaluate_runs": "evaluation.runs",
     "label": "evaluation.evaluate",
     "list_metrics": "metrics.language",
     "metric": "metrics.own",
+    "misses": "evaluation.misses",
     "parse_metric": "metrics.language",
+    "power": "comparison.compare",
     "read_ground_truth": "formats.detect",
     "read_lengths": "formats.corpus",
     "read_run": "formats.detect",
     "rechunk": "curation.rechunk",
     "run_experiment": "experiment.runner",
+    "suggest": "curation.suggest",
 }
 
 __all__ = [
     "Agreement",
+    "Check",
     "Comparison",
     "ConfigError",
     "DataError",
+    "Depths",
     "Evaluation",
+    "Evaluations",
     "GroundTruth",
     "GroupgtError",
     "GroupgtWarning",
     "Lengths",
     "Metric",
     "MetricError",
+    "Misses",
     "Outcome",
     "Policy",
+    "PowerAnalysis",
     "Rechunked",
     "RetrieverError",
     "Run",
+    "Suggestions",
     "__version__",
     "agree",
+    "check",
     "compare",
     "depth",
     "evaluate",
+    "evaluate_runs",
     "label",
     "list_metrics",
     "metric",
+    "misses",
     "parse_metric",
+    "power",
     "read_ground_truth",
     "read_lengths",
     "read_run",
     "rechunk",
     "run_experiment",
+    "suggest",
 ]
 
 

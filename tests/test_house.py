@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -158,3 +160,15 @@ def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
         failed, tried = failed + outcome.failed, tried + outcome.attempted
     assert failed == 0
     assert tried > 40
+
+
+FUNCTIONS = [name for name in groupgt.__all__ if inspect.isfunction(getattr(groupgt, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstrings_list_each_parameter(name: str) -> None:
+    """Each parameter of a public function has a line of its own, in the order of the signature, and no other has."""
+    function = getattr(groupgt, name)
+    _, _, listed = (inspect.getdoc(function) or "").partition("\nArgs:\n")
+    described = re.findall(r"^    (\w+): \S", listed.partition("\n\n")[0], re.MULTILINE)
+    assert described == list(inspect.signature(function).parameters)

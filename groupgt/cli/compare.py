@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,11 @@ from groupgt.cli.output import (
     Decorator,
     check_table_ending,
     format_option,
-    show,
-    show_csv,
-    show_json,
-    show_rows,
+    prepared,
+    show_result,
     write_table,
 )
 from groupgt.comparison.compare import Comparison, comparison_of
-from groupgt.comparison.power import alpha_of, grid, power_of, whose_power
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
 from groupgt.options import Option, choices, options_of, plain_type
@@ -80,20 +76,13 @@ def compare_command(
     check_table_ending(failures)
     comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures, page)
     # Nothing is written where something is at fault, and nothing is printed where writing fails.
-    found: Any = (
-        comparison.to_dict() if style == "json" else comparison.csv_rows() if style == "csv" else comparison.text(style)
-    )
+    print_it = prepared(comparison, style)
     if page is not None:
         comparison.to_html(page, corpus=inputs.texts)
     write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
     if comparison.failures is not None:
         write_table(failures, comparison.failures.rows)
-    if style == "json":
-        show_json(found)
-    elif style == "csv":
-        show_csv(*found)
-    else:
-        show(found)
+    print_it()
 
 
 def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *written: Path | None) -> Comparison:
@@ -127,31 +116,5 @@ def power_command(
     SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
     """
     # No interval is shown: one resample is enough.
-    chosen = Settings(**settings, resamples=1)
-    comparison = _comparison(inputs, baseline, chosen)
-    # (column, value, rows of the comparison, their power) of the whole and of each slice
-    parts = [("", "", comparison.rows, comparison.power(difference=difference, wanted=wanted))]
-    for part in comparison.slices:
-        powers = power_of(part.rows, chosen, difference=difference, wanted=wanted)
-        parts.append((part.by, part.value, list(part.rows), powers))
-    if style == "json":
-        rows = [
-            {"by": column, "value": value, "alpha": alpha_of(compared, chosen), **asdict(power)}
-            for column, value, compared, powers in parts
-            for power in powers
-        ]
-        show_json({"power": wanted, "rows": rows})
-        return
-    headers: list[str] = []
-    cells: list[list[Any]] = []
-    for column, value, _, powers in parts:
-        headers, lines = grid(powers, comparison.labels, wanted)
-        cells += [[*([column, value] if inputs.by else []), *line] for line in lines]
-    show_rows([*(["by", "value"] if inputs.by else []), *headers], cells, style)
-    if style != "csv":
-        meant = whose_power([power for _, _, _, powers in parts for power in powers], chosen)
-        alpha = alpha_of(comparison.rows, chosen)
-        show(
-            f"\nagainst {comparison.baseline}: {meant}, two-sided, alpha {alpha:.4g} per comparison\n"
-            + "\n".join(comparison.footer)
-        )
+    comparison = _comparison(inputs, baseline, Settings(**settings, resamples=1))
+    show_result(comparison.power(difference=difference, wanted=wanted), style)

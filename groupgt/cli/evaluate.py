@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -27,18 +24,17 @@ from groupgt.cli.output import (
     check_table_ending,
     format_option,
     show,
-    show_csv,
     show_json,
-    show_rows,
+    show_result,
     write_table,
 )
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import metrics_in
-from groupgt.evaluation.tables import means_and_slices, per_query_rows, side_by_side, summary
+from groupgt.evaluation.runs import Evaluations
+from groupgt.evaluation.tables import per_query_rows
 from groupgt.model.validity import number_of
 from groupgt.model.values import UNITS
-from groupgt.render import tables
 
 
 @click.command("evaluate")
@@ -62,12 +58,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
         by_name = {evaluation.name: evaluation for evaluation in evaluations}
         comparison_of(by_name, next(iter(by_name)), Settings()).to_html(page, corpus=inputs.texts)
     write_table(per_query, lambda: per_query_rows(evaluations))
-    if style == "json":
-        show_json({"runs": [evaluation.to_dict() for evaluation in evaluations]})
-    elif style == "csv":
-        show_csv(*(means_and_slices(evaluations) if inputs.by else side_by_side(evaluations, inputs.conventions)))
-    else:
-        show(summary(evaluations, inputs.conventions, style))
+    show_result(Evaluations.of(evaluations, inputs.conventions), style)
 
 
 @click.command("explain")
@@ -116,55 +107,16 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 
     With several RUNS: the groups that the fewest runs meet, with the rank of their first hit in each run.
     """
-    from groupgt.comparison.failures import failures_of
-    from groupgt.evaluation.misses import misses
+    from groupgt.comparison.failures import HardestGroups, failures_of
+    from groupgt.evaluation.misses import misses_of
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
     if len(evaluations) > 1:
         failures = failures_of({evaluation.name: evaluation for evaluation in evaluations}, k)
-        _show_failures(failures, worst, style, inputs.texts)
-        return
-    found = misses(evaluations[0], k, worst)
-    if style == "json":
-        show_json(asdict(found))
-    elif style == "csv":
-        show_csv(*found.grid())
+        show_result(HardestGroups(failures, worst, inputs.texts), style)
     else:
-        show(found.text(style, inputs.texts or None))
-
-
-def _show_failures(failures: Any, worst: int, style: str, texts: Mapping[str, str]) -> None:
-    """The groups that fewest runs meet, after how many queries each run completes."""
-    if style == "json":
-        show_json(failures.to_dict(worst))
-        return
-    headers = ["query", "group", *failures.systems, "alternatives"]
-    rows: list[list[Any]] = []
-    hardest = failures.hardest(worst)
-    for group in hardest:
-        alternatives = " or ".join(group["alternatives"])
-        text = " ".join(texts.get(group["alternatives"][0], "").split())
-        ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
-        rows.append([group["qid"], group["group"], *ranks, f"{alternatives}: {text[:59]}" if text else alternatives])
-    if style == "csv":
-        show_csv(headers, rows)
-        return
-    counted = failures.counted
-    complete = failures.solved[counted].sum(axis=0).tolist()
-    counts = ", ".join(f"{name} {count:,}" for name, count in zip(failures.systems, complete))
-    whole = f"complete in the first {failures.cutoff}, of {int(counted.sum()):,} queries"
-    parts = [
-        f"{whole}: {counts}; by none {len(failures.nobody):,}",
-        tables.table(headers, rows, style) if rows else "every run meets every group",
-    ]
-    unmet = int(failures.unmet.sum())
-    if unmet > len(rows):
-        parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that at least one run misses")
-    queries = dict.fromkeys((group["qid"], failures.text_of(group["qid"])) for group in hardest)
-    if questions := [f"{qid}: {text}" for qid, text in queries if text]:
-        parts.append("\n".join(questions))
-    show("\n\n".join(parts))
+        show_result(misses_of(evaluations[0], k, worst, inputs.texts), style)
 
 
 @click.command("depth")
@@ -188,39 +140,12 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals:
     wanted = _shares(shares)
     check_depth(wanted, unit, intervals)
     inputs.check()
-    depths = [
-        depth
-        for evaluation in inputs.evaluations(inputs.request_for([METRIC]))
-        for depth in depths_of(evaluation, wanted, unit=unit, level=intervals, lengths=inputs.lengths)
-    ]
+    evaluations = inputs.evaluations(inputs.request_for([METRIC]))
+    depths = depths_of(evaluations, wanted, unit=unit, level=intervals, lengths=inputs.lengths)
     if style == "json":
-        show_json([vars(depth) for depth in depths])
-        return
-    level = f"{100 * intervals:g} % interval"
-    if style == "csv":
-        headers = ["run", "share", unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+        show_json(depths.to_dict()["depths"])
     else:
-        headers = ["run", "share complete", unit, level, "queries", "undefined", "missing", "ever complete"]
-    rows = [[*([depth.by, depth.value] if inputs.by else []), *_depth_row(depth, style)] for depth in depths]
-    show_rows([*(["by", "value"] if inputs.by else []), *headers], rows, style)
-    if style != "csv":
-        show(f"\n{level}s of order statistics\npolicy {inputs.policy}")
-
-
-def _depth_row(depth: Any, style: str) -> list[Any]:
-    low, high = depth.interval
-    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
-    if style == "csv":
-        return [depth.run, depth.share, depth.depth, low, high, *population]
-    reached = "not reached" if depth.depth is None else f"{depth.depth:,}"
-    return [depth.run, f"{100 * depth.share:g} %", reached if depth.queries else "–", _range(low, high), *population]
-
-
-def _range(low: int | None, high: int | None) -> str:
-    """An interval of which an end may be unknown."""
-    if low is None:
-        return "–" if high is None else f"at most {high:,}"
-    return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+        show_result(depths, style)
 
 
 def _shares(texts: tuple[str, ...]) -> list[float]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from groupgt.render import tables
 from groupgt.render.document import Item, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
 from groupgt.render.layout import Screen, painted
+from groupgt.render.results import Result
 from groupgt.store.files import written_whole
 
 
@@ -209,6 +211,20 @@ def show_csv(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     text = csv_text(headers, rows).rstrip("\n")
     # With `color` click leaves escape sequences where they are.
     click.echo(printable(text) if sys.stdout.isatty() else text, color=True)
+
+
+def show_result(result: Result, style: str) -> None:
+    """Prints a result as JSON, as CSV, or as people read it."""
+    prepared(result, style)()
+
+
+def prepared(result: Result, style: str) -> Callable[[], None]:
+    """What prints a result; everything that may be at fault in it is worked out before."""
+    if style == "json":
+        return partial(show_json, result.to_dict())
+    if style == "csv":
+        return partial(show_csv, *result.csv_rows())
+    return partial(show_document, result.blocks(), style, result.title)
 
 
 def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str) -> None:

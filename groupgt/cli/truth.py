@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,13 @@ from groupgt.cli.output import (
     format_option,
     output_option,
     say,
-    show,
-    show_csv,
-    show_json,
+    show_result,
     write_table,
 )
-from groupgt.curation.agree import Agreement, agree
-from groupgt.curation.check import check_duplicates, check_run, check_truth
-from groupgt.curation.near import near_duplicates
-from groupgt.curation.rechunk import WAYS, Carried, rechunk
-from groupgt.curation.suggest import HEADERS, accepted, rows_of
+from groupgt.curation.agree import agree
+from groupgt.curation.check import checked
+from groupgt.curation.rechunk import WAYS, rechunk
+from groupgt.curation.suggest import accepted, suggest
 from groupgt.engines.base import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.request import as_ground_truth
@@ -46,7 +43,6 @@ from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render import tables
 from groupgt.store.files import written_folder, written_whole
 
 # The formats of ground truth in one file that its ending names.
@@ -65,28 +61,11 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
     """Check TRUTH and RUNS for errors and doubtful data, without scoring anything."""
     inputs.check()
-    findings = {str(inputs.truth_path): check_truth(inputs.truth)}
-    if near_duplicates:
-        if inputs.corpus_path is None:
-            raise ConfigError("--near-duplicates: needs the texts; add --corpus")
-        findings[str(inputs.truth_path)].append(check_duplicates(inputs.truth, inputs.texts, threshold))
-    request = inputs.request_for()
-    for run in inputs.runs:
-        findings[str(run)] = check_run(inputs.truth, run, request)
-    if style == "json":
-        show_json({path: [vars(finding) for finding in of_file] for path, of_file in findings.items()})
-        return
-    headers = ["finding", "count", "example"]
-    rows: dict[str, list[list[Any]]] = {
-        path: [[finding.what, finding.count, finding.example] for finding in of_file]
-        for path, of_file in findings.items()
-    }
-    if style == "csv":
-        lines = [[path, *row] for path, of_file in rows.items() for row in of_file]
-        show_csv(["file", *headers], lines)
-        return
-    for path, of_file in rows.items():
-        show(f"{path}\n{tables.table(headers, of_file, style)}\n")
+    if near_duplicates and inputs.corpus_path is None:
+        raise ConfigError("--near-duplicates: needs the texts; add --corpus")
+    texts = inputs.texts if near_duplicates else None
+    runs = [(str(run), run) for run in inputs.runs]
+    show_result(checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), texts, threshold), style)
 
 
 @click.command("rechunk")
@@ -137,37 +116,11 @@ def rechunk_command(
     inputs.check(also_read=[old, new], written=[output, report])
     # Where nothing is written nothing can be lost: it is only told.
     carried = rechunk(inputs.truth, old, new, drop_lost=drop_lost or output is None, policy=inputs.policy, **how)
-    write_table(
-        report,
-        lambda: (
-            ["query", "group", "alternative", "chunk", "share", "lost"],
-            [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in carried.rows],
-        ),
-    )
+    write_table(report, carried.carried_rows)
     if output is not None:
         _write_truth(output, carried.truth, out_format)
-    if style == "json":
-        lost = [asdict(row) for row in carried.lost]
-        show_json({"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped})
-        return
-    if not carried.rows:
-        return
-    counts: list[list[Any]] = [[what, count] for what, count in carried.counts().items()]
-    if style == "csv":
-        show_csv(["what", "count"], counts)
-        return
-    show(tables.table([f"by {carried.method}", "count"], counts, style))
-    if carried.lost:
-        headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
-        lines = [_lost_row(row, carried.dropped) for row in carried.lost]
-        show("\n" + tables.table(headers, lines, style))
-
-
-def _lost_row(row: Carried, dropped: dict[str, list[str]]) -> list[Any]:
-    consequence = (
-        "the query is left out" if row.group in dropped.get(row.qid, ()) else "the group keeps other alternatives"
-    )
-    return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
+    if carried.rows or style == "json":
+        show_result(carried, style)
 
 
 @click.command("suggest")
@@ -194,10 +147,9 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
     inputs.check(written=[output])
     if output.exists():
         raise ConfigError(f"--output {output}: already exists, and its marks would be lost; choose another file")
-    candidates = near_duplicates(inputs.truth, inputs.texts, threshold)
-    write_table(output, lambda: (HEADERS, rows_of(candidates)))
-    queries = len({candidate.qid for candidate in candidates})
-    say(f"wrote {len(candidates):,} candidates of {queries:,} queries to {output}")
+    suggestions = suggest(inputs.truth, inputs.texts, threshold)
+    write_table(output, suggestions.csv_rows)
+    say(f"wrote {suggestions.found} to {output}")
 
 
 @click.command("agree")
@@ -236,40 +188,8 @@ def agree_command(
     )
     if annotator is not None:
         agreement = replace(agreement, first=str(inputs.truth_path), second=str(annotator))
-    first = ["qid", *(["annotator"] if annotator is not None else []), "group"]
-    names = [*first, "both", "only_first", "only_second"]
-    rows = [[group[name] for name in names] for group in agreement.groups]
-    write_table(groups, lambda: (names, rows))
-    if style == "json":
-        show_json(agreement.to_dict())
-        return
-    if style == "csv":
-        figures = {name: value for name, value in agreement.to_dict().items() if name not in ("groups", "labellers")}
-        show_csv(list(figures), [list(figures.values())])
-        return
-    show(_agreement_text(agreement, style))
-    if differing := [row for row in rows if row[-2] or row[-1]][:worst]:
-        headers = ["query", *first[1:], "both", "only the first", "only the second"]
-        show("\n" + tables.table(headers, differing, style))
-
-
-def _agreement_text(agreement: Agreement, style: str) -> str:
-    figures: list[list[Any]] = [
-        ["Cohen's kappa", agreement.kappa],
-        ["observed agreement", agreement.observed],
-        ["expected by chance", agreement.expected],
-        ["agreement on hits", agreement.positive],
-        [f"items ({agreement.of})", agreement.items],
-        ["both", agreement.both],
-        ["only the first", agreement.only_first],
-        ["only the second", agreement.only_second],
-        ["neither", agreement.neither],
-    ]
-    lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
-    if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):
-        lines.append(f"labeller {' and '.join(dict.fromkeys(agreement.labellers))}")
-    lines += [f"{agreement.queries:,} queries", ""]
-    return "\n".join([*lines, tables.table(["agreement", "value"], figures, style)])
+    write_table(groups, agreement.group_rows)
+    show_result(replace(agreement, worst=worst), style)
 
 
 @click.command("convert")

@@ -13,6 +13,7 @@ from typing import Any
 from groupgt.comparison import display as shown
 from groupgt.comparison.contrast import Contrast, Pair, Row, Scored, comparisons
 from groupgt.comparison.display import Findings
+from groupgt.comparison.power import PowerAnalysis
 from groupgt.comparison.schema import ComparisonDict, ContrastDict, PairDict, RowDict
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import CorrectionName, TestName
@@ -20,13 +21,16 @@ from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.tables import population
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.document import Block, document, drawn
+from groupgt.render.document import Block, document
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
 from groupgt.runtime import pl
 
 
@@ -48,7 +52,7 @@ class OfSystem(dict[str, Row]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Findings):
+class Comparison(Findings, Result):
     """Systems side by side, held against a baseline query by query.
 
     `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` holds every
@@ -93,15 +97,16 @@ class Comparison(Findings):
         """One table a metric, in any tabulate format; `latex_booktabs` marks what is significant."""
         return document(list(shown.main_blocks(self)), style)
 
-    def text(self, style: str = tables.DEFAULT) -> str:
-        """Everything: the tables, where differences come from, who fails where, the test and the population."""
-        return document(list(shown.blocks(self)), style, f"against {self.baseline}")
+    @property
+    def title(self) -> str:
+        """What a page of it is called."""
+        return f"against {self.baseline}"
 
     def blocks(self, metrics: Sequence[str] | None = None, *, population: bool = True) -> list[Block]:
         """The same as tables and paragraphs; of some metrics alone, where they are named."""
         return list(shown.blocks(self, metrics, population=population))
 
-    def csv_rows(self) -> tuple[list[str], list[list[Any]]]:
+    def csv_rows(self) -> Grid:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
         return shown.csv_rows(self)
 
@@ -128,15 +133,9 @@ class Comparison(Findings):
         dataset = dataset_of(Differences.of(self, metric, **({"passages": corpus} if corpus else {})), title)
         write_bytes(Path(path), single_page(dataset))
 
-    def __str__(self) -> str:
-        return self.text()
-
     def __repr__(self) -> str:
         names = ", ".join(scored.name for scored in self.systems)
         return printable(f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})")
-
-    def _repr_html_(self) -> str:
-        return "".join(drawn(block, "html") for block in shown.blocks(self))
 
     def to_dict(self) -> ComparisonDict:
         """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
@@ -254,11 +253,30 @@ def compare(
 ) -> Comparison:
     """Measures several runs and says which differences are real.
 
-    `runs` are `{name: run}`, or paths that name themselves; the `baseline` is the first where none is named. Every mean
-    and every delta has a bootstrap interval of level `intervals`; `test` is randomization, t, wilcoxon (these two need
-    SciPy) or bootstrap, `correction` holm, bonferroni or none, over all comparisons of the table. `seed` fixes all that
-    is drawn: the same bits every time. Other options are those of `evaluate`: `convention`, `k`, `by`, `labeller`,
-    `lengths`, `corpus`, `engine`. Raises `DataError`, `MetricError` or `ConfigError`.
+    Every mean and every delta has a bootstrap interval. Raises `DataError`, `MetricError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        metrics: Metrics, such as `["recall@5", "mrr"]`.
+        baseline: The run to compare with (default: the first).
+        test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
+        correction: What is done about many comparisons, over all of the table: `holm`, `bonferroni` or `none`.
+        alpha: A difference is significant where its p-value is at most this.
+        intervals: The level of intervals.
+        resamples: How many are drawn at random.
+        seed: Fixes all that is drawn: the same bits every time.
+        pairs: Compare every two runs as well.
+        convention: `autorag`, `trec` or `coverage`.
+        k: Cutoffs for metrics without one of their own.
+        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        lengths: How long results are, for budgets such as `@2000tokens`.
+        corpus: A path or `{id: text}`, for the labeller and for budgets.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of run files (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -268,11 +286,7 @@ def compare(
     (0.5, 12, 0.00048828125)
     """
     settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
-    if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
-        raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
-    named = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
-    if len(named) < 2:
-        raise ConfigError(f"runs: expected at least two, found {len(named)}")
+    named = named_runs(runs, least=2)
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
     request = Request.of(
@@ -288,6 +302,76 @@ def compare(
         run_format=run_format,
         engine=engine,
     )
-    named_runs = [(str(name) if isinstance(runs, Mapping) else "", run) for name, run in named.items()]
-    evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named_runs)}
+    evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named)}
     return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)
+
+
+def power(
+    truth: Any,
+    runs: Mapping[str, Any] | Sequence[Any],
+    metrics: Sequence[str | Metric],
+    *,
+    baseline: str | None = None,
+    difference: float | None = None,
+    wanted: float = 0.8,
+    test: TestName = "randomization",
+    correction: CorrectionName = "holm",
+    alpha: float = 0.05,
+    convention: str = "autorag",
+    k: int | Sequence[int] = (),
+    by: Sequence[str] | str = (),
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
+    lengths: Any = None,
+    corpus: Any = None,
+    truth_format: str | None = None,
+    run_format: str | None = None,
+    engine: Any = "auto",
+) -> PowerAnalysis:
+    """How large a difference these queries can show, and how many queries show a wanted one. Needs SciPy.
+
+    From the differences of each run to the baseline, query by query. Raises `DataError`, `MetricError` or
+    `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        metrics: Metrics, such as `["recall@5", "mrr"]`.
+        baseline: The run to compare with (default: the first).
+        difference: The difference to show (default: the observed one).
+        wanted: The power with which to show it.
+        test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
+        correction: Unless this is `none`, alpha is divided by the number of comparisons.
+        alpha: A difference is significant where its p-value is at most this.
+        convention: `autorag`, `trec` or `coverage`.
+        k: Cutoffs for metrics without one of their own.
+        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        lengths: How long results are, for budgets such as `@2000tokens`.
+        corpus: A path or `{id: text}`, for the labeller and for budgets.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of run files (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
+    """
+    comparison = compare(
+        truth,
+        runs,
+        metrics,
+        baseline=baseline,
+        test=test,
+        correction=correction,
+        alpha=alpha,
+        resamples=1,  # no interval is shown
+        convention=convention,
+        k=k,
+        by=by,
+        policy=policy,
+        labeller=labeller,
+        lengths=lengths,
+        corpus=corpus,
+        truth_format=truth_format,
+        run_format=run_format,
+        engine=engine,
+    )
+    return comparison.power(difference=difference, wanted=wanted)

@@ -10,7 +10,7 @@ from typing import Any
 
 from groupgt.comparison.contrast import Pair, Row, Scored, comparisons, pairs_of, rows_of
 from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
-from groupgt.comparison.power import Power, power_of
+from groupgt.comparison.power import PowerAnalysis, alpha_of, power_of, whose_power
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import MOST_SLICES, Slice, extremes, reversals, slices_of, too_many
 from groupgt.comparison.tests import SLACK
@@ -90,9 +90,27 @@ class Findings:
         """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
         return [*_missing(self.evaluations), *_weak(self.rows, self.settings, self.baseline, self.labels)]
 
-    def power(self, *, difference: float | None = None, wanted: float = 0.8) -> list[Power]:
-        """How large a difference these questions show, and how many show a wanted one, for each row; needs SciPy."""
-        return power_of(self.rows, self.settings, difference=difference, wanted=wanted)
+    def power(self, *, difference: float | None = None, wanted: float = 0.8) -> PowerAnalysis:
+        """How large a difference these queries show, and how many show a wanted one; needs SciPy.
+
+        Args:
+            difference: The difference to show (default: the observed one).
+            wanted: The power with which to show it.
+        """
+        powers = power_of(self.rows, self.settings, difference=difference, wanted=wanted)
+        for part in self.slices:
+            powers += power_of(
+                part.rows, self.settings, difference=difference, wanted=wanted, by=part.by, value=part.value
+            )
+        return PowerAnalysis(
+            powers=tuple(powers),
+            wanted=wanted,
+            baseline=self.baseline,
+            alpha=alpha_of(self.rows, self.settings),
+            whose=whose_power(powers, self.settings),
+            labels=self.labels,
+            footer=tuple(self.footer),
+        )
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Slices in which a system gains where it loses over all, or the other way round."""
@@ -353,7 +371,7 @@ def _corrected(settings: Settings, count: int) -> str:
 def csv_rows(findings: Findings) -> tuple[list[str], list[list[Any]]]:
     """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
     headers = [
-        *("by", "value", "run", "metric", "mean", "low", "high", "queries"),
+        *("by", "slice", "run", "metric", "mean", "low", "high", "queries"),
         *("baseline", "delta", "delta_low", "delta_high", "pairs", "unpaired", "wins", "ties", "losses"),
         *("spread", "effect_size", "raw_p_value", "p_value", "significant"),
     ]

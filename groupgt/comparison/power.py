@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -22,7 +22,10 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, TESTS, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
-from groupgt.render.tables import fixed, signed
+from groupgt.render.document import Block
+from groupgt.render.exports import nulls
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid, fixed, signed
 
 # More questions than this are not looked for, and those beyond a million not told apart.
 MOST, MILLION = 10**9, 10**6
@@ -49,7 +52,7 @@ class Power:
     `detectable` is the smallest difference that as many questions show with the wanted power (None: none does),
     `needed` how many questions show `difference` with it (None: more than 10^9, or nothing differs), `reached` the
     power with which the questions there are show it. `exact` says that it is the power of the test that is used, and
-    not that of the t test.
+    not that of the t test. `alpha` is that of each comparison; of a slice, `by` and `value` name it.
     """
 
     system: str
@@ -62,6 +65,9 @@ class Power:
     reached: float | None
     needed: int | None
     exact: bool = False
+    by: str = ""
+    value: str = ""
+    alpha: float = math.nan
 
 
 def power(difference: float, spread: float, queries: int, alpha: float = 0.05) -> float:
@@ -249,7 +255,13 @@ def _t_of(away: Ints, variance: Ints) -> Floats:
 
 
 def power_of(
-    rows: Sequence[Row], settings: Settings, *, difference: float | None = None, wanted: float = 0.8
+    rows: Sequence[Row],
+    settings: Settings,
+    *,
+    difference: float | None = None,
+    wanted: float = 0.8,
+    by: str = "",
+    value: str = "",
 ) -> list[Power]:
     """What the observed differences of every system allow; `difference` is the observed one where none is given.
 
@@ -288,6 +300,9 @@ def power_of(
                 reached=reached,
                 needed=needed,
                 exact=known and contrast.alike,
+                by=by,
+                value=value,
+                alpha=alpha,
             )
         )
     return powers
@@ -299,16 +314,69 @@ def alpha_of(rows: Sequence[Row], settings: Settings) -> float:
     return settings.alpha / max(count, 1)
 
 
-def grid(powers: Sequence[Power], labels: Mapping[str, str], wanted: float) -> tuple[list[str], list[list[Any]]]:
-    """Headers and a row for each system and metric."""
-    share = f"{100 * wanted:g} %"
-    headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
-    rows: list[list[Any]] = []
-    for own in powers:
-        least = "none" if own.detectable is None and own.reached is not None else own.detectable
-        asked = [signed(own.difference), fixed(own.reached, 2), _needed_text(own)]
-        rows.append([own.system, labels[own.metric], own.queries, signed(own.delta), own.spread, least, *asked])
-    return [*headers, "wanted", "power", f"queries needed at {share} power"], rows
+@dataclass(frozen=True)
+class PowerAnalysis(Result, Sequence[Power]):
+    """A `Power` for each system and metric, of the whole and then of each slice.
+
+    `wanted` is the power to be reached, `alpha` that of each comparison of the whole; `labels` are what tables call
+    metrics, `footer` says what was measured.
+    """
+
+    powers: tuple[Power, ...]
+    wanted: float
+    baseline: str
+    alpha: float
+    whose: str
+    labels: Mapping[str, str] = field(repr=False)
+    footer: Sequence[str] = field(default=(), repr=False)
+
+    def blocks(self) -> list[Block]:
+        """A row for each system and metric, and whose power it is."""
+        share = f"{100 * self.wanted:g} %"
+        headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
+        headers += ["wanted", "power", f"queries needed at {share} power"]
+        rows = []
+        for row in self.powers:
+            least = "none" if row.detectable is None and row.reached is not None else row.detectable
+            asked = [signed(row.difference), fixed(row.reached, 2), _needed_text(row)]
+            measured = [row.system, self.labels[row.metric], row.queries, signed(row.delta), row.spread]
+            rows.append([*self._slice(row), *measured, least, *asked])
+        note = f"against {self.baseline}: {self.whose}, two-sided, alpha {self.alpha:.4g} per comparison"
+        return [([*self._slice_headers, *headers], rows), "\n".join([note, *self.footer])]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each system and metric."""
+        names = ["system", "metric", "queries", "delta", "spread", "detectable", "difference", "reached", "needed"]
+        rows = [[*self._slice(row), *(getattr(row, name) for name in names)] for row in self.powers]
+        return [*self._slice_headers, "run", *names[1:-2], "power", "queries_needed"], rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python, None for what cannot be said."""
+        first = ("by", "value", "alpha")
+        rows = [{**{name: getattr(row, name) for name in first}, **_without(asdict(row), first)} for row in self.powers]
+        plain: dict[str, Any] = nulls({"power": self.wanted, "rows": rows})
+        return plain
+
+    @property
+    def _slice_headers(self) -> list[str]:
+        return ["by", "slice"] if any(row.by for row in self.powers) else []
+
+    def _slice(self, row: Power) -> list[str]:
+        return [row.by, row.value] if self._slice_headers else []
+
+    @overload
+    def __getitem__(self, place: int) -> Power: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Power]: ...
+    def __getitem__(self, place: int | slice) -> Power | Sequence[Power]:
+        return self.powers[place]
+
+    def __len__(self) -> int:
+        return len(self.powers)
+
+
+def _without(plain: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in plain.items() if name not in names}
 
 
 def _needed_text(own: Power) -> str:

@@ -18,10 +18,14 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.render.document import Block
+from groupgt.render.exports import nulls
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Result):
     """Two opinions of the same items, counted: `both` say hit, `only_first`, `only_second`, or `neither`.
 
     An item is a result beside a group of its query (two labellers), or a result by itself (two annotators). `groups`
@@ -38,6 +42,7 @@ class Agreement:
     neither: int
     labellers: tuple[str, str] = ("id", "id")
     groups: list[dict[str, Any]] = field(default_factory=list)
+    worst: int = 20
 
     @property
     def items(self) -> int:
@@ -72,13 +77,47 @@ class Agreement:
         calls = 2 * self.both + self.only_first + self.only_second
         return 2 * self.both / calls if calls else math.nan
 
+    def blocks(self) -> list[Block]:
+        """Who was asked, the figures, and the `worst` groups on which the two differ most."""
+        lines = [f"first: {self.first}", f"second: {self.second}"]
+        if self.labellers not in (("id", "id"), (self.first, self.second)):
+            lines.append(f"labeller {' and '.join(dict.fromkeys(self.labellers))}")
+        figures: list[list[Any]] = [
+            ["Cohen's kappa", self.kappa],
+            ["observed agreement", self.observed],
+            ["expected by chance", self.expected],
+            ["agreement on hits", self.positive],
+            [f"items ({self.of})", self.items],
+            ["both", self.both],
+            ["only the first", self.only_first],
+            ["only the second", self.only_second],
+            ["neither", self.neither],
+        ]
+        blocks: list[Block] = ["\n".join([*lines, f"{self.queries:,} queries"]), (["agreement", "value"], figures)]
+        headers, rows = self.group_rows()
+        if differing := [row for row in rows if row[-2] or row[-1]][: self.worst]:
+            blocks.append((["query", *headers[1:-3], "both", "only the first", "only the second"], differing))
+        return blocks
+
+    def csv_rows(self) -> Grid:
+        """Headers and one row of figures."""
+        figures = {name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers")}
+        return list(figures), [list(figures.values())]
+
+    def group_rows(self) -> Grid:
+        """Headers and a row for each group, with how far the two agree on it."""
+        has_annotators = any("annotator" in group for group in self.groups)
+        names = ["qid", *(["annotator"] if has_annotators else []), "group", "both", "only_first", "only_second"]
+        return names, [[group[name] for name in names] for group in self.groups]
+
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python."""
         counts = {name: getattr(self, name) for name in ("both", "only_first", "only_second", "neither")}
         figures = {name: getattr(self, name) for name in ("kappa", "observed", "expected", "positive")}
         head: dict[str, Any] = {"first": self.first, "second": self.second, "of": self.of, "queries": self.queries}
         head["labellers"] = list(self.labellers)
-        return {**head, "items": self.items, **counts, **figures, "groups": self.groups}
+        plain: dict[str, Any] = nulls({**head, "items": self.items, **counts, **figures, "groups": self.groups})
+        return plain
 
 
 def agree(
@@ -99,6 +138,18 @@ def agree(
     Of two labellers every result is looked at beside every group of its query. Of two annotators every result of the
     queries both have judged is relevant to one, to both or to neither; without a run, everything that either has judged
     is looked at. Raises `DataError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        run: The results that are looked at: `{qid: ranking}`, a `Run`, a path or a frame.
+        other_truth: The ground truth of another annotator, of the same queries.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        other_labeller: Another labeller of the same results.
+        corpus: A path or `{id: text}`, for the labellers.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        truth_format: The format of truth files (default: detected).
+        run_format: The format of a run file (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
     >>> found = agree(first, {"q": ["a", "b", "c", "d"]}, other_truth=second)  # a: both; b, c: one; d: neither

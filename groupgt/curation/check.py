@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -9,14 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.curation.near import near_duplicates
+from groupgt.curation.near import near_duplicates as nearly_equal_passages
 from groupgt.engines.base import renamed
+from groupgt.errors import ConfigError
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.request import Request
+from groupgt.evaluation.request import Request, are_several
+from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
+from groupgt.render.document import Block
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,108 @@ class Finding:
     what: str
     count: int
     example: str = ""
+
+
+@dataclass(frozen=True)
+class Check(Result):
+    """What was found in ground truth and in each run: `findings` by the name of each, ground truth first."""
+
+    findings: dict[str, list[Finding]]
+
+    def blocks(self) -> list[Block]:
+        """A table for each, below its name."""
+        blocks: list[Block] = []
+        for name, findings in self.findings.items():
+            blocks += [name, (HEADERS, [_row(finding) for finding in findings])]
+        return blocks
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each finding."""
+        rows = [[name, *_row(finding)] for name, findings in self.findings.items() for finding in findings]
+        return ["file", *HEADERS], rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings by name, as plain Python."""
+        return {name: [dict(vars(finding)) for finding in findings] for name, findings in self.findings.items()}
+
+
+HEADERS = ["finding", "count", "example"]
+
+
+def _row(finding: Finding) -> list[Any]:
+    return [finding.what, finding.count, finding.example]
+
+
+def check(
+    truth: Any,
+    runs: Any = None,
+    *,
+    near_duplicates: bool = False,
+    threshold: float = 0.9,
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
+    corpus: Any = None,
+    truth_format: str | None = None,
+    run_format: str | None = None,
+    engine: Any = "auto",
+) -> Check:
+    """Counts what is wrong or doubtful in ground truth and runs, without scoring anything.
+
+    Raises `DataError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        runs: One run, `{name: run}`, or a list of paths; None to check the ground truth alone.
+        near_duplicates: Look in `corpus` for passages that nearly equal a judged alternative and are not judged.
+        threshold: The least similarity of these.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        corpus: A path or `{id: text}`.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of run files (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
+
+    >>> found = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]})
+    >>> [(finding.what, finding.example) for finding in found.findings["truth"] if "equal" in finding.what]
+    [('queries with two equal groups', 'q')]
+    """
+    request = Request.of(
+        policy=policy,
+        labeller=labeller,
+        corpus=corpus,
+        truth_format=truth_format,
+        run_format=run_format,
+        engine=engine,
+    )
+    grouped = request.truth_of(truth)
+    if runs is None:
+        named = []
+    elif isinstance(runs, (list, tuple)) or are_several(runs, grouped):
+        named = [(name or str(run), run) for name, run in named_runs(runs)]
+    else:
+        named = [(str(runs) if isinstance(runs, (str, os.PathLike)) else "run", runs)]
+    name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
+    texts = request.sources.texts(None, "corpus") if near_duplicates else None
+    if near_duplicates and not texts:
+        raise ConfigError("near_duplicates: needs the texts of passages; pass corpus")
+    return checked(name, grouped, named, request, texts, threshold)
+
+
+def checked(
+    name: str,
+    truth: GroundTruth,
+    runs: Sequence[tuple[str, Any]],
+    request: Request,
+    texts: Mapping[str, str] | None = None,
+    threshold: float = 0.9,
+) -> Check:
+    """The same of ground truth that is read already; with `texts`, near duplicates are looked for as well."""
+    findings = {name: check_truth(truth)}
+    if texts is not None:
+        findings[name].append(check_duplicates(truth, texts, threshold))
+    for run_name, run in runs:
+        findings[run_name] = check_run(truth, run, request)
+    return Check(findings)
 
 
 def check_truth(truth: GroundTruth) -> list[Finding]:
@@ -88,7 +196,7 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:
     """How many passages nearly equal a relevant alternative of a query and are not judged there."""
-    candidates = near_duplicates(truth, corpus, threshold)
+    candidates = nearly_equal_passages(truth, corpus, threshold)
     lines = [f"{each.qid}: {each.candidate} ≈ {each.alternative} ({each.similarity:.2f})" for each in candidates]
     return Finding("unjudged near-duplicates of judged passages", len(lines), _first(lines))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,11 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.options import options_from
+from groupgt.render.document import Block
+from groupgt.render.exports import frame_of, nulls
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
+from groupgt.runtime import pl
 
 # So many of an alternative's rarest words are looked for at least: to say what comes nearest.
 LEAST_WORDS = 3
@@ -49,7 +54,7 @@ class Carried:
 
 
 @dataclass(frozen=True, eq=False)
-class Rechunked:
+class Rechunked(Result):
     """The ground truth in other chunks, and how it got there.
 
     `rows` has one row for each alternative and each new chunk that stands for it, or says that it was lost. `dropped`
@@ -81,6 +86,41 @@ class Rechunked:
             "queries left out": len(self.dropped),
         }
 
+    def blocks(self) -> list[Block]:
+        """How many alternatives were carried, and those that were lost."""
+        counts: list[list[Any]] = [[what, count] for what, count in self.counts().items()]
+        blocks: list[Block] = [([f"by {self.method}", "count"], counts)]
+        if self.lost:
+            headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
+            blocks.append((headers, [self._lost_row(row) for row in self.lost]))
+        return blocks
+
+    def _lost_row(self, row: Carried) -> list[Any]:
+        is_whole = row.group in self.dropped.get(row.qid, ())
+        consequence = "the query is left out" if is_whole else "the group keeps other alternatives"
+        return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each count."""
+        return ["what", "count"], [[what, count] for what, count in self.counts().items()]
+
+    def carried_rows(self) -> Grid:
+        """Headers and a row for each alternative and each new chunk that stands for it."""
+        rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
+        return ["query", "group", "alternative", "chunk", "share", "lost"], rows
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows of `carried_rows` as a polars frame."""
+        return frame_of(*self.carried_rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts, what was lost, and which queries were left out, as plain Python."""
+        lost = [asdict(row) for row in self.lost]
+        plain: dict[str, Any] = nulls(
+            {"method": self.method, "counts": self.counts(), "lost": lost, "left_out": self.dropped}
+        )
+        return plain
+
 
 def rechunk(
     truth: Any,
@@ -97,12 +137,23 @@ def rechunk(
 ) -> Rechunked:
     """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.
 
-    Both are chunk tables (`chunk_id, doc_id, start, end`, in `unit`: chars, pages or lines) or corpora
-    (`doc_id, contents`): paths or mappings. Through `spans` a new chunk stands for an alternative of which it covers at
-    least `min_overlap`; through texts, one that contains it (`contained`), or is as like it as `threshold` asks
-    (`partial_ratio`, `token_recall`). The default is `spans` where both tables have places. An alternative for which no
-    chunk stands is lost. A group that loses all its relevant ones is an error, for its query would ask for less than
-    before; with `drop_lost` such queries are left out. Raises `DataError` or `ConfigError`.
+    An alternative for which no chunk stands is lost. A group that loses all its relevant ones is an error, for its
+    query would ask for less than before. Raises `DataError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        old: The chunks that the ground truth names: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
+            contents`), as a path or a mapping.
+        new: The chunks to carry it to, in the same form; None for the places themselves.
+        method: Through `spans` a new chunk stands for an alternative of which it covers at least `min_overlap`;
+            through texts, one that contains it (`contained`), or is as like it as `threshold` asks (`partial_ratio`,
+            `token_recall`). The default is `spans` where both tables have places, else `contained`.
+        min_overlap: The least share of an alternative, with `spans`.
+        threshold: The least likeness, with `partial_ratio` and `token_recall`.
+        unit: What places are counted in: `chars`, `pages` or `lines`.
+        drop_lost: Leave out queries of which a whole group is lost.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        truth_format: The format of a truth file (default: detected).
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100

@@ -5,25 +5,94 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from groupgt.curation.near import Candidate
+from groupgt.curation.near import Candidate, near_duplicates
 from groupgt.errors import DataError, Faults, display
+from groupgt.evaluation.request import Sources, as_ground_truth
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.values import TEXT
+from groupgt.render.document import Block
 from groupgt.render.exports import as_written
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid, snippet
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
 # What a row proposes; only `accept` is the reviewer's.
 PROPOSED = ("qid", "group", "alternative", "candidate", "candidate_text")
+# What is shown of a candidate, beside the beginning of its text.
+SHOWN, SNIPPET = ("qid", "group", "alternative", "candidate", "similarity"), 60
 YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "0.0")
+
+
+@dataclass(frozen=True)
+class Suggestions(Result, Sequence[Candidate]):
+    """Passages that nearly equal a judged alternative and are not judged themselves, for review."""
+
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def found(self) -> str:
+        """How many there are, in words."""
+        queries = len({candidate.qid for candidate in self.candidates})
+        return f"{len(self.candidates):,} candidates of {queries:,} queries"
+
+    def blocks(self) -> list[Block]:
+        """A row for each candidate, beside the alternative that it resembles."""
+        headers = ["query", "group", "alternative", "candidate", "similarity", "text of the candidate"]
+        rows = [
+            [*(getattr(candidate, name) for name in SHOWN), snippet(candidate.candidate_text, SNIPPET)]
+            for candidate in self.candidates
+        ]
+        return [self.found, (headers, rows)] if rows else [self.found]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each candidate, not accepted yet: the file that a reviewer marks."""
+        return HEADERS, rows_of(self.candidates)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidates as plain Python."""
+        return {"candidates": [asdict(candidate) for candidate in self.candidates]}
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
+        return self.candidates[place]
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+
+def suggest(
+    truth: Any,
+    corpus: Any,
+    threshold: float = 0.9,
+    *,
+    policy: Policy | str | dict[str, str] | None = None,
+    truth_format: str | None = None,
+) -> Suggestions:
+    """Proposes passages that nearly equal a judged alternative and are not judged themselves, for review.
+
+    Needs RapidFuzz. Raises `DataError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        corpus: A path or `{id: text}`.
+        threshold: The least similarity of a candidate.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        truth_format: The format of a truth file (default: detected).
+    """
+    grouped = as_ground_truth(truth, Policy.of(policy), truth_format)
+    return Suggestions(tuple(near_duplicates(grouped, Sources(corpus).texts(None, "corpus"), threshold)))
 
 
 def rows_of(candidates: Sequence[Candidate]) -> list[list[Any]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import UNITS, Lengths
+from groupgt.render.document import Block
+from groupgt.render.exports import nulls
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
 
 METRIC = "complete.coverage"
 NEVER = np.iinfo(np.int64).max
@@ -46,6 +50,74 @@ class Depth:
     value: str = ""
 
 
+@dataclass(frozen=True)
+class Depths(Result, Sequence[Depth]):
+    """A `Depth` for each share, of the whole and then of each slice; of several runs one after the other.
+
+    `level` is that of the intervals; `sliced` says whether there are slices.
+    """
+
+    depths: tuple[Depth, ...]
+    level: float
+    policy: Policy
+    sliced: bool = False
+
+    def blocks(self) -> list[Block]:
+        """A row for each depth, and how intervals are made."""
+        level = f"{100 * self.level:g} % interval"
+        unit = self.depths[0].unit if self.depths else "results"
+        headers = ["run", "share complete", unit, level, "queries", "undefined", "missing", "ever complete"]
+        rows = [[*self._slice(depth), *_cells(depth)] for depth in self.depths]
+        lines = f"{level}s of order statistics\npolicy {self.policy}"
+        return [([*(["by", "slice"] if self.sliced else []), *headers], rows), lines]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each depth."""
+        unit = self.depths[0].unit if self.depths else "results"
+        headers = ["run", "share", unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+        rows = [
+            [
+                *self._slice(depth),
+                *(depth.run, depth.share, depth.depth, *depth.interval),
+                *(depth.queries, depth.undefined, depth.missing, depth.reached),
+            ]
+            for depth in self.depths
+        ]
+        return [*(["by", "slice"] if self.sliced else []), *headers], rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python, None for undefined."""
+        plain: dict[str, Any] = nulls({"level": self.level, "depths": [vars(depth) for depth in self.depths]})
+        return plain
+
+    def _slice(self, depth: Depth) -> list[str]:
+        return [depth.by, depth.value] if self.sliced else []
+
+    @overload
+    def __getitem__(self, place: int) -> Depth: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Depth]: ...
+    def __getitem__(self, place: int | slice) -> Depth | Sequence[Depth]:
+        return self.depths[place]
+
+    def __len__(self) -> int:
+        return len(self.depths)
+
+
+def _cells(depth: Depth) -> list[Any]:
+    reached = "not reached" if depth.depth is None else f"{depth.depth:,}"
+    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
+    known = reached if depth.queries else "–"
+    return [depth.run, f"{100 * depth.share:g} %", known, _range(*depth.interval), *population]
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """An interval of which an end may be unknown."""
+    if low is None:
+        return "–" if high is None else f"at most {high:,}"
+    return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
+
+
 def depth(
     truth: Any,
     run: Any,
@@ -62,13 +134,29 @@ def depth(
     truth_format: str | None = None,
     run_format: str | None = None,
     engine: Any = "auto",
-) -> list[Depth]:
-    """The smallest k, or budget, at which each share of questions has all its groups met, with its interval.
+) -> Depths:
+    """The smallest k, or budget, at which each share of queries has all its groups met, with its interval.
 
-    Sorted, the completion depths c_1 ≤ … ≤ c_n of the questions that count (infinite where a group is never met) give
+    Sorted, the completion depths c_1 ≤ … ≤ c_n of the queries that count (infinite where a group is never met) give
     c_⌈share·n⌉. The interval is made of two of them, c_l and c_u, chosen by the binomial distribution of how many lie
-    below the true quantile: its coverage is at least `level`, whatever the distribution. `by` adds the same of each
-    slice. Source: Conover 1999, § 3.2.
+    below the true quantile: its coverage is at least `level`, whatever the distribution. Source: Conover 1999, § 3.2.
+    Raises `DataError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        run: `{qid: ranking}`, a `Run`, a path or a frame.
+        share: The share of queries that must be complete, or several.
+        unit: What depth is counted in: `results`, `tokens` or `chars`.
+        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
+        level: The level of the intervals.
+        lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        corpus: A path or `{id: text}`, for the labeller.
+        name: The name of the run.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of a run file (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["c"], "q3": ["x", "d"]}
@@ -89,13 +177,21 @@ def depth(
         engine=engine,
     )
     evaluation = evaluate_run(request, request.truth_of(truth), run, name)
-    return depths_of(evaluation, shares, unit=unit, level=level, lengths=request.lengths)
+    return depths_of([evaluation], shares, unit=unit, level=level, lengths=request.lengths)
 
 
 def depths_of(
-    evaluation: Evaluation, shares: Sequence[float], *, unit: str, level: float, lengths: Lengths
-) -> list[Depth]:
-    """The same of what is labelled already: of the whole, then of each slice, a `Depth` for each share."""
+    evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, level: float, lengths: Lengths
+) -> Depths:
+    """The same of runs that are labelled already."""
+    depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, level, lengths)]
+    return Depths(tuple(depths), level, evaluations[0].policy, bool(evaluations[0].slicer.by))
+
+
+def _of_run(
+    evaluation: Evaluation, shares: Sequence[float], unit: str, level: float, lengths: Lengths
+) -> Iterator[Depth]:
+    """One run: of the whole, then of each slice, a `Depth` for each share."""
     truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
     ranks = completion_ranks(labelled.hits)
     complete = ranks > 0
@@ -104,7 +200,6 @@ def depths_of(
         spent = cumulative_lengths(truth, evaluation.run, policy, lengths, unit).spent(ranks)
     needed = np.where(complete, spent, NEVER)
     whole = np.ones(len(truth), dtype=np.bool_)
-    depths = []
     for column, value, mask in [("", "", whole), *evaluation.slicer]:
         defined = truth.judgments.defined & mask
         missing = defined & ~labelled.present
@@ -114,8 +209,7 @@ def depths_of(
         counts = (len(ordered), reached, int((mask & ~defined).sum()), int(missing.sum()))
         for share in shares:
             quantile, interval = _quantile(ordered, share, level)
-            depths.append(Depth(evaluation.name, share, unit, quantile, interval, *counts, column, value))
-    return depths
+            yield Depth(evaluation.name, share, unit, quantile, interval, *counts, column, value)
 
 
 def _is_number(value: Any) -> bool:

@@ -50,16 +50,27 @@ def evaluate(
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
 
-    `truth` is `{qid: groups}`, a `GroundTruth`, a path or a frame; `run` is `{qid: ranking}`, a `Run`, a path (a file;
-    a folder, a glob or a list of files that are its parts; a URL) or a frame of polars, pandas, Arrow or Spark.
-    Metrics without a cutoff of their own are taken at each `k`. `by` names columns of the ground truth, or
-    `n_groups`, to slice by. `lengths` say how long results are, for budgets such as `@2000tokens`: `Lengths`,
-    `{"tokens": {id: length}}`, or `{id: text}` for characters; else they come with the results. `labeller` decides
-    which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`, `code`, or `{"use": name,
-    "with": {option: value}}`; `corpus`, a path or `{id: text}`, is where it finds what its options do not name.
-    `engine` is `auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory` ceiling
-    for `streaming` or a `master` for `spark`. Raises `DataError`, `MetricError` or `ConfigError` with everything that
-    is wrong.
+    Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.
+        run: `{qid: ranking}`, a `Run`, a frame, a URL, or a path: a file, or a folder, a glob or a list of files that
+            are its parts. Several runs go to `evaluate_runs`.
+        metrics: Metrics, such as `["recall@5", "mrr"]`.
+        convention: `autorag`, `trec` or `coverage`: how metrics read groups.
+        k: Cutoffs for metrics without one of their own.
+        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`,
+            `code`, or `{"use": name, "with": {option: value}}`.
+        lengths: How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
+            `{id: text}` for characters (default: as the results say).
+        corpus: A path or `{id: text}`, where the labeller finds what its options do not name.
+        name: The name of the run.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of a run file (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
+            ceiling for `streaming` or a `master` for `spark`.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -198,6 +209,14 @@ def label(
     """The hit vector of one ranking, shape (n,); with `groups` the hit matrix, shape (m, n): one row per group.
 
     A 1 stands where a result is the first to hit an alternative; repeats are 0 unless the policy keeps them.
+
+    Args:
+        truth: The groups of one query.
+        ranking: Its results, best first: ids, (id, score) pairs, or `{id: score}`.
+        groups: Whether to return the matrix, one row per group.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        corpus: A path or `{id: text}`, for the labeller.
 
     >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])
     array([1, 0, 1, 0], dtype=uint8)

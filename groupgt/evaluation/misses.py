@@ -1,29 +1,38 @@
-"""What an `Evaluation` missed: the unmet groups of the worst queries, where each is first hit, coverage by group."""
+"""What a run missed: the unmet groups of the worst queries, where each is first hit, coverage by group."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import printable
+from groupgt.errors import ConfigError, Faults, display
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.model.hits import Bools, Ints
+from groupgt.model.policy import Policy
+from groupgt.model.validity import is_integer
 from groupgt.model.values import total
 from groupgt.render import tables
+from groupgt.render.document import Block
+from groupgt.render.exports import nulls
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
 
 SNIPPET = 60
 
 
 @dataclass(frozen=True)
-class Misses:
+class Misses(Result):
     """The worst queries with their groups, and how far each group by number is covered.
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
-    where no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number.
+    where no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`,
+    by id, are shown beside ids.
     """
 
     k: int
@@ -31,47 +40,145 @@ class Misses:
     by_group: list[dict[str, Any]]
     incomplete: int
     evaluated: int
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
-    def grid(self, corpus: Mapping[str, str] | None = None) -> tuple[list[str], list[list[Any]]]:
-        """Headers and a row for each group of the queries listed; the first alternative with its text, if known."""
+    def blocks(self) -> list[Block]:
+        """How many queries miss a group, the worst of them, and coverage by the number of the group."""
+        parts: list[Block] = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
+        headers, rows = self._grid(self.texts)
+        if rows:
+            parts.append((headers, rows))
+        if questions := [f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]]:
+            parts.append("\n".join(questions))
+        headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
+        cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in self.by_group]
+        return [*parts, (headers, cells)]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each group of the queries listed."""
+        return self._grid({})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python."""
+        names = ("k", "queries", "by_group", "incomplete", "evaluated")
+        plain: dict[str, Any] = nulls({name: getattr(self, name) for name in names})
+        return plain
+
+    def _grid(self, texts: Mapping[str, str]) -> Grid:
+        """A row for each group of the queries listed; the first alternative with its text, if known."""
         rows: list[list[Any]] = []
         for query in self.queries:
             for group in query["groups"]:
                 alternatives = " or ".join(group["alternatives"])
-                if corpus is not None and group["alternatives"][0] in corpus:
-                    alternatives += f": {tables.snippet(corpus[group['alternatives'][0]], SNIPPET)}"
-                rows.append([query["qid"], group["group"], _place(group, query["results"], self.k), alternatives])
+                if group["alternatives"][0] in texts:
+                    alternatives += f": {tables.snippet(texts[group['alternatives'][0]], SNIPPET)}"
+                rows.append([query["qid"], group["group"], place_of(group, query["results"], self.k), alternatives])
         return ["query", "group", "met", "alternatives"], rows
 
-    def text(self, style: str = tables.DEFAULT, corpus: Mapping[str, str] | None = None) -> str:
-        """How many queries miss a group, the worst of them, and coverage by the number of the group."""
-        parts = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
-        headers, rows = self.grid(corpus)
-        if rows:
-            parts.append(tables.table(headers, rows, style))
-            questions = [f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]]
-            parts.append(printable("\n".join(questions)))
-        headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
-        cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in self.by_group]
-        parts.append(tables.table(headers, cells, style))
-        return "\n\n".join(part for part in parts if part)
+
+@dataclass(frozen=True, eq=False)
+class MetRanks:
+    """Where each group is first hit: its `rank`, shape (G,), 0 where it never is, and whether that is within `top`.
+
+    `top` is how many results of each query are looked at, shape (Q,).
+    """
+
+    evaluation: Evaluation
+    top: Ints
+    rank: Ints
+    met: Bools
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, top: Ints | int) -> MetRanks:
+        """The ranks of an evaluation; one `top` holds for all queries."""
+        judgments, met_rows = evaluation.truth.judgments, views.met_groups(evaluation.labelled.hits)
+        rank = np.zeros(len(judgments.group_query), dtype=np.int64)
+        rank[met_rows.group] = met_rows.rank
+        every = np.broadcast_to(np.asarray(top, dtype=np.int64), len(evaluation.truth))
+        return cls(evaluation, every, rank, (rank > 0) & (rank <= every[judgments.group_query]))
+
+    def groups(self, query: int) -> list[dict[str, Any]]:
+        """The groups of one query as plain Python: `group`, `rank`, `met` and `alternatives`."""
+        truth = self.evaluation.truth
+        # Metrics see no group without a relevant alternative: the number of each other one among all of them.
+        numbers = np.unique(truth.group_of[truth.grade > 0])
+        groups = []
+        for group in np.flatnonzero(truth.judgments.group_query == query).tolist():
+            alternatives = np.flatnonzero((truth.group_of == numbers[group]) & (truth.grade > 0)).tolist()
+            groups.append(
+                {
+                    "group": truth.group_label(int(numbers[group])),
+                    "rank": int(self.rank[group]) or None,
+                    "met": bool(self.met[group]),
+                    "alternatives": [truth.ids[alternative] for alternative in alternatives],
+                }
+            )
+        return groups
 
 
-def misses(evaluation: Evaluation, k: int = 10, worst: int = 20) -> Misses:
-    """The queries that miss most within k, worst first: by weight met, then by how late the rest comes.
+def misses(
+    truth: Any,
+    run: Any,
+    k: int = 10,
+    worst: int = 20,
+    *,
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
+    corpus: Any = None,
+    name: str = "",
+    truth_format: str | None = None,
+    run_format: str | None = None,
+    engine: Any = "auto",
+) -> Misses:
+    """Lists the groups that a run does not meet within k results, worst queries first.
 
-    >>> import groupgt
-    >>> result = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, ["recall"])
-    >>> misses(result, k=2).queries[0]["groups"][1]["rank"]
+    Raises `DataError` or `ConfigError`.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        run: `{qid: ranking}`, a `Run`, a path or a frame.
+        k: A group is met within the first k results.
+        worst: How many queries to list.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        corpus: A path or `{id: text}`: for the labeller, and to show texts beside ids.
+        name: The name of the run.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of a run file (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
+
+    >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
+    >>> found.queries[0]["groups"][1]["rank"]
     3
     """
+    _check(k, worst)
+    request = Request.of(
+        policy=policy,
+        labeller=labeller,
+        corpus=corpus,
+        truth_format=truth_format,
+        run_format=run_format,
+        engine=engine,
+    )
+    evaluation = evaluate_run(request, request.truth_of(truth), run, name)
+    return misses_of(evaluation, k, worst, {} if corpus is None else request.sources.texts(None, "corpus"))
+
+
+def _check(k: int, worst: int) -> None:
+    faults = Faults()
+    for option, value in (("k", k), ("worst", worst)):
+        if not is_integer(value) or value < 1:
+            faults.add(option, f"expected a whole number above 0, found {display(value)}")
+    faults.stop(ConfigError)
+
+
+def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
+    """The queries that miss most within k, worst first: by weight met, then by how late the rest comes."""
+    _check(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
-    met_rows = views.met_groups(hits)
-    # The rank of the first hit of each group, shape (G,); 0 if there is none.
-    rank = np.zeros(len(judgments.group_query), dtype=np.int64)
-    rank[met_rows.group] = met_rows.rank
-    met = (rank > 0) & (rank <= k)
+    ranks = MetRanks.of(evaluation, k)
+    rank, met = ranks.rank, ranks.met
     covered = total(judgments.group_query, judgments.weight * met, len(truth))
     coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
@@ -81,35 +188,22 @@ def misses(evaluation: Evaluation, k: int = 10, worst: int = 20) -> Misses:
         counted = counted & evaluation.labelled.present
     incomplete = np.flatnonzero(counted & ~complete)
     order = np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))
-    # Groups without a relevant alternative are none to metrics: the number of each other one among those given.
-    given = np.unique(truth.group_of[truth.grade > 0])
-    queries = []
-    for query in incomplete[order][:worst].tolist():
-        groups = []
-        for group in np.flatnonzero(judgments.group_query == query).tolist():
-            alternatives = np.flatnonzero((truth.group_of == given[group]) & (truth.grade > 0)).tolist()
-            groups.append(
-                {
-                    "group": truth.group_label(int(given[group])),
-                    "rank": int(rank[group]) or None,
-                    "met": bool(met[group]),
-                    "alternatives": [truth.ids[alternative] for alternative in alternatives],
-                }
-            )
-        queries.append(
-            {
-                "qid": truth.qids[query],
-                "query": truth.texts[query] if truth.texts else None,
-                "coverage": float(coverage[query]),
-                "results": int(hits.length[query]),
-                "groups": groups,
-            }
-        )
+    queries = [
+        {
+            "qid": truth.qids[query],
+            "query": truth.texts[query] if truth.texts else None,
+            "coverage": float(coverage[query]),
+            "results": int(hits.length[query]),
+            "groups": ranks.groups(query),
+        }
+        for query in incomplete[order][:worst].tolist()
+    ]
     by_group = _coverage_by_number(judgments.group_query, rank, met, counted)
-    return Misses(k, queries, by_group, len(incomplete), int(counted.sum()))
+    return Misses(k, queries, by_group, len(incomplete), int(counted.sum()), texts or {})
 
 
-def _place(group: dict[str, Any], results: int, k: int) -> str:
+def place_of(group: dict[str, Any], results: int, k: int) -> str:
+    """Where a group is met, in words."""
     if group["rank"] is None:
         return f"not among its {results:,} results" if results else "no results"
     return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k})")
@@ -121,9 +215,9 @@ def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bool
     number = np.arange(len(group_query)) - first + 1
     of_counted = counted[group_query]
     rows = []
-    for each in np.unique(number[of_counted]).tolist():
-        chosen = (number == each) & of_counted
+    for nth in np.unique(number[of_counted]).tolist():
+        chosen = (number == nth) & of_counted
         size = int(chosen.sum())
         shares = {"met": float(met[chosen].sum() / size), "anywhere": float((rank[chosen] > 0).sum() / size)}
-        rows.append({"number": int(each), "groups": size, **shares})
+        rows.append({"number": int(nth), "groups": size, **shares})
     return rows

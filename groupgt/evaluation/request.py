@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.formats import detect, frames
@@ -258,6 +260,17 @@ def _are_paths(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(p, (str, os.PathLike)) for p in value)
 
 
+def are_several(value: Any, truth: GroundTruth) -> bool:
+    """Whether a value is `{name: run}`, which else would be taken for rankings of queries that nobody has judged."""
+    if not isinstance(value, Mapping) or not value or str(next(iter(value))) in truth.index:
+        return False
+    first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)
+    if isinstance(first, Mapping):  # a run, or a ranking {id: score}
+        return isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
+    is_frame = frames.is_frame(first) and type(first).__name__ in ("DataFrame", "LazyFrame", "Table")
+    return is_frame or isinstance(first, (str, os.PathLike, Run))
+
+
 def as_run(
     value: Any,
     truth: GroundTruth,
@@ -283,6 +296,11 @@ def as_run(
     elif frames.is_frame(value):
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):
+        if are_several(value, truth):
+            raise ConfigError(
+                f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))}); pass "
+                "one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
+            )
         value = Run.of(value)
     run: Run = value
     return replace(run, name=name or run.name)

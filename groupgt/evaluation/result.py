@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,14 +23,19 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render import tables
+from groupgt.render.document import Block
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
+from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
 from groupgt.runtime import pl
 
+if TYPE_CHECKING:
+    from groupgt.evaluation.misses import Misses
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Result):
     """The values of some metrics for every query of one run.
 
     `values` holds one column per metric, shape (Q,), NaN where a query does not count. `print` shows the means, the
@@ -173,6 +177,44 @@ class Evaluation:
             *([f"labeller {self.labeller}"] if self.labeller.name != "id" else []),
         ]
 
+    def blocks(self) -> list[Block]:
+        """The means, those of each slice, and the population."""
+        return [self.grid(), *self.slice_grids(), "\n".join(self.footer())]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
+        from groupgt.evaluation.tables import means_and_slices
+
+        return means_and_slices([self])
+
+    def misses(self, k: int | None = None, worst: int = 20) -> Misses:
+        """The groups not met within k, worst queries first.
+
+        Args:
+            k: How many results are looked at; None for the largest cutoff of the metrics, 10 where they have none.
+            worst: How many queries to list.
+        """
+        from groupgt.evaluation.misses import misses_of
+
+        cutoffs = [metric.cutoff for metric in self.metrics.values() if isinstance(metric.cutoff, int)]
+        return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
+
+    def assert_at_least(self, least: Mapping[str, float]) -> None:
+        """Raises `AssertionError` unless each mean is at least the number given, for tests.
+
+        The message names the metrics that fall short, the queries that are below the number, and what each of them
+        misses. Raises `MetricError` for a metric of which lower is better, or that was not evaluated, and
+        `ConfigError` for a number that its metric never reaches.
+
+        Args:
+            least: For each metric, in any spelling, the mean it must reach at least.
+        """
+        __tracebackhide__ = True  # pytest shows the line of the test and not this one
+        from groupgt.evaluation.requirements import shortfalls
+
+        if message := shortfalls(self, least):
+            raise AssertionError(message)
+
     def explain(
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
@@ -229,18 +271,9 @@ class Evaluation:
         dataset = dataset_of(Systems.of({self.name: self}, passages=corpus or {}), self.name)
         write_bytes(Path(path), single_page(dataset))
 
-    def __str__(self) -> str:
-        parts = [self.table(), *(tables.table(*grid) for grid in self.slice_grids()), "\n".join(self.footer())]
-        return printable("\n\n".join(parts))
-
     def __repr__(self) -> str:
         means = ", ".join(f"{text}={mean:.4f}" for text, mean in self.means.items())
         return printable(f"Evaluation({self.name}: {means})")
-
-    def _repr_html_(self) -> str:
-        grids = [self.grid(), *self.slice_grids()]
-        footer = "<br>".join(html.escape(printable(line)) for line in self.footer())
-        return "".join(tables.table(*grid, "html") for grid in grids) + f"<p><small>{footer}</small></p>"
 
 
 def mean_of(column: Floats) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.render import tables
 from groupgt.render.exports import nulls
@@ -16,13 +15,6 @@ from groupgt.render.tables import Grid
 
 # More runs than this do not stand in columns.
 MOST_COLUMNS = 4
-
-
-def summary(evaluations: Sequence[Evaluation], conventions: Sequence[str], style: str) -> str:
-    """The tables and their populations, as text in a tabulate format."""
-    parts = [tables.table(*grid, style) for grid in grids(evaluations, conventions)]
-    parts += [tables.table(*grid, style) for grid in slices_side_by_side(evaluations)]
-    return "\n\n".join([*parts, printable("\n".join(population(evaluations, conventions)))])
 
 
 def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[Grid]:
@@ -141,7 +133,7 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
             for text, mean in part["means"].items():
                 metric_name = str(evaluation.metrics[text])
                 rows.append([evaluation.name, part["by"], part["value"], metric_name, mean, part["queries"]])
-    return ["run", "by", "value", "metric", "mean", "queries"], rows
+    return ["run", "by", "slice", "metric", "mean", "queries"], rows
 
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:

@@ -17,6 +17,8 @@ from groupgt.experiment.gates import GateResult
 from groupgt.experiment.timing import Timing
 from groupgt.render import tables
 from groupgt.render.document import Block, document
+from groupgt.render.exports import nulls
+from groupgt.render.results import Result
 from groupgt.render.tables import Grid, fixed, signed
 from groupgt.retrievers.base import Answers
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome:
+class Outcome(Result):
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
@@ -49,6 +51,27 @@ class Outcome:
     folder: Path | None = None
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     texts: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def blocks(self) -> list[Block]:
+        """The tables of every data set with their populations, the best, and the gates."""
+        return list(_blocks(self))
+
+    def text(self, style: str = tables.DEFAULT) -> str:
+        """The same in any tabulate format: what the result folder holds."""
+        return report(self, style)
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
+        from groupgt.experiment.results import means_grid
+
+        return means_grid(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but times as plain Python: what results.json holds."""
+        from groupgt.experiment.results import results_of
+
+        plain: dict[str, Any] = nulls(results_of(self))
+        return plain
 
     def __repr__(self) -> str:
         systems = sum(map(len, self.evaluations.values()))

@@ -122,9 +122,17 @@ def run_experiment(
 ) -> Outcome:
     """Runs an experiment file and writes its results; raises `GroupgtError` with everything that is wrong.
 
-    `output` replaces the folder of the file, `changes` single values (`evaluate.k=[5]`); `only` are patterns of the
-    systems to report. `jobs` processes retrieve at once, `refresh` retrieves what is kept as well, `allow_code` lets
-    the file run code of yours. A gate that fails is no error: see `Outcome.gates`.
+    A gate that fails is no error: see `Outcome.gates`.
+
+    Args:
+        path: The experiment file.
+        output: The folder of results, in place of the one that the file names.
+        changes: Single values of the file that are changed, such as `evaluate.k=[5]`.
+        only: Patterns of the systems to report.
+        jobs: How many processes retrieve at once.
+        refresh: Retrieve what is kept as well.
+        allow_code: Let the file run code of yours.
+        progress: Who is told how far retrieval is.
     """
     with shared_process():
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)

@@ -40,9 +40,13 @@ def read_lengths(
 ) -> Lengths:
     """How long the documents of a corpus are: by its columns `tokens` and `chars`, else by its texts.
 
-    `tokenizer` is a name (`whitespace`, `tiktoken:cl100k_base`, `tokenizers:FILE_OR_NAME`; `python:module:function`
-    with `allow_code`) or a function from texts to counts, and goes before a column of tokens. Raises `DataError` or
-    `ConfigError`.
+    Raises `DataError` or `ConfigError`.
+
+    Args:
+        path: The file of the corpus.
+        tokenizer: A name (`whitespace`, `tiktoken:cl100k_base`, `tokenizers:FILE_OR_NAME`; `python:module:function`
+            with `allow_code`), or a function from texts to counts; it goes before a column of tokens.
+        allow_code: Whether a tokenizer of yours may run.
     """
     count = tokenizer_named(tokenizer, allow_code=allow_code) if isinstance(tokenizer, str) else tokenizer
     known: dict[str, dict[str, Any]] = {}

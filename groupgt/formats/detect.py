@@ -43,10 +43,14 @@ RUNS: dict[str, Callable[[Source], Run]] = {
 
 
 def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | str | None = None) -> GroundTruth:
-    """Reads ground truth from a file, a BEIR folder or a frame; `format` None detects it.
+    """Reads ground truth from a file, a BEIR folder or a frame.
 
-    Formats: autorag (parquet), jsonl, json (ranx), trec (qrels), trec-subtopics, beir, csv; gzip or zstd too.
     Raises `DataError` with file, line, what was expected and what was found.
+
+    Args:
+        path: A path, a URL or a frame; files may be compressed by gzip or zstd.
+        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir or csv (default: detected).
+        policy: What is done with doubtful data: a `Policy` or a preset (`autorag`, `trec`).
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
@@ -62,12 +66,14 @@ def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | s
 def read_run(
     path: Path_ | Sequence[Path_], format: str | None = None, *, qids: list[str] | None = None, streamed: bool = False
 ) -> Run:
-    """Reads the results of one system; `format` None detects it.
+    """Reads the results of one system. Large files are not read yet: the evaluation streams them.
 
-    Formats: trec, jsonl, json (ranx), csv, parquet (long or nested), autorag (node output, with queries from `qids`).
-    A folder, a glob, or a list of files is one run in parts, whose queries may span files; a URL (`s3://`, `gs://`,
-    `hf://`, …) is read from its store. Large files are not read yet: the evaluation streams them, and small ones too
-    where they are to be `streamed`.
+    Args:
+        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; a folder, a glob or a list of files is one run
+            in parts, whose queries may span files.
+        format: trec, jsonl, json (of ranx), csv, parquet (long or nested) or autorag (node output) (default: detected).
+        qids: The queries that results without query ids follow, as those of a node of AutoRAG do.
+        streamed: Whether small files are streamed too.
     """
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids)

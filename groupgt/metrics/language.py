@@ -98,6 +98,10 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 
     Raises `MetricError` that says what was expected and which names are near.
 
+    Args:
+        text: The metric, such as `recall@5`, `ndcg.trec(gain=exp)@10` or `rbp(p=0.95)@20`.
+        convention: The convention of a name that has none: `autorag`, `trec` or `coverage`.
+
     >>> str(parse_metric("recall@5"))
     'recall.autorag@5'
     >>> str(parse_metric("P_5")), str(parse_metric("rbp(p=0.95)@20"))

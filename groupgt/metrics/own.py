@@ -60,34 +60,20 @@ def metric(
     >>> groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, ["half_life(h=2)", "half_life@2"]).means
     {'half_life(h=2)': 0.75, 'half_life@2': 0.5}
 
-    Parameters
-    ----------
-    name
-        What the metric is called: lower case, none of ours, no alias.
-    formula
-        What it computes, as a line of text: `explain` and `groupgt list metrics` show it.
-    summary
-        One sentence; without it the first line of the function's docstring.
-    worked
-        A function of a `Sheet` of `groupgt.metrics.worksheet` and the parameters that returns the arithmetic of one
-        query as an expression, for `explain`. Without it the formula and the value are shown.
-    parameters
-        The parameters, where annotations do not say enough.
-    higher_is_better
-        Its direction: gates, tables, the best and comparisons follow it.
-    bounded
-        Whether values lie in [0, 1].
-    takes_cutoff
-        Whether `@k` and budgets may follow its name.
-    source
-        Where it is from.
-    replace
-        Takes the place of another that was registered under the name, as in a notebook.
+    Raises `MetricError` for a name that is taken or is none. The same function may be registered again.
 
-    Raises
-    ------
-    MetricError
-        For a name that is taken or is none. The same function may be registered again.
+    Args:
+        name: What the metric is called: lower case, none of ours, no alias.
+        formula: What it computes, as a line of text: `explain` and `groupgt list metrics` show it.
+        summary: One sentence (default: the first line of the function's docstring).
+        worked: A function of a `Sheet` of `groupgt.metrics.worksheet` and the parameters that returns the arithmetic
+            of one query as an expression, for `explain`. Without it the formula and the value are shown.
+        parameters: The parameters, where annotations do not say enough.
+        higher_is_better: Its direction: gates, tables, the best and comparisons follow it.
+        bounded: Whether values lie in [0, 1].
+        takes_cutoff: Whether `@k` and budgets may follow its name.
+        source: Where it is from.
+        replace: Takes the place of another that was registered under the name, as in a notebook.
     """
     _check_name(name)
 

@@ -94,9 +94,7 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
     """Writes rows as .csv, .jsonl or .parquet, whose columns are text, whole numbers or doubles by what they hold."""
     ending = ending.lower()
     if ending == ".parquet":
-        columns = list(zip(*rows)) or [()] * len(headers)
-        series = [pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)]
-        pl.DataFrame(series).write_parquet(path)
+        frame_of(headers, rows).write_parquet(path)
         return
     if ending == ".csv":
         text = csv_text(headers, rows)
@@ -105,8 +103,15 @@ def write_rows(path: Path, headers: Sequence[str], rows: Sequence[Sequence[Any]]
     path.write_text(text, encoding="utf-8", newline="")
 
 
+def frame_of(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
+    """Rows as a polars frame, null for None and NaN; columns are text, whole numbers or doubles by what they hold."""
+    columns = list(zip(*rows)) or [()] * len(headers)
+    frame = pl.DataFrame([pl.Series(name, list(cells), dtype=_kind(cells)) for name, cells in zip(headers, columns)])
+    return frame.fill_nan(None)
+
+
 def _kind(cells: Sequence[Any]) -> Any:
-    """What a column of parquet holds."""
+    """What a column holds."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
 

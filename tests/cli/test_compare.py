@@ -241,7 +241,7 @@ def test_lengths_from_python(tmp_path: Path) -> None:
 def test_depth_and_power_in_slices(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "--share", "1", "--by", "type", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert [(row["by"], row["value"], row["results"], row["queries"]) for row in rows] == [
+    assert [(row["by"], row["slice"], row["results"], row["queries"]) for row in rows] == [
         ("", "", "3", "2"),
         ("type", "x", "3", "1"),
         ("type", "y", "2", "1"),
@@ -251,4 +251,4 @@ def test_depth_and_power_in_slices(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, *given, "--format", "json")
     assert [(row["value"], row["queries"]) for row in json.loads(out)["rows"]] == [("", 2), ("x", 1), ("y", 1)]
     out, _ = call(capsys, *given)
-    assert out.splitlines()[0].split()[:2] == ["by", "value"]
+    assert out.splitlines()[0].split()[:2] == ["by", "slice"]

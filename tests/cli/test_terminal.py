@@ -16,7 +16,6 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.cli.output import Bar
 from groupgt.errors import printable
-from groupgt.evaluation.misses import misses
 from groupgt.experiment.starter import write_starter
 
 
@@ -158,7 +157,7 @@ def test_csv_is_made_safe_on_a_terminal_alone(
 def test_what_python_prints(hostile: Path) -> None:
     result = groupgt.evaluate("qa.jsonl", RUN, ["mrr"], by="kind")
     table = groupgt.compare("qa.jsonl", [RUN, "other.jsonl"], ["mrr"], by="kind", resamples=10)
-    texts = [result.explain(f"q{ODD_ID}"), misses(result, 1).text(), str(result), result._repr_html_(), str(table)]
+    texts = [result.explain(f"q{ODD_ID}"), str(result.misses(1)), str(result), result._repr_html_(), str(table)]
     for text in [*texts, table._repr_html_(), repr(result), repr(table)]:
         assert DANGEROUS.search(text) is None
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import groupgt
-from groupgt.evaluation.misses import misses
+from groupgt.evaluation.misses import misses_of
 
 
 def test_misses_lists_the_worst_first() -> None:
     truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
     run = {"q1": ["a", "x", "b"], "q2": ["x"], "q3": ["d"]}
-    found = misses(groupgt.evaluate(truth, run, ["recall"]), k=2)
+    found = misses_of(groupgt.evaluate(truth, run, ["recall"]), k=2)
     assert [query["qid"] for query in found.queries] == ["q2", "q1"]
     assert found.queries[1]["groups"][1] == {"group": "group 2", "rank": 3, "met": False, "alternatives": ["b"]}
     assert found.by_group == [
@@ -23,5 +23,5 @@ def test_misses_lists_the_worst_first() -> None:
 
 def test_misses_keeps_group_names_when_one_is_dropped() -> None:
     truth = {"q": [[{"id": "n", "grade": 0}], {"alternatives": ["a"], "name": "capital"}]}
-    found = misses(groupgt.evaluate(truth, {"q": ["x"]}, ["recall"]))
+    found = misses_of(groupgt.evaluate(truth, {"q": ["x"]}, ["recall"]))
     assert [group["group"] for group in found.queries[0]["groups"]] == ["capital"]

@@ -1,0 +1,91 @@
+"""Means that a test requires, and what to say of those that fall short: which queries, and what they miss."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from groupgt.errors import ConfigError, Faults, MetricError, display, printable
+from groupgt.evaluation.misses import MetRanks, place_of
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics.base import Cut
+from groupgt.model.validity import finite_number
+from groupgt.render.tables import counted, fixed, snippet
+
+# A mean that is short by no more than rounding is not short.
+SLACK = 1e-12
+# So many queries are shown with what they miss, so many more by their id alone.
+IN_FULL, BY_ID = 10, 20
+QUESTION = 60
+
+
+def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
+    """What falls short of what is required, metric by metric; empty where nothing does."""
+    required = _checked(evaluation, least)
+    parts = []
+    for text, number in required.items():
+        mean = evaluation.means[text]
+        if math.isnan(mean):
+            parts.append(f"{text}: no mean, because no query counts; expected at least {number:g}")
+        elif mean < number - SLACK:
+            parts.append("\n".join(_shortfall(evaluation, text, number)))
+    return printable("\n\n".join(parts))
+
+
+def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, float]:
+    """The numbers by the text under which each metric was asked; raises what is wrong with any of them."""
+    if not isinstance(least, Mapping):
+        raise ConfigError(f"expected {{metric: number}}, such as {{'recall@10': 0.9}}, found {display(least)}")
+    metrics, numbers = Faults(), Faults()
+    required: dict[str, float] = {}
+    for spelling, value in least.items():
+        try:
+            text = evaluation.text_of(spelling)
+        except MetricError as error:
+            metrics.merge(error)
+            continue
+        metric, number = evaluation.metrics[text], finite_number(value)
+        if not metric.higher_is_better:
+            metrics.add(text, f"lower is better, so it has no least value; compare .means[{text!r}] with a limit")
+        elif number is None or number < 0:
+            numbers.add(text, f"expected a number of at least 0, found {display(value)}")
+        elif metric.definition.bounded and number > 1:
+            numbers.add(text, f"lies between 0 and 1 and never reaches {number:g}")
+        else:
+            required[text] = number
+    metrics.stop(MetricError)
+    numbers.stop(ConfigError)
+    return required
+
+
+def _shortfall(evaluation: Evaluation, text: str, number: float) -> Iterator[str]:
+    """One metric: its mean, and the queries below the number, lowest first."""
+    values, truth = evaluation.values[text], evaluation.truth
+    population = f"{counted(evaluation.counted(text), 'query', 'queries')}, convention {evaluation.convention}"
+    yield f"{text}: {fixed(evaluation.means[text])}, expected at least {number:g} ({population})"
+    below = np.flatnonzero(values < number - SLACK)  # NaN, which does not count, is not below
+    below = below[np.argsort(values[below], kind="stable")]
+    yield f"{counted(len(below), 'query is', 'queries are')} below {number:g}, lowest first:"
+    cut = Cut.at(evaluation.labelled.hits, evaluation.metrics[text].cutoff)
+    ranks = MetRanks.of(evaluation, cut.top)
+    for query in below[:IN_FULL].tolist():
+        question = truth.texts[query] if truth.texts else None
+        asked = f" “{snippet(question, QUESTION)}”" if question else ""
+        yield f"  {truth.qids[query]}{asked}: {fixed(values[query])}, {_missed(ranks, query)}"
+    if rest := [truth.qids[query] for query in below[IN_FULL:].tolist()]:
+        yield f"  and {len(rest):,} more: {', '.join(rest[:BY_ID])}{' …' if len(rest) > BY_ID else ''}"
+
+
+def _missed(ranks: MetRanks, query: int) -> str:
+    """The groups that a query misses, and where each comes; or at which ranks all of them are met."""
+    groups = ranks.groups(query)
+    unmet = [group for group in groups if not group["met"]]
+    if not unmet:
+        return f"every group is met, at rank {', '.join(str(group['rank']) for group in groups)}"
+    results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
+    return "; ".join(
+        f"misses {group['group']} ({' or '.join(group['alternatives'])}): {place_of(group, results, top)}"
+        for group in unmet
+    )

@@ -1,0 +1,180 @@
+"""Several runs measured on one ground truth: `evaluate_runs`, and the `Evaluations` that come out, as one table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from groupgt.errors import ConfigError, display, near_names, printable
+from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.request import Request, metrics_in
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.tables import (
+    grids,
+    means_and_slices,
+    per_query_rows,
+    population,
+    side_by_side,
+    slices_side_by_side,
+)
+from groupgt.metrics.language import Metric
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.render.document import Block
+from groupgt.render.exports import frame_of
+from groupgt.render.results import Result
+from groupgt.render.tables import Grid
+from groupgt.runtime import no_garbage_collection, pl
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluations(Result, Mapping[str, Evaluation]):
+    """Evaluations of several runs on one ground truth, by the name of the run, in the order given.
+
+    `print` shows one table; `evaluations["bm25"]` is the `Evaluation` of one run, `means["bm25"]["recall@5"]` a mean.
+    """
+
+    by_name: dict[str, Evaluation]
+    conventions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Evaluations:
+        """Evaluations by the names of their runs."""
+        return cls({evaluation.name: evaluation for evaluation in evaluations}, tuple(conventions))
+
+    @property
+    def means(self) -> dict[str, dict[str, float]]:
+        """The means of each run by metric; NaN where no query counts."""
+        return {name: evaluation.means for name, evaluation in self.by_name.items()}
+
+    @property
+    def per_query(self) -> pl.DataFrame:
+        """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
+        return frame_of(*per_query_rows(self._all))
+
+    @property
+    def _all(self) -> list[Evaluation]:
+        return list(self.by_name.values())
+
+    def blocks(self) -> list[Block]:
+        """The means side by side, those of each slice, and the population."""
+        lines = "\n".join(population(self._all, self.conventions))
+        return [*grids(self._all, self.conventions), *slices_side_by_side(self._all), lines]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each run; with slices a row for each mean, as in `to_polars`."""
+        sliced = any(evaluation.slicer.by for evaluation in self._all)
+        return means_and_slices(self._all) if sliced else side_by_side(self._all, self.conventions)
+
+    def to_polars(self) -> pl.DataFrame:
+        """A polars frame with a row for each mean: `run`, `by`, `slice`, `metric`, `mean`, `queries`."""
+        return frame_of(*means_and_slices(self._all))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python, None for undefined."""
+        return {"runs": [evaluation.to_dict() for evaluation in self._all]}
+
+    def __getitem__(self, name: str) -> Evaluation:
+        if name not in self.by_name:
+            there = f"; there are {', '.join(self.by_name)}"
+            raise ConfigError(f"run {str(name)!r} was not evaluated{near_names(str(name), self.by_name)}{there}")
+        return self.by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def __repr__(self) -> str:
+        metrics = ", ".join(self._all[0].metrics) if self.by_name else ""
+        return printable(f"Evaluations({', '.join(self.by_name)}: {metrics})")
+
+
+def evaluate_runs(
+    truth: Any,
+    runs: Mapping[str, Any] | Sequence[Any],
+    metrics: Sequence[str | Metric],
+    *,
+    convention: str | Sequence[str] = "autorag",
+    k: int | Sequence[int] = (),
+    by: Sequence[str] | str = (),
+    policy: Policy | str | dict[str, str] | None = None,
+    labeller: Any = "id",
+    lengths: Any = None,
+    corpus: Any = None,
+    truth_format: str | None = None,
+    run_format: str | None = None,
+    engine: Any = "auto",
+) -> Evaluations:
+    """Measures several runs against one ground truth and shows them in one table.
+
+    Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
+
+    Args:
+        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
+        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        metrics: Metrics, such as `["recall@5", "mrr"]`.
+        convention: `autorag`, `trec` or `coverage`; several stand side by side.
+        k: Cutoffs for metrics without one of their own.
+        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
+        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        lengths: How long results are, for budgets such as `@2000tokens`.
+        corpus: A path or `{id: text}`, for the labeller and for budgets.
+        truth_format: The format of a truth file (default: detected).
+        run_format: The format of run files (default: detected).
+        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
+
+    >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
+    >>> found["both"].means, found.means["one"]["recall@2"]
+    ({'recall@2': 1.0}, 0.5)
+    """
+    named = named_runs(runs)
+    conventions = (convention,) if isinstance(convention, str) else tuple(convention)
+    if not conventions:
+        raise ConfigError("convention: expected at least one, found none")
+    asked: Sequence[str | Metric] = [metrics] if isinstance(metrics, (str, Metric)) else metrics
+    if len(conventions) > 1:
+        asked = metrics_in([str(metric) for metric in asked], conventions, [k] if isinstance(k, int) else k)
+    with no_garbage_collection():
+        request = Request.of(
+            asked,
+            convention=conventions[0],
+            k=() if len(conventions) > 1 else k,
+            by=by,
+            policy=policy,
+            labeller=labeller,
+            lengths=lengths,
+            corpus=corpus,
+            truth_format=truth_format,
+            run_format=run_format,
+            engine=engine,
+        )
+        return Evaluations.of(evaluate_each(request, request.truth_of(truth), named), conventions)
+
+
+def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
+    """(name, run) of `{name: run}` or of a list of paths, whose names are theirs; raises `ConfigError` for others."""
+    if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
+        raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
+    if len(runs) < least:
+        wanted = "at least one" if least == 1 else "at least two to compare"
+        raise ConfigError(f"runs: expected {wanted}, found {len(runs)}")
+    if isinstance(runs, Mapping):
+        return [(str(name), run) for name, run in runs.items()]
+    without_name = [run for run in runs if not _is_path(run) and not (isinstance(run, Run) and run.name)]
+    if len(runs) > 1 and without_name:
+        raise ConfigError(f"runs: {len(without_name):,} of {len(runs):,} have no name; pass {{name: run}}")
+    return [("", run) for run in runs]
+
+
+def _is_path(run: Any) -> bool:
+    """Whether a run is a path, or several that are its parts."""
+    is_list = isinstance(run, (list, tuple)) and bool(run)
+    return all(isinstance(part, (str, os.PathLike)) for part in run) if is_list else isinstance(run, (str, os.PathLike))

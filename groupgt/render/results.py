@@ -1,0 +1,57 @@
+"""What every result of groupgt can do: show itself, whole or its tables alone, and hand itself on to other programs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from groupgt.errors import printable
+from groupgt.render import tables
+from groupgt.render.document import Detail, Item, Table, document, drawn
+from groupgt.render.exports import frame_of
+from groupgt.render.tables import Grid
+from groupgt.runtime import pl
+
+
+class Result(ABC):
+    """A result that shows itself: commands print what `blocks`, `csv_rows` and `to_dict` give, and nothing else.
+
+    A class says what its blocks are, its rows with full doubles, and itself as plain Python; the rest follows.
+    """
+
+    @property
+    def title(self) -> str:
+        """What a page of it is called."""
+        return ""
+
+    @abstractmethod
+    def blocks(self) -> Sequence[Item]:
+        """Everything there is to show, in the order in which it is read, for `groupgt.render.document` to set."""
+
+    @abstractmethod
+    def csv_rows(self) -> Grid:
+        """Headers and rows with full doubles, None where there is no value: what `--format csv` prints."""
+
+    @abstractmethod
+    def to_dict(self) -> Any:
+        """Everything as plain Python, None for undefined: what `--format json` prints."""
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """The tables alone, in any tabulate format."""
+        return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
+
+    def text(self, style: str = tables.DEFAULT) -> str:
+        """Everything, in any tabulate format: what `print` shows."""
+        return document(self.blocks(), style, self.title)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows of `csv_rows` as a polars frame, null where there is no value."""
+        return frame_of(*self.csv_rows())
+
+    def __str__(self) -> str:
+        return printable(self.text())
+
+    def _repr_html_(self) -> str:
+        bare = (item.item if isinstance(item, Detail) else item for item in self.blocks())
+        return "".join(drawn(item, "html") for item in bare)

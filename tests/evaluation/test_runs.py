@@ -1,0 +1,85 @@
+"""Several runs on one ground truth, and one where several were given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import groupgt
+
+TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]]}
+RUNS = {"one": {"q1": ["a"], "q2": ["x"]}, "two": {"q1": ["a", "b"], "q2": ["c"]}}
+
+
+def test_one_table_of_several() -> None:
+    found = groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"], by="n_groups")
+    assert list(found) == ["one", "two"]
+    assert found["two"].means == {"recall@2": 1.0, "mrr": 0.875}  # mrr: (1 + 1/2) / 2 and 1
+    assert found.means["one"]["recall@2"] == 0.25
+    assert found.per_query.filter(run="one")["recall@2"].to_list() == [0.5, 0.0]
+    assert repr(found) == "Evaluations(one, two: recall@2, mrr)"
+    frame = found.to_polars()
+    assert frame.columns == ["run", "by", "slice", "metric", "mean", "queries"]
+    assert frame.filter(run="one", slice="2", metric="recall.autorag@2")["mean"].to_list() == [0.5]
+    with pytest.raises(groupgt.ConfigError, match=r"run 'tow' was not evaluated \(did you mean 'two'"):
+        _ = found["tow"]
+    assert "tow" not in found
+
+
+def test_each_is_what_evaluate_gives() -> None:
+    found = groupgt.evaluate_runs(TRUTH, RUNS, ["recall", "ndcg"], k=[1, 2], policy="trec")
+    for name, run in RUNS.items():
+        alone = groupgt.evaluate(TRUTH, run, ["recall", "ndcg"], k=[1, 2], policy="trec", name=name)
+        assert found[name].to_dict(per_query=True) == alone.to_dict(per_query=True)
+
+
+def test_several_conventions_stand_side_by_side() -> None:
+    found = groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2"], convention=["autorag", "trec"])
+    assert found.table().splitlines()[0].split() == ["run", "metric", "autorag", "trec"]
+
+
+def test_runs_without_names() -> None:
+    with pytest.raises(groupgt.ConfigError, match=r"2 of 2 have no name; pass \{name: run\}"):
+        groupgt.evaluate_runs(TRUTH, list(RUNS.values()), ["recall"])
+    with pytest.raises(groupgt.ConfigError, match=r"2 of 2 have no name; pass \{name: run\}"):
+        groupgt.compare(TRUTH, list(RUNS.values()), ["recall"])
+    for runs in ({}, []):
+        with pytest.raises(groupgt.ConfigError, match="at least one"):
+            groupgt.evaluate_runs(TRUTH, runs, ["recall"])
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        RUNS,
+        {"one": {}, "two": RUNS["two"]},
+        {"one": {"q1": {"a": 1.0}}},
+        {"one": "one.trec"},
+        {"one": Path("one.trec")},
+        {"one": groupgt.Run.of(RUNS["one"])},
+    ],
+    ids=["lists", "one is empty", "scores", "path", "Path", "Run"],
+)
+def test_several_runs_given_as_one(runs: object) -> None:
+    for call in (
+        lambda: groupgt.evaluate(TRUTH, runs, ["recall"]),
+        lambda: groupgt.depth(TRUTH, runs),
+        lambda: groupgt.misses(TRUTH, runs),
+    ):
+        with pytest.raises(groupgt.ConfigError, match=r"several by name \(one.*groupgt\.evaluate_runs"):
+            call()
+
+
+def test_rankings_of_other_queries_are_one_run() -> None:
+    for ranking in (["a"], {"a": 0.5}, [("a", 0.5)], {}):
+        rankings = {"q9": ranking, "q1": ["x"]}
+        assert groupgt.evaluate(TRUTH, rankings, ["recall"])["recall"] == 0
+
+
+def test_frames_by_name_are_several() -> None:
+    import polars as pl
+
+    frame = pl.DataFrame({"qid": ["q1"], "doc_id": ["a"], "score": [1.0]})
+    with pytest.raises(groupgt.ConfigError, match="several by name"):
+        groupgt.evaluate(TRUTH, {"one": frame}, ["recall"])

@@ -1,0 +1,148 @@
+"""Every result object shows itself and hands itself on in the same way."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.comparison.failures import HardestGroups
+from groupgt.render.results import Result
+
+TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e"]], "q4": []}
+RUNS = {
+    "bm25": {"q1": ["a", "x", "c"], "q2": ["x", "d"], "q3": ["y"]},
+    "dense": {"q1": ["c", "b"], "q2": ["d"], "q3": ["e"], "q4": ["z"]},
+}
+CORPUS = {"a": "Thirty days of leave a year.", "d": "No leave.", "n": "thirty days of leave, a year"}
+EXPERIMENT = """
+version: 1
+name: shown
+convention: coverage
+datasets: {small: {ground_truth: qa.jsonl, corpus: corpus.jsonl}}
+systems: {bm25: {use: bm25}}
+evaluate: {metrics: [recall@2]}
+"""
+
+
+def outcome(folder: Path) -> groupgt.Outcome:
+    (folder / "qa.jsonl").write_text('{"qid": "q", "query": "leave?", "retrieval_gt": [["a"]]}\n')
+    corpus = [json.dumps({"doc_id": name, "contents": text}) for name, text in CORPUS.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(corpus))
+    (folder / "shown.yaml").write_text(EXPERIMENT)
+    return groupgt.run_experiment(folder / "shown.yaml")
+
+
+# Each kind of result, and what it needs that may not be installed.
+RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
+    "Evaluation": (lambda _: groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall@2"], by="n_groups"), ""),
+    "Evaluations": (lambda _: groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"]), ""),
+    "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
+    "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
+    "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
+    "HardestGroups": (
+        lambda _: HardestGroups(groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10).failures),  # type: ignore[arg-type]
+        "",
+    ),
+    "PowerAnalysis": (lambda _: groupgt.power(TRUTH, RUNS, ["recall@2"], by="n_groups"), "scipy"),
+    "Check": (lambda _: groupgt.check(TRUTH, RUNS), ""),
+    "Suggestions": (lambda _: groupgt.suggest({"q": [["a"]]}, CORPUS), "rapidfuzz"),
+    "Agreement": (lambda _: groupgt.agree(TRUTH, RUNS["bm25"], other_truth={**TRUTH, "q1": [["a", "x"]]}), ""),
+    "Rechunked": (lambda _: groupgt.rechunk({"q": [["o"]]}, {"o": ("d", 0, 9)}, {"n": ("d", 0, 8)}), ""),
+    "Outcome": (outcome, "bm25s"),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_one_family(kind: str, tmp_path: Path) -> None:
+    make, needed = RESULTS[kind]
+    if needed and find_spec(needed) is None:
+        pytest.skip(f"needs {needed}")
+    result = make(tmp_path)
+    assert type(result).__name__ == kind
+    headers, rows = result.csv_rows()
+    assert rows
+    assert all(len(row) == len(headers) for row in rows)
+    assert result.table("github").startswith("|")
+    assert str(result) == result.text()
+    assert set(result.table().splitlines()) <= set(str(result).splitlines())
+    frame = result.to_polars()
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.height > 0
+    assert not any(frame[name].is_nan().any() for name in frame.columns if frame[name].dtype.is_float())
+    assert isinstance(json.loads(json.dumps(result.to_dict(), allow_nan=False)), dict)
+    assert "<table>" in result._repr_html_()
+
+
+def test_every_public_result_is_of_the_family() -> None:
+    results = {
+        name for name in groupgt.__all__ if inspect.isclass(kind := getattr(groupgt, name)) and issubclass(kind, Result)
+    }
+    assert results | {"HardestGroups"} == set(RESULTS)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [json.dumps({"qid": qid, "retrieval_gt": groups}) for qid, groups in TRUTH.items()]
+    (tmp_path / "qa.jsonl").write_text("\n".join(rows))
+    for name, run in RUNS.items():
+        lines = (json.dumps({"qid": qid, "retrieved_ids": ids}) for qid, ids in run.items())
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+
+
+PATHS = ["bm25.jsonl", "dense.jsonl"]
+SAME: dict[str, tuple[list[str], Callable[[], Result]]] = {
+    "evaluate": (
+        ["evaluate", "qa.jsonl", *PATHS, "-m", "recall@2"],
+        lambda: groupgt.evaluate_runs("qa.jsonl", PATHS, ["recall@2"]),
+    ),
+    "conventions": (
+        ["evaluate", "qa.jsonl", *PATHS, "-m", "recall,mrr", "-k", "2", "--convention", "autorag,trec"],
+        lambda: groupgt.evaluate_runs("qa.jsonl", PATHS, ["recall", "mrr"], k=2, convention=["autorag", "trec"]),
+    ),
+    "misses": (
+        ["misses", "qa.jsonl", "bm25.jsonl", "-k", "2"],
+        lambda: groupgt.misses("qa.jsonl", "bm25.jsonl", k=2),
+    ),
+    "depth": (
+        ["depth", "qa.jsonl", "bm25.jsonl", "--by", "n_groups"],
+        lambda: groupgt.depth("qa.jsonl", "bm25.jsonl", by="n_groups"),
+    ),
+    "compare": (
+        ["compare", "qa.jsonl", *PATHS, "-m", "mrr", "--resamples", "10"],
+        lambda: groupgt.compare("qa.jsonl", PATHS, ["mrr"], resamples=10),
+    ),
+    "check": (["check", "qa.jsonl", "bm25.jsonl"], lambda: groupgt.check("qa.jsonl", "bm25.jsonl")),
+}
+
+
+@pytest.mark.parametrize("command", SAME)
+@pytest.mark.parametrize("style", ["simple", "github"])
+@pytest.mark.usefixtures("files")
+def test_commands_print_what_results_show(command: str, style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call, make = SAME[command]
+    main([*call, "--format", style])
+    assert capsys.readouterr().out == f"{make().text(style)}\n"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "misses", "compare", "check"])
+@pytest.mark.usefixtures("files")
+def test_commands_print_the_same_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    call, make = SAME[command]
+    main([*call, "--format", "json"])
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(make().to_dict()))
+
+
+def test_frames_have_null_where_there_is_no_value() -> None:
+    frame = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).to_polars()
+    assert frame["mean"].to_list() == [None]
+    assert math.isnan(groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).means["recall"])
