@@ -1,6 +1,7 @@
 """Random queries on which the package and the slow reference must agree, and the laws hold.
 
-`python -m tests.agreement --queries 200000` runs as many as one likes; the suite runs some thousands.
+`python -m tests.agreement --queries 200000 --seed 1` compares as many as you like, `--seconds` ends it sooner; the
+suite compares some thousands. A seed names a batch of queries: the same seed and size of batches, the same queries.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,13 +79,21 @@ def _names(group: Any) -> list[str]:
     return [cell["id"] if isinstance(cell, dict) else cell for cell in cells]
 
 
-def disagreements(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "drop", "keep")) -> list[str]:
-    """Evaluates a batch both ways; a line for each value that differs by more than the tolerance."""
+def disagreements(seed: int, queries: int) -> list[str]:
+    """A line for each value of a batch that differs by more than the tolerance, and for each broken law."""
+    return compare(seed, queries)[1]
+
+
+def compare(
+    seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "drop", "keep")
+) -> tuple[int, list[str]]:
+    """Evaluates a batch both ways; how many values were compared, and the disagreements."""
     rng = random.Random(seed)
     batch = {f"q{number}": random_query(rng) for number in range(queries)}
     truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()})
     run = {qid: ranking for qid, (_, ranking) in batch.items()}
     found: list[str] = []
+    compared = 0
     for duplicates in policies:
         asked = [each for each in all_metrics() if duplicates != "keep" or each.convention == "autorag"]
         k = rng.choice(CUTOFFS)
@@ -102,30 +112,36 @@ def disagreements(seed: int, queries: int, policies: tuple[str, ...] = ("penaliz
                     duplicates,
                 )
                 value = values[position]
+                compared += 1
                 if (expected is None) != bool(np.isnan(value)) or (
                     expected is not None and abs(expected - value) > TOLERANCE * max(1.0, abs(expected))
                 ):
                     found.append(f"{duplicates} {text} {qid} {groups} {ranking}: {value!r}, reference {expected!r}")
-    return found + laws.broken(rng, batch)
+    return compared, found + laws.broken(rng, batch)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=200_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the first batch; the next ones follow")
     parser.add_argument("--batch", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end after the batch that passes these")
     given = parser.parse_args()
-    done = 0
-    while done < given.queries:
-        size = min(given.batch, given.queries - done)
-        found = disagreements(given.seed + done, size)
-        done += size
+    queries = values = batches = 0
+    start = time.monotonic()
+    while queries < given.queries and time.monotonic() - start < given.seconds:
+        size = min(given.batch, given.queries - queries)
+        compared, found = compare(given.seed + batches, size)
+        queries, values, batches = queries + size, values + compared, batches + 1
         if found:
-            print(f"after {done:,} queries, {len(found)} disagreements; the first:", *found[:5], sep="\n")
+            print(f"after {queries:,} queries, {len(found)} disagreements; the first:", *found[:5], sep="\n")
             return 1
-        print(f"\r{done:,} queries agree", end="", file=sys.stderr, flush=True)
+        print(f"\r{queries:,} queries agree", end="", file=sys.stderr, flush=True)
     metrics = sum(1 for _ in all_metrics())
-    print(f"{done:,} random queries: {metrics} metrics agree with the reference to {TOLERANCE:g}, and every law holds")
+    print(
+        f"seeds {given.seed} to {given.seed + batches - 1}: {queries:,} random queries, {values:,} values: "
+        f"{metrics} metrics agree with the reference to {TOLERANCE:g}, and every law holds"
+    )
     return 0
 
 
