@@ -42,11 +42,12 @@ class Mutant:
     """One changed module: where, what its text was and became, and its tree.
 
     `name` says the function, the expression before and after, and which of several alike it is: it stays where lines
-    above are added.
+    above are added. `lines` are those of the statement up to the end of the change: to reach one is to reach it.
     """
 
     name: str
     line: int
+    lines: range
     tree: ast.Module
 
 
@@ -59,6 +60,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             changed = copy.deepcopy(tree)
             node = _at(changed, steps)
             before, line = _text(node), node.lineno
+            lines = range(_statement(changed, steps).lineno, (_end(node) or line) + 1)
             after = _change(changed, node, steps, change)
             if after is None:
                 break
@@ -66,7 +68,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             seen[name] += 1
             if seen[name] > 1:
                 name += f" ({seen[name]})"
-            yield Mutant(name, line, ast.fix_missing_locations(changed))
+            yield Mutant(name, line, lines, ast.fix_missing_locations(changed))
 
 
 Steps = tuple[tuple[str, int | None], ...]
@@ -124,6 +126,17 @@ def _at(tree: ast.AST, steps: Steps) -> ast.AST:
         value = getattr(node, field)
         node = value if place is None else value[place]
     return node
+
+
+def _statement(tree: ast.AST, steps: Steps) -> ast.stmt:
+    """The innermost statement around a node."""
+    around = (_at(tree, steps[:length]) for length in range(len(steps), 0, -1))
+    return next(node for node in around if isinstance(node, ast.stmt))
+
+
+def _end(node: ast.AST) -> int | None:
+    """The last line of a node; of the head alone, where a statement has a body."""
+    return _end(node.test) if isinstance(node, (ast.If, ast.While)) else getattr(node, "end_lineno", None)
 
 
 def _replace(tree: ast.AST, steps: Steps, new: ast.AST) -> None:
