@@ -84,9 +84,7 @@ def disagreements(seed: int, queries: int) -> list[str]:
     return compare(seed, queries)[1]
 
 
-def compare(
-    seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "drop", "keep")
-) -> tuple[int, list[str]]:
+def compare(seed: int, queries: int, policies: tuple[str, ...] = ("penalize", "drop", "keep")) -> tuple[int, list[str]]:
     """Evaluates a batch both ways; how many values were compared, and the disagreements."""
     rng = random.Random(seed)
     batch = {f"q{number}": random_query(rng) for number in range(queries)}

@@ -172,29 +172,26 @@ class Matches:
         return native.index_of(self.truth.qids, self.keys, self.bounds)
 
 
-def all_of_kind(truth: GroundTruth, kind: str, labeller: str) -> GroundTruth:
-    """The ground truth itself; raises `DataError` that names the alternatives of another kind."""
-    if truth.forms is None and kind == "id":
-        return truth
+def all_ids(truth: GroundTruth, labeller: str) -> GroundTruth:
+    """The ground truth itself; raises `DataError` that names the alternatives that are no ids."""
     others: dict[str, list[int]] = {}
-    for alternative, form in enumerate(truth.forms or [None] * len(truth.ids)):
-        if kind_of(form) != kind:
+    for alternative, form in enumerate(truth.forms or ()):
+        if form is not None:
             others.setdefault(kind_of(form), []).append(alternative)
     faults = Faults()
     for other, alternatives in others.items():
         first = alternatives[0]
         more = f", as are {len(alternatives) - 1:,} more" if len(alternatives) > 1 else ""
-        what = f"the labeller {labeller} reads alternatives that are {MANY[kind]}, and {display(truth.ids[first])}"
+        what = f"the labeller {labeller} reads alternatives that are ids, and {display(truth.ids[first])}"
         way = f"choose another labeller, such as {READER[other]}"
         faults.add(query_of(truth, first), f"{what} is {ONE[other]}{more}; {way}")
     faults.stop(DataError)
     return truth
 
 
-# What messages call alternatives of a kind, one of them, and the labeller that reads them.
-MANY = {"id": "ids", "span": "spans", "text": "texts"}
-ONE = {"id": "an id", "span": "a span", "text": "a text"}
-READER = {"id": "id", "span": "spans", "text": "text"}
+# What messages call an alternative of a kind, and the labeller that reads it.
+ONE = {"span": "a span", "text": "a text"}
+READER = {"span": "spans", "text": "text"}
 
 
 def query_of(truth: GroundTruth, alternative: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from groupgt.labellers.base import Labeller, Matches, Results, Tables, all_of_kind, first_hits, spread
+from groupgt.labellers.base import Labeller, Matches, Results, Tables, all_ids, first_hits, spread
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.plugins import Plugin
@@ -58,7 +58,7 @@ class Ids(Named):
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """The ground truth as it is; raises `DataError` where an alternative is no id."""
-        return all_of_kind(truth, "id", self.name)
+        return all_ids(truth, self.name)
 
     def read(self, truth: GroundTruth) -> GroundTruth:
         """The ground truth as it is: there is nothing to keep."""

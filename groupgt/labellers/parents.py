@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from groupgt.errors import Faults, display
-from groupgt.labellers.base import Table, Tables, all_of_kind, query_of
+from groupgt.labellers.base import Table, Tables, all_ids, query_of
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.options import Clash
@@ -99,7 +99,7 @@ class Parents(Named):
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """Groups of parents; raises `DataError` for alternatives that a mapping does not know."""
-        all_of_kind(truth, "id", self.name)
+        all_ids(truth, self.name)
         if self.mapping is not None:
             faults = Faults()
             for alternative, name in enumerate(truth.ids):

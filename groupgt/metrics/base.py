@@ -19,8 +19,9 @@ class Cut:
     """How deep a metric looks, one number per query: a cutoff is a length, whatever it was written as.
 
     `top` is the number of results looked at, shape (Q,); `k` what k is in formulas, shape (Q,); `ideal` the depth at
-    which ideal rankings are cut, shape (Q,), or None where they are not. Under a budget no ideal is cut, not even where
-    a formula cuts it at the length of the list (`whole`): else one long result would score like a full answer.
+    which ideal rankings are cut, shape (Q,), or None where they are not, and `key` the cutoff that keeps them apart.
+    Under a budget no ideal is cut, not even where a formula cuts it at the length of the list (`whole`): else one long
+    result would score like a full answer.
     """
 
     top: Ints

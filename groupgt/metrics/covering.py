@@ -76,8 +76,6 @@ def coverage_ideal(judgments: Judgments, gain: str | None, discount: Discount, c
             values[shared] = sums[starts[:-1] + depth]
         return values
 
-    if cut.ideal is not None and cut.key is None:
-        return make()
     return judgments.once(("coverage ideal", gain, discount, cut.key), make)
 
 

@@ -37,8 +37,6 @@ def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount) -> Floats:
 def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None) -> Floats:
     judgments = hits.judgments
     ideal = greedy_ideal(judgments, alpha)
-    if depth is not None and cut.key is None:
-        return ideal.discounted(judgments, discount, depth)
     key = ("greedy ideal", alpha, discount, None if depth is None else cut.key)
     return judgments.once(key, lambda: ideal.discounted(judgments, discount, depth))
 

@@ -45,10 +45,7 @@ def ndcg_trec(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
     judgments = hits.judgments
     key = ("ndcg.trec ideal", gain, cut.key)
     path = sorted_grades(judgments, gain)
-    if cut.key is None and cut.ideal is not None:
-        ideal = path.discounted(judgments, ideals.log2, cut.ideal)
-    else:
-        ideal = judgments.once(key, lambda: path.discounted(judgments, ideals.log2, cut.ideal))
+    ideal = judgments.once(key, lambda: path.discounted(judgments, ideals.log2, cut.ideal))
     return share_of(dcg(hits, cut, gain), ideal)
 
 

@@ -194,3 +194,41 @@ def test_rows_at_fault_are_named() -> None:
         "run: row 3: query None: expected a qid and a doc_id, found null",
         "run: row 4: query 'q\\t': an id contains the control character U+0009",
     )
+
+
+def test_rows_are_named_by_their_number_and_order() -> None:
+    rows = {"qid": ["q", None, "q", "q"], "doc": ["a", "b", " ", "d"], "score": [1.0, 2.0, 3.0, float("inf")]}
+    with pytest.raises(of_columns.DataError) as caught:
+        of_columns.refuse_rows(pl.LazyFrame(rows), "run", "score")
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    assert "run: row 2: query None: expected a qid and a doc_id, found null" in lines
+    assert "run: row 3: query 'q': an id is blank" in lines
+    assert "run: row 4: query 'q': expected a finite number as the score, found inf" in lines
+    with pytest.raises(of_columns.DataError, match=r"run: line 8: query 'q': expected .* as the rank, found -inf"):
+        of_columns.refuse_rows(
+            pl.LazyFrame({name: column[3:] for name, column in rows.items()} | {"row": [7]}),
+            "run",
+            "rank",
+            place="line ",
+        )
+    sound = pl.LazyFrame({"qid": ["q"], "doc": ["a"], "score": [1.0]})
+    with pytest.raises(of_columns.DataError, match="run: the results changed while they were read"):
+        of_columns.refuse_rows(sound, "run", "score")
+
+
+def test_what_polars_says_is_an_error_of_ours() -> None:
+    def broken() -> None:
+        raise pl.exceptions.ComputeError("the first line\nthe second")
+
+    with pytest.raises(of_columns.DataError, match=r"^run: cannot be read: the first line$"):
+        of_columns.guarded("run", "cannot be read", broken)
+    with pytest.raises(of_columns.DataError, match="run: cannot be read: OSError"):
+        of_columns.guarded("run", "cannot be read", lambda: (_ for _ in ()).throw(OSError()))
+    assert of_columns.guarded("run", "cannot be read", lambda: 7) == 7
+    rechecked: list[int] = []
+    guard = of_columns.explained(lambda: rechecked.append(1))
+    assert guard(lambda: 8) == 8
+    assert rechecked == []
+    with pytest.raises(pl.exceptions.ComputeError):
+        guard(broken)
+    assert rechecked == [1]

@@ -8,7 +8,8 @@ import groupgt
 from groupgt.metrics import sets
 from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
-from groupgt.metrics.description import as_dict, details
+from groupgt.metrics.description import as_dict, details, overview
+from groupgt.metrics.language import parse_metric
 
 
 @pytest.mark.parametrize("definition", CATALOGUE.values(), ids=lambda each: each.name)
@@ -52,3 +53,41 @@ def test_the_same_hits_serve_all_metrics() -> None:
     assert sets.hits_found(result.labelled.hits, groupgt.parse_metric("hits").cut(result.labelled.hits)).tolist() == [
         1.0
     ]
+
+
+def test_the_overview_has_a_row_for_each() -> None:
+    headers, rows = overview()
+    assert headers == ["metric", "conventions", "parameters", "what it says"]
+    assert {row[0] for row in rows} >= set(CATALOGUE)
+    by_name = {row[0]: row[1:3] for row in rows}
+    assert by_name["recall"] == ["autorag, trec, coverage", "–"]
+    assert by_name["rbp"] == ["–", "p=0.8"]
+
+
+def test_texts_that_were_not_read_are_told() -> None:
+    hits = groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall"]).labelled.hits
+    with pytest.raises(groupgt.MetricError, match="token_f1 compares texts: evaluate with a corpus"):
+        parse_metric("token_f1").values(hits)
+
+
+@pytest.mark.parametrize(
+    ("metric", "grade", "words"),
+    [
+        ("ndcg(gain=exp)", 1001, "query 'p': the gain 2\\^grade - 1 takes grades up to 1000, found 1001"),
+        ("err", 5, "query 'p': err expects grades up to max_grade=4, found 5; write err\\(max_grade=5\\)"),
+    ],
+)
+def test_grades_beyond_what_a_formula_takes(metric: str, grade: int, words: str) -> None:
+    truth = {"q": [["a"]], "p": [[{"id": "b", "grade": grade}, "c"]]}
+    for convention in ("trec", "coverage"):
+        with pytest.raises(groupgt.MetricError, match=words):
+            groupgt.evaluate(truth, {"q": ["a"]}, [metric], convention=convention)
+    at_most = {"q": [["a"]], "p": [[{"id": "b", "grade": grade - 1}]]}
+    assert groupgt.evaluate(at_most, {"q": ["a"], "p": ["b"]}, [metric], convention="trec")[metric] > 0
+
+
+def test_a_policy_that_does_not_go_with_a_metric() -> None:
+    with pytest.raises(
+        groupgt.ConfigError, match=r"works with the convention autorag alone, not with recall.trec; choose"
+    ):
+        groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall", "recall.trec"], policy={"duplicates": "keep"})

@@ -28,6 +28,11 @@ def test_long_sums_go_on_without_looping(base: float) -> None:
         assert ideals.geometric_sum(base, discount, np.array([k]))[0] == pytest.approx(expected, rel=1e-12)
 
 
+def test_what_only_counts_at_the_first_rank_never_grows() -> None:
+    for discount in (ideals.log2, ideals.inverse):
+        assert ideals.geometric_sum(0.0, discount, np.array([1, 300_000, 10**12])).tolist() == [1.0, 1.0, 1.0]
+
+
 def test_the_harmonic_number_of_a_trillion() -> None:
     k = 10**12
     found = ideals.geometric_sum(1.0, ideals.inverse, np.array([k]))[0]

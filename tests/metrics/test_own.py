@@ -279,6 +279,16 @@ def test_values_that_are_none(function: Any, words: str) -> None:
         groupgt.evaluate(TRUTH, RUN, ["mine"])
 
 
+def test_an_error_of_ours_is_raised_as_it_is() -> None:
+    def other(hits: Any) -> Any:
+        return groupgt.parse_metric("recal").values(hits)
+
+    named("mine", other)
+    with pytest.raises(groupgt.MetricError, match="did you mean 'recall'") as caught:
+        groupgt.evaluate(TRUTH, RUN, ["mine"])
+    assert "metric 'mine'" not in str(caught.value)
+
+
 def test_what_it_prints_is_no_result(capsys: pytest.CaptureFixture[str]) -> None:
     def chatty(hits: Any) -> Any:
         print("here")

@@ -16,7 +16,6 @@ import importlib.util
 import json
 import os
 import random
-import resource
 import signal
 import sys
 import tempfile
@@ -30,6 +29,9 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import pytest
+
+if sys.platform != "win32":
+    import resource
 
 from tests.mutation.mutants import Mutant, mutants
 

@@ -1,0 +1,262 @@
+"""Each labeller over a few results, with what it finds worked out by hand, and every way it can refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import groupgt
+from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.labellers import embedding
+from groupgt.labellers.base import Labeller, all_ids
+from groupgt.labellers.likeness import Normalization
+from groupgt.labellers.spans import first_covered
+from groupgt.model.ground_truth import GroundTruth
+
+TEXTS = {"c1": "Thirty days of leave.", "c2": "Thirty", "c3": "leave of absence"}
+
+
+def hits(groups: list[Any], ranking: list[Any], use: str, **options: Any) -> list[Any]:
+    """Which group each result hits first; None where it hits none."""
+    return [list(row) for row in groupgt.label(groups, ranking, labeller={"use": use, "with": options}).tolist()]
+
+
+def recall(truth: Any, run: Any, labeller: Any) -> float:
+    return groupgt.evaluate(truth, run, ["recall"], labeller=labeller)["recall"]
+
+
+def refused(truth: Any, run: Any, use: str, **options: Any) -> str:
+    with pytest.raises(groupgt.DataError) as caught:
+        recall(truth, run, {"use": use, "with": options})
+    return str(caught.value)
+
+
+# ---- vectors ------------------------------------------------------------------------------------------------------
+
+VECTORS = {"c1": [3.0, 4.0], "c2": [1.0, 0.0], "c3": [0.0, 2.0]}
+
+
+class Encoder(Sources):
+    """Looks vectors up by the whole text, and remembers what it was asked."""
+
+    vectors_of: Mapping[str, Sequence[float]]
+    asked: list[list[str]]
+
+    def encoder(self, model: str) -> Callable[[list[str]], Any]:
+        def encode(texts: list[str]) -> Any:
+            self.asked.append(texts)
+            return [self.vectors_of[text] for text in texts]
+
+        return encode
+
+
+def encoder(vectors: Mapping[str, Sequence[float]]) -> Encoder:
+    sources = Encoder()
+    sources.vectors_of, sources.asked = vectors, []
+    return sources
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(0.61, 0.0), (0.6, 0.5), (0.8, 0.0), (1e-3, 0.5)])
+def test_a_cosine_must_reach_the_threshold(threshold: float, expected: float) -> None:
+    """(3, 4) and (1, 0) have the cosine 3 ÷ 5; (0, 2) and (−1, 0) have 0."""
+    options = {"threshold": threshold, "documents": VECTORS, "alternatives": {"a": [1.0, 0.0], "b": [-1.0, 0.0]}}
+    assert recall({"q": [["a"], ["b"]]}, {"q": ["c3", "c1"]}, {"use": "embedding", "with": options}) == expected
+
+
+def test_lengths_of_vectors_do_not_matter() -> None:
+    """Not even where squares overflow or vanish."""
+    for scale in (1e-200, 1.0, 1e200):
+        documents = {"c1": [3 * scale, 4 * scale]}
+        options = {"threshold": 0.96, "documents": documents, "alternatives": {"a": [4.0, 3.0]}}
+        assert recall({"q": [["a"]]}, {"q": ["c1"]}, {"use": "embedding", "with": options}) == 1.0
+        options["threshold"] = 0.9600001
+        assert recall({"q": [["a"]]}, {"q": ["c1"]}, {"use": "embedding", "with": options}) == 0.0
+
+
+def test_a_model_makes_vectors_of_texts_once_and_after_their_prefixes() -> None:
+    sources = encoder({"d: one": [1, 0], "d: two": [0, 1], "a: ein": [2, 0]})
+    given = {"model": "m", "corpus": {"c1": "one", "c2": "two"}, "reference": {"a": "ein", "b": "ein"}}
+    given |= {"document_prefix": "d: ", "alternative_prefix": "a: "}
+    labeller = labeller_of({"use": "embedding", "with": given}, sources)
+    assert recall({"p": [["a"]], "q": [["b"]]}, {"p": ["c1", "c2"], "q": ["c2"]}, labeller) == 0.5
+    assert sources.asked == [["d: one", "d: two"], ["a: ein"]]
+    assert recall({"p": [["b"]]}, {"p": ["c1"]}, labeller) == 1.0
+    assert len(sources.asked) == 2
+    assert str(labeller) == "embedding (cosine ≥ 0.8, model m)"
+
+
+def test_nothing_to_look_up_is_no_hit() -> None:
+    options = {"documents": VECTORS, "alternatives": {"a": [1.0, 0.0]}}
+    assert recall({"q": [["a"]]}, {"q": []}, {"use": "embedding", "with": options}) == 0.0
+    labeller = labeller_of({"use": "embedding", "with": {"model": "m", "reference": {"a": "x"}}}, encoder({"x": [1]}))
+    assert recall({"q": [["a"]]}, {"q": []}, labeller) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("documents", "alternatives", "words"),
+    [
+        ({"c2": [1, 0]}, {"a": [1, 0]}, "result 'c1': has no vector in `documents`"),
+        ({"c1": [1, 0]}, {"b": [1, 0]}, "alternative 'a': has no vector in `alternatives`"),
+        ({"c1": [1, 0, 0]}, {"a": [1, 0]}, "vectors of as many dimensions, found 3 of results and 2 of alternatives"),
+        ({"c1": [1, "x"]}, {"a": [1, 0]}, "`documents`: expected vectors of one length, lists of numbers"),
+        ({"c1": [1, float("nan")]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' holds NaN or infinity"),
+        ({"c1": [0, 0]}, {"a": [1, 0]}, "`documents`: the vector of 'c1' is 0, which is near to nothing"),
+        ({"c1": [1, 0]}, {"a": [0.0, 0.0]}, "`alternatives`: the vector of 'a' is 0"),
+    ],
+)
+def test_vectors_that_are_none(documents: Any, alternatives: Any, words: str) -> None:
+    assert words in refused({"q": [["a"]]}, {"q": ["c1"]}, "embedding", documents=documents, alternatives=alternatives)
+
+
+def test_a_model_that_says_nothing_of_a_text() -> None:
+    given = {"model": "m", "corpus": {"c1": "one"}, "reference": {"a": "ein"}}
+    labeller = labeller_of({"use": "embedding", "with": given}, encoder({"one": [1, 0], "ein": [0, 0]}))
+    with pytest.raises(groupgt.DataError, match="the model 'm': the vector of 'ein' is 0"):
+        recall({"q": [["a"]]}, {"q": ["c1"]}, labeller)
+
+
+def test_blocks_of_pairs_are_all_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "BLOCK", 2)
+    options = {"documents": VECTORS, "alternatives": {"a": [3, 4], "b": [5, 0], "c": [0, 5]}}
+    assert recall({"q": [["a"], ["b"], ["c"]]}, {"q": ["c1", "c2", "c3"]}, {"use": "embedding", "with": options}) == 1
+
+
+# ---- texts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("case_sensitive", "punctuation", "text", "expected"),
+    [
+        (False, False, "Straße,  ＡＢＣ!", "strasse abc"),
+        (True, False, "Straße,  ＡＢＣ!", "Straße ABC"),
+        (False, True, "a-b c", "a - b c"),
+        (False, False, "a-b c", "a b c"),
+        (False, False, "cat\u200bnip a\u00a0b\x1fc\u2028d", "catnip a b c d"),
+        (False, False, "漢字 kana かな", "漢 字 kana か な"),
+        (False, False, "นี้", "นี้"),
+    ],
+)
+def test_texts_are_normalized(case_sensitive: bool, punctuation: bool, text: str, expected: str) -> None:
+    normal = Normalization(case_sensitive, punctuation)
+    assert normal(text) == expected
+    assert ("case kept" in str(normal), "punctuation kept" in str(normal)) == (case_sensitive, punctuation)
+
+
+@pytest.mark.skipif(find_spec("rapidfuzz") is None, reason="needs the extra groupgt[text]")
+@pytest.mark.parametrize(
+    ("text", "threshold", "expected"),
+    [
+        # Eight of ten letters of the alternative in the best place of a longer result.
+        ("xx abcdefgh yy zz", 0.8, 1.0),
+        ("xx abcdefgh yy zz", 0.9, 0.0),
+        # In a shorter result the plain ratio: 2 · 4 ÷ (4 + 10).
+        ("abcd", 0.57, 1.0),
+        ("abcd", 0.58, 0.0),
+    ],
+)
+def test_partial_ratio(text: str, threshold: float, expected: float) -> None:
+    options = {"method": "partial_ratio", "threshold": threshold}
+    found = recall(
+        {"q": [[{"text": "abcdefghij"}]]}, {"q": [{"id": "c", "text": text}]}, {"use": "text", "with": options}
+    )
+    assert found == expected
+
+
+def test_texts_that_say_nothing_are_refused() -> None:
+    nothing = {"q": [[{"text": "?!"}, {"text": "leave"}]], "p": [[{"text": "..."}]]}
+    words = refused(nothing, {"q": ["c1"]}, "text", corpus=TEXTS)
+    assert "nothing is left of the alternative '?!' once it is normalized" in words
+    assert "nothing is left of the alternative '...' once it is normalized" in words
+    spans = {"q": [[{"doc": "d", "start": 0, "end": 5}]]}
+    assert "places are what the labeller spans compares" in refused(spans, {"q": ["c1"]}, "text", corpus=TEXTS)
+
+
+@pytest.mark.parametrize(("method", "shown"), [("contained", "contained"), ("token_recall", "token_recall ≥ 0.9")])
+def test_how_texts_are_compared_is_shown(method: str, shown: str) -> None:
+    assert str(labeller_of({"use": "text", "with": {"method": method}}, Sources())).startswith(f"text ({shown}; NFKC")
+
+
+# ---- spans and parents --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("use", "given", "words"),
+    [
+        ("spans", {"min_overlap": 1e-9}, "expected a share of at least 1/"),
+        ("spans", {"joint": True, "of": "result"}, "of=result measures each by itself"),
+        ("parents", {"column": "page"}, "names a column of a mapping, and there is none"),
+    ],
+)
+def test_options_that_clash(use: str, given: dict[str, Any], words: str) -> None:
+    with pytest.raises(groupgt.ConfigError) as caught:
+        labeller_of({"use": use, "with": given}, Sources())
+    assert words in str(caught.value)
+
+
+def test_alternatives_that_are_no_spans() -> None:
+    chunks = {"c1": ("d", 0, 10)}
+    empty = {"q": [[{"doc": "d", "start": 5, "end": 5}]], "p": [["judged"]], "o": [[{"text": "words"}]]}
+    words = refused(empty, {"q": ["c1"]}, "spans", chunks=chunks)
+    assert "expected a span whose end is behind its start, found" in words
+    assert "'judged' is an id; name the table of the chunks that were judged as `reference`" in words
+    assert "'words' is a text; choose the labeller text" in words
+    with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
+    assert "the alternative 'judged' is not in the reference" in with_reference
+
+
+def test_nothing_covers_what_has_no_length() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    found = first_covered(nothing, nothing, nothing, np.array([3]))
+    assert [part.tolist() for part in found] == [[], []]
+
+
+def test_other_alternatives_than_ids_are_told_by_kind() -> None:
+    truth = GroundTruth.of({"q": [[{"text": "one"}, {"text": "two"}, "d"], [{"doc": "d", "start": 0, "end": 1}]]})
+    with pytest.raises(groupgt.DataError) as caught:
+        all_ids(truth, "id")
+    lines = str(caught.value).splitlines()
+    assert "'one' is a text, as are 1 more; choose another labeller, such as text" in lines[0] + lines[-2]
+    assert "is a span; choose another labeller, such as spans" in str(caught.value)
+    plain = GroundTruth.of({"q": [["a"]]})
+    assert all_ids(plain, "id") is plain
+
+
+# ---- what all have in common --------------------------------------------------------------------------------------
+
+
+def test_a_labeller_renames_where_it_says_so() -> None:
+    class Column(Labeller):
+        column = "parent"
+
+    assert not Labeller().renames
+    assert Column().renames
+    assert Labeller().names(["A"]) == ["A"]
+    with pytest.raises(NotImplementedError):
+        Labeller().match(GroundTruth.of({"q": [["a"]]}), None)  # type: ignore[arg-type]
+
+
+# ---- judges -------------------------------------------------------------------------------------------------------
+
+
+async def slowly(pairs: Sequence[Any]) -> list[bool]:
+    return [True for _ in pairs]
+
+
+def interrupted(pairs: Sequence[Any]) -> Iterator[bool]:
+    raise KeyboardInterrupt
+
+
+def test_a_judge_that_is_async_is_refused() -> None:
+    labeller = labeller_of({"use": "code", "with": {"target": slowly}}, Sources(TEXTS | {"a": "a"}))
+    with pytest.raises(groupgt.DataError, match="it is async; wrap it in a plain function that runs it"):
+        recall({"q": [["a"]]}, {"q": ["c1"]}, labeller)
+
+
+def test_a_judge_that_is_interrupted_ends_the_run() -> None:
+    labeller = labeller_of({"use": "code", "with": {"target": interrupted}}, Sources(TEXTS | {"a": "a"}))
+    with pytest.raises(KeyboardInterrupt):
+        recall({"q": [["a"]]}, {"q": ["c1"]}, labeller)
