@@ -88,9 +88,10 @@ static inline uint64_t digest(text given, uint64_t seed, uint64_t *odd) {
 }
 
 /* Whether a text is UTF-8 without what no id may hold: controls, surrogates, separators of lines and paragraphs, byte
-   order marks. */
+   order marks; and that it is not of blanks alone. */
 static int is_clean(text given) {
     static const uint32_t least[] = {0x20, 0xa0, 0x800, 0x10000};
+    int visible = 0;
     for (const byte *at = given.data, *end = at + given.size; at < end;) {
         uint32_t letter = *at++;
         int more = letter < 0xc0 ? 0 : letter < 0xe0 ? 1 : letter < 0xf0 ? 2 : 3;
@@ -103,8 +104,10 @@ static int is_clean(text given) {
         if (letter < least[more] || letter > 0x10ffff || (letter >= 0xd800 && letter < 0xe000) || letter == 0x2028 ||
             letter == 0x2029 || letter == 0xfeff)
             return 0;
+        visible |= letter != 0x20 && letter != 0xa0 && letter != 0x1680 && (letter < 0x2000 || letter > 0x200a) &&
+                   letter != 0x202f && letter != 0x205f && letter != 0x3000;
     }
-    return 1;
+    return visible;
 }
 
 /* Memory that grows; sizes are in bytes. */
@@ -197,12 +200,8 @@ static inline int read_id(reader *self, PyObject *name, uint64_t seed, text *out
     if (done <= 0) return done;
     *hash = digest(*out, seed, &odd);
     if (odd) {
-        byte first = out->data[0];
         self->wide = 1;
-        /* Blanks beyond ASCII begin with these bytes. */
-        if (first == 0xc2 || first == 0xe1 || first == 0xe2 || (first == 0xe3 && out->data[1] == 0x80) ||
-            !is_clean(*out))
-            return 0;
+        if (!is_clean(*out)) return 0;
     }
     return out->size && out->data[0] != ' ' && out->size <= LONGEST_ID;
 }

@@ -15,7 +15,7 @@ from groupgt.labellers.base import Labeller, Matches, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.model.validity import plain
 
 
@@ -160,6 +160,10 @@ def carrier_of(run: Run) -> Carrier:
         from groupgt.engines.columns.carrier import ColumnCarrier
 
         return ColumnCarrier(run, run.contents)
+    if isinstance(run.contents, Lines):
+        from groupgt.engines.columns.lines import LineCarrier
+
+        return LineCarrier(run, run.contents)
     from groupgt.engines.spark.carrier import SparkCarrier
 
     return SparkCarrier(run, run.contents)

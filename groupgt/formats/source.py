@@ -198,6 +198,34 @@ class Source:
         if not begun:
             yield self._without_mark(begin)
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether any part of the content can be read alone: it is held, or lies on disk as it is."""
+        return not (self.is_compressed and self.is_huge)
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """From which to which offset there is content to be read in parts; raises `DataError` for UTF-16."""
+        if self.is_held or self.is_compressed or self.is_pipe:
+            return 0, len(self.data)
+        with self._opened() as file:
+            begin = file.read(len(BYTE_ORDER_MARK))
+        return len(begin) - len(self._without_mark(begin)), self.path.stat().st_size
+
+    def part(self, low: int, high: int) -> bytes | memoryview:
+        """The content between two offsets; raises `DataError` where it is not there any more."""
+        if self.is_held:
+            return memoryview(self.data)[low:high]
+        with self._opened() as file:
+            try:
+                file.seek(low)
+                part = file.read(high - low)
+            except OSError as error:
+                raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
+        if len(part) < high - low:
+            raise DataError(f"{self.path}: the file became shorter while it was read")
+        return part
+
     def _without_mark(self, begin: bytes) -> bytes:
         if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise DataError(f"{self.path}:1: expected UTF-8, found UTF-16; save the file as UTF-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from groupgt import native
 from groupgt.errors import Faults, GroupgtWarning, display
 from groupgt.formats.layout import layout_of_words
 from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault, run_name
@@ -17,7 +18,7 @@ from groupgt.formats.validity import explained, is_number, number_of
 from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.run import Columns, Lines, Lists, Run
 from groupgt.runtime import pl
 
 RUN_COLUMNS = "qid Q0 doc rank score tag"
@@ -88,7 +89,12 @@ def read_run(source: Source) -> Run:
     """`qid Q0 doc rank score tag`, by blanks or tabs; up to four more columns are ignored, the rank too: the score
     rules.
     """
-    return _streamed(source) if source.is_large else _read_lines(source)
+    if not source.is_large:
+        return _read_lines(source)
+    if native.built is None or source.streamed or not source.has_parts:
+        return _streamed(source)
+    lines = Lines(source.part, *source.extent, read=partial(_streamed, source))
+    return Run(lines, name=run_name(source), source=str(source.path))
 
 
 def _read_lines(source: Source) -> Run:

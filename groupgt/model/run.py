@@ -1,4 +1,4 @@
-"""The results of one system, as readers give them and engines take them: lists, lazy columns, or a frame elsewhere."""
+"""The results of one system, as readers give and engines take them: lists, columns, lines, or a frame elsewhere."""
 
 from __future__ import annotations
 
@@ -57,6 +57,27 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
+class Lines:
+    """Results as the lines of a TREC file, for the compiled module: `part` gives the bytes between two offsets.
+
+    Lines stand from `begin` to `end`; `read` makes columns of them, or lists.
+    """
+
+    part: Callable[[int, int], bytes | memoryview]
+    begin: int
+    end: int
+    read: Callable[[], Run]
+
+    @cached_property
+    def columns(self) -> Run:
+        """The same results as columns, or as lists where a careful reader was needed."""
+        return self.read()
+
+    def __str__(self) -> str:
+        return "lines, not read yet"
+
+
+@dataclass(frozen=True, eq=False)
 class Remote:
     """Results that stay where they are, on a cluster: a frame of its own kind, which its engine alone reads."""
 
@@ -68,7 +89,7 @@ class Remote:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """The results of one system for many queries, best first: lists in memory, lazy columns, or a frame on a cluster.
+    """The results of one system for many queries, best first: lists, columns, lines, or a frame on a cluster.
 
     `groupgt.engines.base.carrier_of` says what can be done with each kind. A run whose results were renamed by a
     labeller keeps the `original`.
@@ -77,7 +98,7 @@ class Run:
     ['a', 'b']
     """
 
-    contents: Lists | Columns | Remote
+    contents: Lists | Columns | Lines | Remote
     name: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
     original: Run | None = field(default=None, kw_only=True)
@@ -117,6 +138,8 @@ class Run:
         """The contents as columns of ids and scores; without scores, a result's score is minus its place."""
         if isinstance(self.contents, Columns):
             return self.contents
+        if isinstance(self.contents, Lines):
+            return self.contents.columns.as_columns
         rankings, scores = self.lists.rankings, self.lists.scores
         if scores is None:
             scores = {qid: [-float(place) for place in range(len(ids))] for qid, ids in rankings.items()}

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import groupgt
+from groupgt import native
 from groupgt.engines.columns import any_order
 from groupgt.formats import source
 from groupgt.testing import at
@@ -114,6 +115,7 @@ def test_shuffling_changes_no_bit(tmp_path: Path, large: None, seed: int) -> Non
 
 def test_which_plan_runs(tmp_path: Path, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second plan runs exactly where rows are not in order; a scattered query is not taken for two."""
+    monkeypatch.setattr(native, "built", None)
     truth, rows = make(1)
     counted = []
     original = any_order.ranked_hits

@@ -44,8 +44,7 @@ class Text(str):
 
 def is_plain(name: Any) -> bool:
     """Whether a name is surely an id; others may be taken for one or not."""
-    sure = type(name) is str and name and not REFUSED.search(name) and len(name.encode()) <= 1 << 16
-    return bool(sure) and not re.match(r"[\s\xa1-\xbf\u1000-\u303f]", name)
+    return may_be_plain(name) and not name.startswith(" ")
 
 
 def may_be_plain(name: Any) -> bool:
@@ -253,7 +252,8 @@ def cells_of(line: bytes) -> list[bytes] | None:
         return None
     if len(cells) > 6 and NUMBER.fullmatch(cells[5]):
         return None
-    return None if max(len(cells[0]), len(cells[2])) > 1 << 16 else cells
+    blank = any(not cell.decode().strip() for cell in cells)
+    return None if blank or max(len(cells[0]), len(cells[2])) > 1 << 16 else cells
 
 
 def check_scan(module: Any, rng: random.Random) -> None:

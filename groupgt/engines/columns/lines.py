@@ -1,0 +1,229 @@
+"""The carrier of a TREC file that stays where it lies: its lines are compared by the compiled module, part by part.
+
+For everything else, and to say what is wrong with a line, they are read as columns.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import chain, islice, pairwise
+from types import ModuleType
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from groupgt import native
+from groupgt.engines.base import DistinctResults, Flat, Labelled, LocalCarrier, RankedHits, Ranking, local_carrier_of
+from groupgt.engines.choice import Engine
+from groupgt.errors import SHOWN, GroupgtWarning
+from groupgt.labellers.base import Labeller, Matches
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
+from groupgt.model.policy import Policy
+from groupgt.model.run import Lines, Run
+
+T = TypeVar("T")
+# How many bytes are scanned at a time: few where queries stand together, more where each part tells of every query.
+PART, SCATTERED_PART = 1 << 22, 1 << 24
+# Where a line begins, and another query, is looked for in so many bytes, and then in more.
+WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
+
+
+class DoubtfulLineError(Exception):
+    """A line is not surely a result; the careful reader will say."""
+
+
+class LineCarrier:
+    """Works with the lines of a TREC file."""
+
+    def __init__(self, run: Run, lines: Lines) -> None:
+        self.run, self.lines = run, lines
+
+    @cached_property
+    def columns(self) -> LocalCarrier:
+        """What works with the same results as columns, or as the lists of the careful reader."""
+        return local_carrier_of(replace(self.run, contents=self.lines.columns.contents), "")
+
+    def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
+        """The hits; raises `DataError` that names what is wrong with the lines."""
+        distinct = replace(policy, duplicates="drop")
+        matches = labeller.match(truth, DistinctResults(truth, lambda: self.flat(truth, distinct, "text")))
+        ranked = self._ranked_hits(truth, matches, policy)
+        if ranked is None:
+            return self.columns.label(truth, labeller, policy, engine)
+        if not ranked.extra and not ranked.length.any():
+            warnings.warn(f"{self.run.title}: the file is empty: 0 results", GroupgtWarning, stacklevel=2)
+        return ranked.labelled(truth, labeller, matches, policy)
+
+    def _ranked_hits(self, truth: GroundTruth, matches: Matches, policy: Policy) -> RankedHits | None:
+        """The hits with their ranks; None where the policy, an id or a line asks for more than the module can."""
+        index = matches.compiled if policy.duplicates in ("penalize", "keep") else None
+        if native.built is None or index is None:
+            return None
+        scan = _Scan(native.built, self.lines, index, len(truth), by_id=policy.ties == "id")
+        try:
+            hits = scan.together()
+            hits = scan.scattered() if hits is None else hits
+        except DoubtfulLineError:
+            return None
+        query, key, rank, low, high = hits.T
+        extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
+        return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
+
+    def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
+        """The run with its results called what the labeller calls them."""
+        return self.columns.rename(truth, labeller, policy)
+
+    def ranking(self, qid: str, policy: Policy) -> Ranking:
+        """The results of one query."""
+        return self.columns.ranking(qid, policy)
+
+    def qids(self) -> list[str]:
+        """The queries, in the order of the run."""
+        return self.columns.qids()
+
+    def rankings(self, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+        """Every query with its results, in the order of the run."""
+        return self.columns.rankings(policy)
+
+    def sample(self, limit: int) -> tuple[list[str], list[str]]:
+        """The distinct ids of queries and of results among the first so many rows."""
+        return self.columns.sample(limit)
+
+    def carries(self, field: str) -> bool:
+        """Whether results carry a `text`, or their length in a unit: lines have no place for either."""
+        return False
+
+    def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:
+        """The results of all judged queries in rank order."""
+        return self.columns.flat(truth, policy, *fields)
+
+
+class _Part(NamedTuple):
+    """What a part of the lines holds: hits; the judged queries, each with its number of lines; and other query ids.
+
+    Where queries stand together, one that stands there twice is named twice.
+    """
+
+    hits: Ints
+    query: Ints
+    lines: Ints
+    extra: dict[bytes, None]
+
+
+class _Scan:
+    """One labelling of lines: in one pass where queries stand together, in two where they are scattered.
+
+    `length` and `extra` are the number of results of each query, and the ids of queries without ground truth.
+    """
+
+    def __init__(self, module: ModuleType, lines: Lines, index: bytes, queries: int, *, by_id: bool) -> None:
+        self.module, self.lines, self.index, self.queries, self.by_id = module, lines, index, queries, by_id
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins a pass over all parts."""
+        self.length = np.zeros(self.queries, dtype=np.int64)
+        self.extra: dict[bytes, None] = {}
+
+    def note(self, part: _Part) -> None:
+        """Keeps what a part says of queries."""
+        np.add.at(self.length, part.query, part.lines)
+        self.extra.update(part.extra)
+
+    def together(self) -> Ints | None:
+        """The hits as rows of query, key, rank, first and last rank of equals; None where a query is scattered."""
+        spans = list(pairwise(self.cuts()))
+        scan = partial(self.scan, native.WHOLE, b"")
+        seen = np.zeros(self.queries, dtype=np.int64)
+        hits: list[Ints] = []
+        # The first part alone: a shuffled file need not be read further to find out.
+        for part in chain(map(scan, spans[:1]), _side_by_side(scan, spans[1:])):
+            np.add.at(seen, part.query, 1)
+            if seen[part.query].max(initial=0) > 1:
+                return None
+            self.note(part)
+            hits.append(part.hits)
+        return np.concatenate(hits)
+
+    def scattered(self) -> Ints:
+        """The same of lines in any order: a second pass counts the results that are better than each hit."""
+        self.forget()
+        spans = list(pairwise(self.cuts(scattered=True)))
+        parts: list[Ints] = []
+        for part in _side_by_side(partial(self.scan, native.FIRST, b""), spans):
+            self.note(part)
+            parts.append(part.hits)
+        hits = np.concatenate(parts)
+        # Without lines the second pass tells the order of hits.
+        hits = hits[self.scan(native.SECOND, hits.tobytes(), (self.lines.begin, self.lines.begin)).hits[:, 0]]
+        counts = np.zeros((len(hits), 3), dtype=np.int64)
+        for part in _side_by_side(partial(self.scan, native.SECOND, hits.tobytes()), spans):
+            counts += part.hits[:, 1:4]
+        query, key = hits[:, 0], hits[:, 1]
+        sums = np.concatenate((np.zeros((1, 2), dtype=np.int64), np.cumsum(counts[:, :2], axis=0)))
+        ahead, above = (sums[1:] - sums[np.searchsorted(query, query)]).T
+        # Equals are counted at the first of them.
+        equal = counts[np.maximum.accumulate(np.where(counts[:, 2] > 0, np.arange(len(hits)), 0)), 2]
+        return np.stack((query, key, ahead + 1, above + 1, above + equal), axis=1)
+
+    def scan(self, mode: int, hits: bytes, span: tuple[int, int]) -> _Part:
+        """What the module says of the lines between two offsets."""
+        data = self.lines.part(*span)
+        rows, told, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
+        if doubt >= 0:
+            raise DoubtfulLineError
+        segments = np.frombuffer(told, dtype=np.int64).reshape(-1, 5)
+        judged = segments[segments[:, 0] >= 0]
+        others = segments[segments[:, 0] < 0, 2:4].tolist()
+        extra = dict.fromkeys(bytes(data[at : at + size]) for at, size in others)
+        return _Part(np.frombuffer(rows, dtype=np.int64).reshape(-1, 5), judged[:, 0], judged[:, 1], extra)
+
+    def cuts(self, *, scattered: bool = False) -> list[int]:
+        """Offsets at which lines begin, and, unless they are scattered, the lines of another query."""
+        size, end = SCATTERED_PART if scattered else PART, self.lines.end
+        cuts = [self.lines.begin]
+        while (target := cuts[-1] + size) < end:
+            cuts.append(self.cut_behind(target, scattered=scattered))
+        return cuts if cuts[-1] == end and len(cuts) > 1 else [*cuts, end]
+
+    def cut_behind(self, target: int, *, scattered: bool) -> int:
+        """The first such offset behind a target; the end where there is none."""
+        size = WINDOW
+        while target + size < self.lines.end:
+            window = bytes(self.lines.part(target, target + size))
+            start = window.find(b"\n") + 1
+            if start and scattered:
+                return target + start
+            end = window.find(b"\n", start)
+            if start and end >= 0:
+                words = window[start:end].split(None, 1)
+                # The last line of the query whose line this is; behind it stands another.
+                last = window.rfind(b"\n" + words[0] + window[start + len(words[0]) :][:1]) if words else start - 1
+                end = window.find(b"\n", last + 1)
+                if 0 <= end < size - 1:
+                    return target + end + 1
+            if size >= WIDEST_WINDOW:
+                raise DoubtfulLineError
+            size *= 8
+        return self.lines.end
+
+
+def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
+    """What is made of each part, in their order; where one fails, or nobody asks any more, no other is begun."""
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as threads:
+        waiting = [threads.submit(scan, span) for span in spans[: 2 * workers]]
+        try:
+            for at in range(len(spans)):
+                yield waiting.pop(0).result()
+                if at + 2 * workers < len(spans):
+                    waiting.append(threads.submit(scan, spans[at + 2 * workers]))
+        finally:
+            for part in waiting:
+                part.cancel()
