@@ -97,10 +97,13 @@ class Cache:
             if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
                 continue  # something of the user's own
             try:
+                size = path.stat().st_size
                 about = json.loads(_text(path).partition("\n")[0])
+            except FileNotFoundError:
+                continue  # another process removed it since it was listed
             except UNREADABLE:
                 about = None
-            yield Entry(key, path.stat().st_size, about if isinstance(about, dict) else {})
+            yield Entry(key, size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
         """Removes an entry, where it is there."""

@@ -25,6 +25,17 @@ def test_an_entry_is_read_back(tmp_path: Path) -> None:
     assert KEY not in cache
 
 
+def test_an_entry_that_another_process_removes_meanwhile_is_no_entry(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+    keys = sorted(key_of({"a": number}) for number in range(3))
+    for key in keys:
+        cache.write(key, {}, [])
+    entries = cache.entries()
+    assert next(entries).key == keys[0]
+    cache.remove(keys[1])
+    assert [entry.key for entry in entries] == [keys[2]]
+
+
 @pytest.mark.parametrize("target", ["precious", "nowhere", "folder"])
 def test_an_entry_that_is_a_link_is_replaced_and_its_target_stays(tmp_path: Path, target: str) -> None:
     (tmp_path / "precious").write_text("mine")
