@@ -101,6 +101,9 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
     span = span_of(cell) if isinstance(cell, Mapping) and cell.get("id") is None and "start" in cell else None
     if isinstance(span, str):
         return f"at rank {rank}: {span}"
+    if isinstance(cell, Mapping) and cell.get("id") is None:
+        shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
+        return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, cell)) or '(none)'}"
     kind = type(cell).__name__
     return f"expected an id (a string or integer) at rank {rank}, found {shown(cell)} of type {kind}"
 

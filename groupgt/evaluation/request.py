@@ -20,7 +20,7 @@ from groupgt.errors import ConfigError, DataError, display
 from groupgt.formats import detect, frames
 from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_policy
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -192,9 +192,11 @@ class Request:
     ) -> Request:
         """Resolves the options of `evaluate`; raises `MetricError` or `ConfigError`."""
         rules, how = Policy.of(policy), engine_of(engine)
-        asked = parse_metrics(
-            [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
-        )
+        if isinstance(metrics, str):
+            metrics = split_names(metrics) or [metrics]
+        texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
+        asked = parse_metrics(texts, convention, ks)
+        warn_of_idle_cutoffs(texts, convention, ks)
         check_policy(rules, asked)
         sources = Sources(corpus)
         judge = labeller_of(labeller, sources)
@@ -238,21 +240,27 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
     metrics: dict[Metric, None] = {}
     for convention in conventions:
         metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
+    warn_of_idle_cutoffs(texts, conventions[0], ks)
     return list(metrics)
 
 
 def as_ground_truth(value: Any, policy: Policy, format: str | None = None) -> GroundTruth:
     """A mapping, a path, a frame, or what is a `GroundTruth` already."""
-    if isinstance(value, GroundTruth):
-        return value
     if isinstance(value, (str, os.PathLike)):
-        return detect.read_ground_truth(value, format, policy)
-    if isinstance(value, Mapping):
-        return GroundTruth.of(value, policy)
-    if frames.is_frame(value):
-        return frames.truth_of(value, policy)
-    kind = type(value).__name__
-    raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
+        truth = detect.read_ground_truth(value, format, policy)
+    elif isinstance(value, Mapping):
+        truth = GroundTruth.of(value, policy)
+    elif frames.is_frame(value):
+        truth = frames.truth_of(value, policy)
+    elif isinstance(value, GroundTruth):
+        truth = value
+    else:
+        kind = type(value).__name__
+        raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
+    if not len(truth):
+        title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
+        raise DataError(f"{title}: the ground truth is empty; expected at least one query")
+    return truth
 
 
 def _are_paths(value: Any) -> bool:

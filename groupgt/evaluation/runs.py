@@ -164,7 +164,7 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
     if len(runs) < least:
-        wanted = "at least one" if least == 1 else "at least two to compare"
+        wanted = "at least one" if least == 1 else "at least two"
         raise ConfigError(f"runs: expected {wanted}, found {len(runs)}")
     if isinstance(runs, Mapping):
         return [(str(name), run) for name, run in runs.items()]

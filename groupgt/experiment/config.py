@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, PlainValidator, WithJsonSchema, create_model
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, create_model
 from pydantic_core import PydanticCustomError
 
 from groupgt.comparison.settings import Settings
@@ -17,6 +17,7 @@ from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
 from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts, Use
 from groupgt.experiment.systems import SystemConfig
+from groupgt.metrics.language import split_names
 from groupgt.options import options_of
 from groupgt.render.page.page import MAX_SIZE
 
@@ -42,12 +43,17 @@ class EngineConfig(Section):
     with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the engine.")
 
 
+def _split(texts: list[str]) -> list[str]:
+    """Metrics one by one, though a line may name several: `metrics: recall, mrr`."""
+    return [name for text in texts for name in split_names(text) or [text]]
+
+
 class Evaluate(Section):
     """What is measured."""
 
     depth: Positive = Field(default=100, description="Number of results to retrieve per query.")
     k: Annotated[list[Positive], LISTED] = Field(default=[], description="Cutoffs for metrics written without one.")
-    metrics: Annotated[list[str], LISTED, Field(min_length=1)]
+    metrics: Annotated[list[str], LISTED, AfterValidator(_split), Field(min_length=1)]
     primary: str | None = Field(default=None, description="The metric that sorts tables and picks the best.")
     best: Annotated[Best, Short("strategy")] = Best()
     by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")

@@ -28,7 +28,7 @@ from groupgt.formats.detect import TRUTHS
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.metrics.base import CONVENTIONS
-from groupgt.metrics.language import Metric, parse_metric, parse_metrics
+from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
 from groupgt.options import options_of, paths_of, read_options
@@ -358,6 +358,8 @@ class Checks:
             except GroupgtError as error:
                 document.fault(("evaluate", "metrics", position), str(error))
                 all_known = False
+        if all_known:
+            warn_of_idle_cutoffs(section.metrics, convention, section.k)
         if section.primary is not None and document.whole("evaluate", "primary"):
             self._metric(("evaluate", "primary"), section.primary, convention, all_known=all_known)
         best_are_known = [

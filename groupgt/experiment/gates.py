@@ -97,14 +97,20 @@ class GateChecks:
         if gate.metric in LATENCIES:
             self._latency(path, gate, matched)
         else:
-            self._metric((*path, "metric"), gate.metric)
+            self._metric(path, gate)
 
-    def _metric(self, path: KeyPath, text: str) -> None:
+    def _metric(self, gate_path: KeyPath, gate: Gate) -> None:
+        path, text = (*gate_path, "metric"), gate.metric
         try:
             metric = parse_metric(text, self.convention)
         except GroupgtError as error:
             self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}")
             return
+        for key in ("min", "max", "max_drop"):
+            bound = getattr(gate, key)
+            if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:
+                hint = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
+                self.document.fault((*gate_path, key), f"{metric.name} lies between 0 and 1, found {bound:g}{hint}")
         if self.metrics and metric not in self.metrics.values():
             known = [*self.metrics, *LATENCIES]
             self.document.unknown(path, text, known, "one of evaluate.metrics, or a latency: ")

@@ -34,7 +34,6 @@ PROBLEMS = {
     "found character": "a value cannot begin with this character; put the text into quotes",
     "found undefined alias": "a value cannot begin with *; put the text into quotes",
     "but found another document": "expected one document, found a second one after ---",
-    "could not find expected ':'": "expected a colon after the key",
     "expected '<document start>'": "expected an experiment (keys with values), found something else",
 }
 
@@ -213,14 +212,17 @@ def _said(error: yaml.MarkedYAMLError, text: str) -> str:
         return "found a tab; indent with spaces"
     if mark is not None and problem.startswith(("expected <block end>", "mapping values")):
         number = mark.line
-        before = next((_indent(each) for each in reversed(lines[:number]) if _counts(each)), indent)
+        above = next((place for place in range(number - 1, -1, -1) if _counts(lines[place])), None)
+        before = indent if above is None else _indent(lines[above])
         after = next((_indent(each) for each in lines[number + 1 :] if _counts(each)), before)
-        if indent != before and mark.column >= indent and not (line[indent:].count(": ") > 1):
+        opens = above is not None and lines[above].rstrip().endswith(":") and indent > before
+        if indent != before and not opens and mark.column >= indent:
             around = "lines around it" if after == before else "line before it"
             return f"line {number + 1} is indented by {indent}, the {around} by {before}; check the indentation"
-        above = next((place for place in range(number - 1, -1, -1) if _counts(lines[place])), None)
         if above is not None and ":" not in lines[above] and problem.startswith("mapping values"):
             return f"line {above + 1} has no colon after its key"
+    if error.context_mark is not None and problem.startswith("could not find expected ':'"):
+        return f"line {error.context_mark.line + 1} has no colon after its key"
     meaning = next((said for begin, said in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
     opened = error.context_mark
     if opened is not None and mark is not None and opened.line < mark.line and "begins" in meaning:

@@ -29,15 +29,18 @@ ALIASES: dict[str, str] = {
     "full_recall": "complete",
     "strec": "recall.coverage",
     "s_recall": "recall.coverage",
+    "strecall": "recall.coverage",
     "ndcg_burges": "ndcg.trec(gain=exp)",
+    "dcg_burges": "dcg(gain=exp)",
+    "ap_ia": "map_ia",
     "r-precision": "r_precision",
+    "rprec": "r_precision",
     "recip_rank": "mrr.trec",
-    "Rprec": "r_precision",
 }
 
-# trec_eval's names that end in a cutoff, such as P_5, in its own case.
+# trec_eval's names that end in a cutoff, such as P_5: these alone have its convention by their name.
 TREC_EVAL: dict[str, str] = {
-    "P": "precision.trec",
+    "p": "precision.trec",
     "recall": "recall.trec",
     "ndcg_cut": "ndcg.trec",
     "map_cut": "map.trec",

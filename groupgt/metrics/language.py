@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from groupgt.errors import Faults, MetricError, listed, near_names
+from groupgt.errors import Faults, MetricError, listed, near_names, warn
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
@@ -22,7 +22,9 @@ _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
     re.DOTALL,
 )
-IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)")
+IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)", re.IGNORECASE)
+# ranx's name of a persistence: rbp.95.
+_IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
 def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[int] = ()) -> dict[str, Metric]:
     """Reads metrics keyed by their text, each without a cutoff of its own once per k; all faults at once."""
     faults = Faults()
+    if isinstance(ks, str):
+        raise MetricError(f"k: expected a whole number or a list of them, found {shown(ks)}{_as_list(ks)}")
     for k in ks:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= HIGHEST_K:
             faults.add("k", f"expected whole numbers from 1 to 10^15, found {shown(k)}")
@@ -130,13 +134,25 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
         except MetricError as error:
             faults.merge(error)
             continue
-        if ks and metric.cutoff is None and metric.definition.takes_cutoff and "@" not in str(text):
+        if ks and _takes_k(str(text), metric):
             for k in ks:
                 metrics[f"{text}@{k}"] = replace(metric, cutoff=k)
         else:
             metrics[str(text)] = metric
     faults.stop(MetricError)
     return metrics
+
+
+def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
+    """Warns where cutoffs change no metric, since each has one of its own or takes none."""
+    metrics = [(str(text), parse_metric(text, convention)) for text in texts]
+    if ks and not any(_takes_k(text, metric) for text, metric in metrics):
+        warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
+
+
+def _takes_k(text: str, metric: Metric) -> bool:
+    """Whether a metric takes the cutoffs that are given for all: one without a cutoff of its own."""
+    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in text
 
 
 def split_names(text: str) -> list[str]:
@@ -155,6 +171,12 @@ def list_metrics() -> list[Definition]:
     ['precision', 'recall', 'f1']
     """
     return [*CATALOGUE.values(), *registered("metric").values()]
+
+
+def _as_list(text: str) -> str:
+    """How a text of whole numbers is written as a list."""
+    parts = [part.strip() for part in text.split(",")]
+    return f"; write k=[{', '.join(parts)}]" if all(part.isdigit() for part in parts) else ""
 
 
 def _number_text(value: float | str) -> str:
@@ -191,15 +213,17 @@ class _Parser:
         )
 
     def expand(self, text: str) -> str:
-        """Resolves aliases; what the alias fixes may not be said again."""
-        trec_eval = IN_TREC_EVAL.fullmatch(text)
+        """Resolves aliases in any case; what the alias fixes may not be said again."""
+        trec_eval, ranx = IN_TREC_EVAL.fullmatch(text), _IN_RANX.fullmatch(text)
         if trec_eval:
-            return f"{TREC_EVAL[trec_eval['name']]}@{trec_eval['k']}"
+            return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"
+        if ranx:
+            return f"rbp(p=0.{ranx[2]}){ranx[3] or ''}"
         while True:
             match = re.match(r"[A-Za-z][A-Za-z0-9_-]*", text)
             if match is None:
                 return text
-            name, tail = match[0], text[match.end() :]
+            name, tail = match[0].lower(), text[match.end() :]
             if name.startswith("retrieval_"):
                 if tail.startswith("."):
                     raise self.fail("a retrieval_ name is AutoRAG's and has that convention already")
@@ -213,7 +237,7 @@ class _Parser:
                     raise self.fail(f"{name} means {target} and takes only a cutoff")
                 text = target + tail
             else:
-                return text
+                return name + tail
 
     def read_convention(self, definition: Definition, written: str | None) -> str | None:
         if None in definition.formulas:

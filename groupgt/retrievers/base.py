@@ -134,6 +134,10 @@ class RetrieverPlugin(Plugin):
 Kind = RetrieverPlugin
 
 
+# The shapes in which a retriever may return results.
+SHAPES = "expected results as ids or (id, score) pairs"
+
+
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:
     """Checks what a retriever returned and keeps its order; raises `RetrieverError` that names queries and ranks."""
     faults = Faults()
@@ -206,8 +210,12 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
     for rank, cell in enumerate(ranking, 1):
         pair = isinstance(cell, (tuple, list)) and len(cell) == 2
         name = id_text(cell[0] if pair else cell)
+        if name is None and isinstance(cell, Mapping):
+            keys = ", ".join(map(str, cell)) or "none"
+            faults.add(where, f"{SHAPES}, found mappings with the keys {keys}")
+            break
         if name is None:
-            faults.add(where, f"expected a text id at rank {rank}, found {shown(cell)}")
+            faults.add(where, f"expected an id (a string or integer) at rank {rank}, found {shown(cell)}")
             continue
         if fault := id_fault(name):
             faults.add(where, f"the id at rank {rank} {fault}")

@@ -105,7 +105,7 @@ class Http:
         import urllib3
 
         options = self.options
-        tries = f"{options.retries + 1} tries of {options.timeout:g} s"
+        tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
         self.limits.begin()
         try:
             answer = self.pool.request(
@@ -115,6 +115,9 @@ class Http:
         except ExceededError as error:
             raise self._fault(str(error)) from None
         except urllib3.exceptions.MaxRetryError as error:
+            if isinstance(_cause(error.reason), ConnectionRefusedError):
+                times = f", {options.retries + 1} times" if options.retries else ""
+                raise self._fault(f"connection refused{times}; is the server running at this address?") from None
             raise self._fault(f"no answer in {tries}: ", _reason(error.reason)) from None
         except urllib3.exceptions.HTTPError as error:
             raise self._fault("", _reason(error)) from None
@@ -313,6 +316,13 @@ def _retry(options: Options, limits: Limits) -> Any:
         redirect=0,
         raise_on_redirect=False,
     )
+
+
+def _cause(error: BaseException | None) -> BaseException | None:
+    """What lies behind an error: of one that urllib3 raises, the error of the operating system."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _reason(error: object) -> str:

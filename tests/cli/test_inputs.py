@@ -297,4 +297,4 @@ def test_a_cutoff_of_its_own_escapes_k_under_several_conventions(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call = ["evaluate", "TRUTH", "RUN", "-m", "recall@all", "--convention", "autorag,trec", "--format", "csv"]
-    assert outcome(capsys, [*call, "-k", "1"]) == outcome(capsys, call)
+    assert outcome(capsys, [*call, "-k", "1"])[:2] == outcome(capsys, call)[:2]

@@ -185,7 +185,7 @@ def test_empty_sides() -> None:
     rows = pl.DataFrame({"qid": ["q", "p", "q"], "doc_id": ["a", "b", "c"], "score": [1.0, 2.0, 3.0]})
     with pytest.warns(groupgt.GroupgtWarning, match="0 results"):
         assert groupgt.evaluate({"q": [["a"]]}, empty, ["mrr"]).counts["missing"] == 1
-    assert groupgt.evaluate({}, rows, ["mrr"]).counts["extra"] == 2
+    assert groupgt.evaluate({"q": [["a"]], "y": []}, rows, ["mrr"]).counts["extra"] == 1
     with pytest.warns(groupgt.GroupgtWarning, match="no query of the run"):
         assert groupgt.evaluate({"z": []}, rows, ["mrr"]).counts["undefined"] == 1
 

@@ -170,7 +170,7 @@ def test_a_drop_that_cannot_be_tested_fails(tmp_path: Path) -> None:
     )
     (gate,) = gates(file, "{system: worse, metric: recall, max_drop: 0.02, unless: not_significant}")
     assert not gate.passed
-    assert "(1 query); t has no p-value for so few queries" in gate.reason
+    assert "1 query); t has no p-value for so few queries" in gate.reason
 
 
 # --- Of files.

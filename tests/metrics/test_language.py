@@ -46,6 +46,23 @@ from groupgt.metrics.language import Budget, parse_metrics, split_names
         ("recip_rank", "mrr.trec"),
         ("Rprec", "r_precision"),
         (" recall@5 ", "recall.autorag@5"),
+        # ir_measures and ranx, in any case: the convention in force.
+        ("nDCG@10", "ndcg.autorag@10"),
+        ("AP", "map.autorag"),
+        ("RR@10", "mrr.autorag@10"),
+        ("P@5", "precision.autorag@5"),
+        ("R@5", "recall.autorag@5"),
+        ("Success@5", "hit_rate.autorag@5"),
+        ("MAP@100", "map.autorag@100"),
+        ("alpha_nDCG(alpha=0.3)@10", "alpha_ndcg(alpha=0.3)@10"),
+        ("AP_IA", "map_ia"),
+        ("StRecall@5", "recall.coverage@5"),
+        ("rbp.95@10", "rbp(p=0.95)@10"),
+        ("dcg_burges", "dcg(gain=exp)"),
+        # Only trec_eval's own names, with underscores, mean its convention; case changes nothing.
+        ("p_5", "precision.trec@5"),
+        ("NDCG_CUT_10", "ndcg.trec@10"),
+        ("RECIP_RANK", "mrr.trec"),
     ],
 )
 def test_reads(text: str, canonical: str) -> None:
@@ -58,7 +75,6 @@ def test_reads(text: str, canonical: str) -> None:
     ("text", "words"),
     [
         ("ndgc@5", "did you mean 'ndcg'"),
-        ("NDCG@10", "did you mean 'ndcg'"),
         ("completion_rank@5", "did you mean 'completion_rr'"),
         ("recall@0", "at least 1"),
         ("recall@-1", "cutoff"),

@@ -184,10 +184,7 @@ def test_nobody_listens() -> None:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
     text = fault(f"http://{place}/search", retries=2)
-    assert text.startswith(
-        f"http://{place}/search: no answer in 3 tries of 5 s: Failed to establish a new connection: "
-    )
-    assert "refused" in text.lower()
+    assert text == f"http://{place}/search: connection refused, 3 times; is the server running at this address?"
 
 
 def test_slower_than_the_timeout(server: Server) -> None:
@@ -276,8 +273,8 @@ def test_answers_that_are_none(server: Server, answer: Any, words: str) -> None:
         (b'[[["a", 1e999]], []]', "expected a finite score at rank 1, found inf"),
         (b'[[["a", "1"]], []]', "expected a finite score at rank 1, found '1'"),
         (b'[[{"id": "a", "score": null}], []]', "expected a finite score at rank 1, found None"),
-        (b"[[7.0], []]", "expected a text id at rank 1, found 7.0"),
-        (b"[[null], []]", "expected a text id at rank 1, found None"),
+        (b"[[7.0], []]", "expected an id (a string or integer) at rank 1, found 7.0"),
+        (b"[[null], []]", "expected an id (a string or integer) at rank 1, found None"),
         (b'[["a", ""], []]', "the id at rank 2 is blank"),
         (b'["ab", []]', "expected a list of results, found str"),
         (b"[{}, []]", "expected a list of results, found dict"),
@@ -553,7 +550,8 @@ def test_connection_faults_hold_no_secret() -> None:
     for place in ("127.0.0.1:1", "no-such-host.invalid"):
         text = fault(secret_url(place), headers={"Authorization": "Bearer k3y-of-mine"})
         assert not [each for each in (*SECRETS, "someone") if each in text], text
-        assert text.startswith(f"http://{place}/search: no answer in 1 tries")
+        reason = "connection refused" if place == "127.0.0.1:1" else "no answer in 1 try of "
+        assert text.startswith(f"http://{place}/search: {reason}")
 
 
 @pytest.mark.parametrize(
