@@ -257,7 +257,8 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None) -> Gr
     else:
         kind = type(value).__name__
         raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
-    if not len(truth):
+    # A mapping may be built query by query; a file or a frame without any is a mistake.
+    if not len(truth) and not isinstance(value, (Mapping, GroundTruth)):
         title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
         raise DataError(f"{title}: the ground truth is empty; expected at least one query")
     return truth

@@ -7,6 +7,7 @@ import re
 import socket
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import groupgt
@@ -236,7 +237,7 @@ def test_an_empty_truth_is_an_error(folder: Path, capsys: pytest.CaptureFixture[
         capsys, "evaluate", name, "run.trec"
     )
     with pytest.raises(groupgt.DataError, match="the ground truth is empty"):
-        groupgt.evaluate({}, {"q": ["a"]}, ["recall"])
+        groupgt.evaluate(pl.DataFrame(schema={"qid": pl.String, "retrieval_gt": pl.List(pl.List(pl.String))}), {}, [])
 
 
 def test_out_is_understood_as_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
