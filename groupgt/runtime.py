@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> Any:
+            if _was_forked:
+                raise RuntimeError(FORKED)
             value = getattr(import_module(self._name), attribute)
             setattr(self, attribute, value)
             return value
@@ -29,7 +33,43 @@ else:
     # polars takes longer to import than a small file to evaluate.
     pl = _Late("polars")
 
-__all__ = ["no_garbage_collection", "no_silent_exit", "one_line", "pl", "place_of", "users_code"]
+FORKED = (
+    "this process was forked from one in which polars had begun to work, and its threads were left behind: polars "
+    'would wait for them without end; start workers with multiprocessing.get_context("spawn") or "forkserver"'
+)
+_was_forked = False
+
+
+def _polars_works() -> bool:
+    """Whether polars has threads at work here; on systems that cannot tell, whether it was imported."""
+    if "polars" not in sys.modules:
+        return False
+    try:
+        names = [task.joinpath("comm").read_text() for task in Path("/proc/self/task").iterdir()]
+    except OSError:
+        return True
+    return any(re.match("polars-[0-9]", name) for name in names)
+
+
+def _before_fork() -> None:
+    global _is_at_work  # noqa: PLW0603  # between the two hooks of one fork
+    _is_at_work = _polars_works()
+
+
+def _after_fork() -> None:
+    """In the child: what was already taken of polars is forgotten, so that whoever asks again is told."""
+    global _was_forked  # noqa: PLW0603  # of this process, once
+    _was_forked = _was_forked or _is_at_work
+    if _was_forked:
+        for name in [name for name in vars(pl) if name != "_name"]:
+            delattr(pl, name)
+
+
+_is_at_work = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
+
+__all__ = ["no_garbage_collection", "no_silent_exit", "one_line", "pl", "place_of", "resident", "users_code"]
 
 
 @contextmanager
@@ -89,3 +129,19 @@ def place_of(error: BaseException) -> str:
 def one_line(error: BaseException) -> str:
     """An exception in one line: its class, and the first line of what it says."""
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}".rstrip(": ")
+
+
+def resident() -> int:
+    """How many bytes of memory this process holds; where that cannot be told, the most it ever held, or 0."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:  # no file of the user's
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        pass
+    try:
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    except ImportError:
+        return 0

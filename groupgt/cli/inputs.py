@@ -118,7 +118,7 @@ class Inputs:
             if not equals or not column.strip():
                 raise ConfigError(f"--where: expected COLUMN=VALUE, such as split=test, found {text!r}")
             wanted.setdefault(column.strip(), []).append(value.strip())
-        return where(as_ground_truth(path, self.policy, format), wanted)
+        return where(as_ground_truth(path, self.policy, format, self.engine.ceiling), wanted)
 
     @cached_property
     def labeller(self) -> Labeller:

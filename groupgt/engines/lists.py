@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from operator import gt
 from typing import Any, NamedTuple
 
@@ -13,18 +13,22 @@ import numpy as np
 from groupgt import native
 from groupgt.engines.base import DistinctResults, Flat, Labelled, Ranking, hits_of
 from groupgt.engines.choice import Engine
-from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list
+from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
 from groupgt.labellers.base import Labeller, Matches, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
-from groupgt.model.validity import id_text, shown
+from groupgt.model.validity import LONGEST_ID, has_plain_letters, id_text, shown
 from groupgt.model.values import UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
 MANY = 32
+# The results of so many queries are read together, which the processor keeps at hand; so many times as many are looked
+# at together.
+FEW, GLANCE = 8, 16
+NO_SCORES = (None,) * FEW
 
 
 def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
@@ -262,6 +266,7 @@ class _Probe:
         self.title = carrier.run.source or carrier.run.name
         self.rankings = by_text_keys(carrier.lists.rankings, self.title)
         self.scores = carrier.lists.scores
+        self.renamed = carrier.run.original is not None
         self.faults = Faults()
         self.duplicated = 0
         self.ties: list[tuple[int, int, int]] = []
@@ -299,22 +304,13 @@ class _Probe:
         ranks: list[int] = []
         lengths: list[int] = []
         penalize = self.policy.duplicates in ("penalize", "keep")
-        ranking_of_query, join, key_at = self.rankings.get, "".join, matches.keys.index
-        bounds, sets, qids = matches.bounds, matches.sets, truth.qids
-        for number in numbers:
-            qid, wanted = qids[number], sets[number]
-            ranking = ranking_of_query(qid)
-            scores: Sequence[float] | None = None
+        key_at, bounds, sets = matches.keys.index, matches.bounds, matches.sets
+        qids = [truth.qids[number] for number in numbers]
+        for (ranking, scores), qid, number in zip(self.read(qids), qids, numbers):
+            wanted = sets[number]
             if ranking is None:
                 lengths.append(0 if qid in self.rankings else native.NO_RANKING)
                 continue
-            # join raises for anything that is no text, and is the quickest way to look at every id.
-            try:
-                if type(ranking) is not list:
-                    raise TypeError
-                join(ranking)
-            except TypeError:
-                ranking, scores = ids_and_scores(ranking, self.faults, self.where(qid))
             if self.scores is not None and qid in self.scores:
                 scores = self.scores[qid]
             if scores is not None:
@@ -326,6 +322,9 @@ class _Probe:
             if not names:
                 continue
             low, high = bounds[number], bounds[number + 1]
+            if min(names) <= " ":
+                self.note_faulty_ids([qid])
+                names = [name for name in names if name in matches.keys[low:high]]
             several = len(names) > MANY
             if several:
                 keys += _looked_up(matches.keys, low, high, names)
@@ -368,6 +367,48 @@ class _Probe:
             no_match=not len(hits.query) and bool(len(self.rankings)),
             extra_names=tuple(islice(without_truth, SHOWN)) if extra else (),
         )
+
+    def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
+        """The results of queries, and the scores that order them; many ids are looked at together.
+
+        Joining texts raises for anything that is none, and is the quickest way to look at every id.
+        """
+        join, joined, seen = "".join, [], 0
+        for start in range(0, len(qids), FEW):
+            few = list(map(self.rankings.get, qids[start : start + FEW]))
+            try:
+                names = []
+                for ranking in few:
+                    if type(ranking) is not list:
+                        raise TypeError
+                    names += ranking
+                joined.append(join(names))
+                yield from zip(few, NO_SCORES)
+            except TypeError:
+                rows = [self.read_one(qid, ranking) for qid, ranking in zip(qids[start:], few)]
+                joined.append(join(chain.from_iterable(ids or () for ids, _ in rows)))
+                yield from rows
+            if len(joined) == GLANCE:
+                self.check_ids(joined, qids[seen : start + FEW])
+                joined, seen = [], start + FEW
+        self.check_ids(joined, qids[seen:])
+
+    def read_one(self, qid: str, ranking: Any) -> tuple[list[str] | None, list[float] | None]:
+        """The results of one query, whatever they are held in."""
+        if ranking is None or is_text_list(ranking):
+            return ranking, None
+        return ids_and_scores(ranking, self.faults, self.where(qid))
+
+    def check_ids(self, joined: list[str], qids: Sequence[str]) -> None:
+        """Notes what is no id among the results of these queries: one by one only where a glance at all is in doubt."""
+        longest = max(map(len, joined), default=0)
+        if longest > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
+            self.note_faulty_ids(qids)
+
+    def note_faulty_ids(self, qids: Sequence[str]) -> None:
+        """Notes what is no id among the results of some queries; what a labeller named was an id before."""
+        for qid in qids if not self.renamed else ():
+            note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 
     def where(self, qid: str) -> str:
         return f"{self.title}: query {qid!r}" if self.title else f"results of query {qid!r}"

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupgt.errors import Faults
-from groupgt.model.validity import finite_number, id_text, plain, shown
+from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
 from groupgt.model.values import span_of
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
     """Rankings by query as text; raises `DataError` for keys that are no ids."""
-    if set(map(type, rankings)) <= {str}:
+    if set(map(type, rankings)) <= {str} and are_ids(list(rankings)):
         return rankings
     faults = Faults()
     out: dict[str, Any] = {}
@@ -21,6 +21,8 @@ def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
         name = id_text(key)
         if name is None:
             faults.add(title, f"expected a query id (a string or integer), found {key!r}")
+        elif fault := id_fault(name):
+            faults.add(title, f"the query id {shown(name)} {fault}")
         elif name in out:
             faults.add(title, f"duplicate query {name!r}, as a number and as a string")
         else:
@@ -60,6 +62,20 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
             return [], None
         ids.append(name)
     return ids, None
+
+
+def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
+    """Notes every result of a ranking whose id is none; what is named by its text or its place has no id."""
+    ranking = plain(ranking)
+    if is_text_list(ranking) and are_plainly_ids(ranking):
+        return
+    pairs = not isinstance(ranking, Mapping)
+    for rank, given in enumerate(ranking or (), 1):
+        cell = given[0] if pairs and isinstance(given, (tuple, list)) and len(given) == 2 else given
+        name = id_text(cell.get("id") if isinstance(cell, Mapping) else cell)
+        fault = None if name is None else id_fault(name)
+        if fault:
+            faults.add(where, f"the id {shown(name)} at rank {rank} {fault}")
 
 
 def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[list[str], list[float] | None]:

@@ -228,7 +228,7 @@ class Request:
 
     def truth_of(self, value: Any) -> GroundTruth:
         """Ground truth under this policy, from whatever the user has."""
-        return as_ground_truth(value, self.policy, self.truth_format)
+        return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """The results of one system, from whatever the user has."""
@@ -244,10 +244,10 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
     return list(metrics)
 
 
-def as_ground_truth(value: Any, policy: Policy, format: str | None = None) -> GroundTruth:
-    """A mapping, a path, a frame, or what is a `GroundTruth` already."""
+def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
+    """A mapping, a path, a frame, or what is a `GroundTruth` already; files under a `ceiling` of bytes."""
     if isinstance(value, (str, os.PathLike)):
-        truth = detect.read_ground_truth(value, format, policy)
+        truth = detect.read_ground_truth(value, format, policy, ceiling=ceiling)
     elif isinstance(value, Mapping):
         truth = GroundTruth.of(value, policy)
     elif frames.is_frame(value):
@@ -301,7 +301,8 @@ def as_run(
             value = run_of_files(session_of(how.options.master, how.options.config), value, format)
         else:
             streamed = how.name == "streaming"
-            value = detect.read_run(value, format, qids=truth.qids if qids is None else qids, streamed=streamed)
+            qids = truth.qids if qids is None else qids
+            value = detect.read_run(value, format, qids=qids, streamed=streamed, ceiling=how.ceiling)
     elif frames.is_frame(value):
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):

@@ -38,7 +38,7 @@ from groupgt.runtime import pl
 
 # A cell may be so wide; rows are read so many at a time.
 WIDEST, BLOCK = 1 << 30, 1 << 12
-# What may stand around a number.
+# What may stand around a number, and around the name of a column.
 BLANKS = " \t\x0b\x0c"
 # So many columns of a header are named in a message.
 NAMED = 100
@@ -62,7 +62,7 @@ def header_of(source: Source) -> list[str]:
             cells = next(csv.reader([line], delimiter=delimiter_of(source.first_line)), [])
     except (csv.Error, UnicodeDecodeError):
         return []
-    return [cell.strip() for cell in cells]
+    return [cell.strip(BLANKS) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class _Text:
     lines: Callable[[], Iterable[str]]
 
     @classmethod
-    def of(cls, source: Source) -> _Text:
+    def of(cls, source: Source, *, held: bool = False) -> _Text:
         def lines() -> Iterable[str]:
-            if source.is_huge:
-                return (f"{line.decode()}\n" for line in source.raw_lines())
+            if source.is_huge or (held and source.ceiling):
+                return (f"{line.decode()}\n" for line in source.raw_lines(held=held))
             source.check_text()
             return io.StringIO(source.data.decode(), newline="\n")
 
@@ -86,7 +86,7 @@ class _Text:
 
 def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tuple[str, dict[str, str]]]:
     """Each row as `file:line` and its cells by column; short and long rows are collected as faults."""
-    rows = _rows(_Text.of(source), needed, faults)
+    rows = _rows(_Text.of(source, held=True), needed, faults)
     _, header = next(rows)
     for number, cells in rows:
         yield f"{source.path}:{number}", dict(zip(header, cells))
@@ -96,7 +96,7 @@ def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[
     """The header, and then each row, with the number of the line in which it begins; what is none is a fault."""
     rows = ((number, cells) for number, cells in _parsed(text, faults) if any(map(str.strip, cells)))
     number, cells = next(rows, (1, []))
-    header = [cell.strip() for cell in cells]
+    header = [cell.strip(BLANKS) for cell in cells]
     if not faults:
         _check_header(header, needed, f"{text.title}:{number}", faults)
     yield number, header
@@ -134,7 +134,8 @@ def _check_header(header: list[str], needed: Iterable[str], where: str, faults: 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """Each row with the number of the line in which it begins; one that is no CSV is a fault, and the last."""
-    reader = csv.reader(text.lines(), delimiter=text.delimiter, strict=True)
+    doubled: set[int] = set()
+    reader = csv.reader(_noted(text.lines(), doubled), delimiter=text.delimiter, strict=True)
     whole = True
     while whole:
         block: list[tuple[int, list[str]]] = []
@@ -142,6 +143,8 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
         try:
             with _WideCells():
                 for cells in islice(reader, BLOCK):
+                    if reader.line_num in doubled:
+                        raise csv.Error("new-line")
                     block.append((number, cells))
                     number = reader.line_num + 1
         except csv.Error as error:
@@ -151,6 +154,14 @@ def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
         if not whole:
             faults.add(f"{text.title}:{number}", what)
         whole = whole and len(block) == BLOCK
+
+
+def _noted(lines: Iterable[str], doubled: set[int]) -> Iterator[str]:
+    """The lines, and which of them end with several carriage returns: `csv` takes these for one end."""
+    for number, line in enumerate(lines, 1):
+        if line.endswith(("\r\r\n", "\r\r")):
+            doubled.add(number)
+        yield line
 
 
 class _WideCells:

@@ -42,7 +42,9 @@ RUNS: dict[str, Callable[[Source], Run]] = {
 }
 
 
-def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | str | None = None) -> GroundTruth:
+def read_ground_truth(
+    path: Path_, format: str | None = None, policy: Policy | str | None = None, *, ceiling: int = 0
+) -> GroundTruth:
     """Reads ground truth from a file, a BEIR folder or a frame.
 
     Raises `DataError` with file, line, what was expected and what was found.
@@ -51,12 +53,13 @@ def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | s
         path: A path, a URL or a frame; files may be compressed by gzip or zstd.
         format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir or csv (default: detected).
         policy: What is done with doubtful data: a `Policy` or a preset (`autorag`, `trec`).
+        ceiling: How many bytes of content may be held; 0 is no limit.
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
     if isinstance(path, str) and parts.is_url(path):
         return _truth_at(path, format, Policy.of(policy))
-    source = Source.at(path)
+    source = replace(Source.at(path), ceiling=ceiling)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
     _refuse_folder(source, chosen)
     with no_garbage_collection():
@@ -64,7 +67,12 @@ def read_ground_truth(path: Path_, format: str | None = None, policy: Policy | s
 
 
 def read_run(
-    path: Path_ | Sequence[Path_], format: str | None = None, *, qids: list[str] | None = None, streamed: bool = False
+    path: Path_ | Sequence[Path_],
+    format: str | None = None,
+    *,
+    qids: list[str] | None = None,
+    streamed: bool = False,
+    ceiling: int = 0,
 ) -> Run:
     """Reads the results of one system. Large files are not read yet: the evaluation streams them.
 
@@ -74,20 +82,24 @@ def read_run(
         format: trec, jsonl, json (of ranx), csv, parquet (long or nested) or autorag (node output) (default: detected).
         qids: The queries that results without query ids follow, as those of a node of AutoRAG do.
         streamed: Whether small files are streamed too.
+        ceiling: How many bytes of content may be held; 0 is no limit.
     """
+
+    def read(source: Source) -> Run:
+        return _read_one(replace(source, ceiling=ceiling), format, qids)
+
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids)
     if not isinstance(path, (str, os.PathLike)):
         given = [Path(each) for each in path]
         title = os.path.commonpath([str(each.absolute().parent) for each in given] or ["results"])
-        return parts.joined(given, lambda each: _read_one(each, format, qids), title)
+        return parts.joined(given, read, title)
     if isinstance(path, str) and parts.is_url(path):
         return parts.at_url(path, format)
     files = parts.files_of(path)
     if files is not None:
-        return parts.joined(files, lambda each: _read_one(each, format, qids), os.fspath(path))
-    source = Source.at(path)
-    return _read_one(replace(source, streamed=True) if streamed else source, format, qids)
+        return parts.joined(files, read, os.fspath(path))
+    return read(replace(Source.at(path), streamed=streamed))
 
 
 def _read_one(source: Source, format: str | None, qids: list[str] | None) -> Run:
@@ -213,6 +225,8 @@ def _detect(source: Source, wanted: str) -> str:
     if chosen is None and found not in formats and not truth:
         # Text of no known shape: the reader of TREC runs says what is wrong with each line.
         return "trec"
+    if chosen is None and b"\r" in source.first_line:
+        raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
     if chosen is None:
         other = "a run" if truth else "ground truth"
         looks = f"this looks like {other} ({found})" if found in formats else f"its first line is {found}"

@@ -55,7 +55,7 @@ def first_object(source: Source) -> dict[str, Any]:
 
 
 def _lines(source: Source) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(source.lines(), 1):
+    for number, line in enumerate(source.lines(held=True), 1):
         if line.strip():
             yield number, line.decode()
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from groupgt.errors import DataError, GroupgtWarning, display, near_names
+from groupgt.runtime import resident
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -261,9 +262,14 @@ class Source:
     def _piped(self) -> bytes:
         return self.path.read_bytes()
 
-    def lines(self) -> Iterable[bytes]:
-        """The lines without their ends; raises `DataError` with the line of the first byte that is no text."""
-        return map(_without_return, self.raw_lines()) if self.is_huge else self._lines
+    def lines(self, *, held: bool = False) -> Iterable[bytes]:
+        """The lines without their ends; raises `DataError` with the line of the first byte that is no text.
+
+        Where what is made of them is `held`, there may be no more content than may be held.
+        """
+        if self.is_huge or (held and self.ceiling):
+            return map(_without_return, self.raw_lines(held=held))
+        return self._lines
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -271,11 +277,15 @@ class Source:
         lines = self.data.split(b"\n")
         return list(map(_without_return, lines)) if b"\r" in self.data else lines
 
-    def raw_lines(self) -> Iterator[bytes]:
+    def raw_lines(self, *, held: bool = False) -> Iterator[bytes]:
         """The same as a stream, with the carriage returns that end some of them."""
-        number = 1
+        number, size = 1, 0
         begin: list[bytes] = []
         for piece in self.pieces():
+            if held and self.ceiling:
+                size += len(piece)
+                # What Python makes of a line may take ten times its bytes.
+                self._check_room(max(size, resident()))
             end = piece.rfind(b"\n")
             if end < 0:
                 begin.append(piece)

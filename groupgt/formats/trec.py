@@ -47,7 +47,7 @@ def _judgments(source: Source, expected: str) -> list[Judgment]:
     flat = "iter" in expected
     rows: list[Judgment] = []
     first_line: dict[tuple[bytes, ...], int] = {}
-    for number, line in enumerate(source.lines(), 1):
+    for number, line in enumerate(source.lines(held=True), 1):
         cells = line.split()
         where = f"{source.path}:{number}"
         if b"\r" in line:

@@ -18,6 +18,7 @@ from groupgt import native
 from groupgt.errors import DataError, Faults, display
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
+from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import Chunks, kind_of
 from groupgt.options import FILE, Rule
 
@@ -159,10 +160,10 @@ class Matches:
 
     @cached_property
     def sets(self) -> list[frozenset[str]]:
-        """The keys of each query."""
+        """What the results of each query are probed with: its keys, and the blanks that are no ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
-        return [frozenset(self.keys[low:high]) for low, high in pairwise(self.bounds)]
+        return [frozenset((*BLANK_IDS, *self.keys[low:high])) for low, high in pairwise(self.bounds)]
 
     @cached_property
     def compiled(self) -> bytes | None:

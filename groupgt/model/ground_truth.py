@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from groupgt import native
 from groupgt.model.groups import read_groups
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.policy import Policy
+from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
 # Ids of so many bytes at most are sorted as numbers.
@@ -175,9 +176,8 @@ class GroundTruth:
 
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
-        """The ids of each query: what a result list is probed with."""
-        ids = iter(self.ids)
-        return [frozenset(islice(ids, size)) for size in self.per_query.tolist()]
+        """What the results of each query are probed with: its ids, and the blanks that are none."""
+        return _probes(self.ids, self.per_query)
 
     @cached_property
     def compiled(self) -> bytes | None:
@@ -192,9 +192,8 @@ class GroundTruth:
         names, sets = self.ids, self.id_sets
         if self.forms:
             names = _keys(self.ids, self.forms)
-            remaining = iter(names)
-            sets = [frozenset(islice(remaining, size)) for size in sizes.tolist()]
-        distinct = np.fromiter(map(len, sets), np.int64, len(sets))
+            sets = _probes(names, sizes)
+        distinct = np.fromiter(map(len, sets), np.int64, len(sets)) - len(BLANK_IDS)
         ends = np.cumsum(sizes)
         for query in np.flatnonzero(distinct < sizes).tolist():
             end = int(ends[query])
@@ -258,6 +257,12 @@ class GroundTruth:
         places = np.empty(len(order), dtype=np.int64)
         places[order] = np.arange(len(order))
         return places[where]
+
+
+def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
+    """The names of each query, which are so many, with `BLANK_IDS`."""
+    ends = np.cumsum(sizes).tolist()
+    return [frozenset((*BLANK_IDS, *names[low:high])) for low, high in zip([0, *ends], ends)]
 
 
 def _keys(names: list[str], forms: list[Form] | None) -> list[str]:

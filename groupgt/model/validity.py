@@ -24,6 +24,8 @@ GRADE_LIMIT = 2.0**31
 FORBIDDEN = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
 # What an id may hold, but not alone: blanks of every width.
 BLANKS = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+# What a glance at many ids does not tell from the blanks in others: no ids, which look like some.
+BLANK_IDS = ("", " ")
 # Numbers and ranks as files spell them: no `nan`, no `1_000`, no digits but those of ASCII.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 RANK = r"[+-]?[0-9]+(\.0*)?"
@@ -92,6 +94,42 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
     if len(joined) > LONGEST_ID // 4 and max(map(len, names)) > LONGEST_ID // 4:
         return False
     return is_plain_list(joined, len(names))
+
+
+def has_plain_letters(text: str) -> bool:
+    """Whether ids that were joined surely hold what ids may, and none but `BLANK_IDS` is blank; False is a doubt.
+
+    A glance at millions of ids: few passes over their characters as numbers.
+
+    >>> has_plain_letters("abc d"), has_plain_letters("a\\x85b"), has_plain_letters("a  b")
+    (True, False, False)
+    """
+    if not text:
+        return True
+    if text.isascii():
+        data = np.frombuffer(text.encode(), dtype=np.uint8)
+        return bool(data.max() < 0x7F) and _are_single(text, int(data.min()))
+    letters = np.array([text]).view(np.uint32)
+    # Of most texts all letters are of ASCII, or beyond U+3000 and before the surrogates.
+    moved = letters - np.uint32(0x3001)
+    ranges = () if bool(moved.max() <= 0xFFFFFFFF - 0x3000 + 0x7E) else _BLANKS_AND_CONTROLS
+    if bool(letters.max() >= 0xD800):
+        ranges = (*ranges, (0xD800, 0xDFFF), (0xFEFF, 0xFEFF))
+    return all(bool((letters - np.uint32(first)).min() > last - first) for first, last in ranges) and _are_single(
+        text, int(letters.min())
+    )
+
+
+# From which to which character, beyond ASCII.
+_BLANKS_AND_CONTROLS = (
+    *((0x7F, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x202F), (0x205F, 0x205F)),
+    (0x3000, 0x3000),
+)
+
+
+def _are_single(text: str, lowest: int) -> bool:
+    """Whether no character is a control, and no blank of ASCII stands beside another."""
+    return lowest > 0x20 or (lowest == 0x20 and "  " not in text)
 
 
 def are_ids(names: Sequence[str]) -> bool:

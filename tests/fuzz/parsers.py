@@ -119,12 +119,20 @@ def qrels(data: bytes, *, subtopics: bool = False) -> Truth:
     return _gathered(rows)
 
 
+def _check_header(text: str) -> None:
+    first = text.split("\n", 1)[0].removesuffix("\r")
+    if not first.strip():
+        raise Unsure("a header that is blank")
+    if "\r" in first and '"' in first:
+        raise Unsure("a carriage return in a header with quotes")
+    if "\r" in first and "\n" in text:
+        raise Refused("a header that holds a carriage return")
+
+
 def table(data: bytes, delimiter: str) -> Iterator[dict[str, str]]:
     """CSV with a header; quotes stand around whole cells, and nowhere else."""
     text = text_of(data)
-    first = text.split("\n", 1)[0].removesuffix("\r")
-    if not first.strip() or "\r" in first:
-        raise Unsure("a header that is blank, or holds a carriage return")
+    _check_header(text)
     if "\0" in text:
         raise Unsure("NUL, perhaps where nobody looks")
     rows: list[list[str]] = [[]]
@@ -153,18 +161,18 @@ def table(data: bytes, delimiter: str) -> Iterator[dict[str, str]]:
         if at == size and bare != cell:
             raise Unsure("a carriage return at the very end")
         if "\r" in bare:
-            raise Refused("a bare carriage return") if '"' not in text else Unsure("a carriage return and quotes")
+            raise Refused("a bare carriage return")
         rows[-1].append(bare)
         if at >= size:
             break
         if text[at] == "\r":
             at += 1
             if text[at : at + 1] != "\n":
-                raise Unsure("a carriage return after a quoted cell")
+                raise Unsure("a carriage return at the very end") if at == size else Refused("a bare carriage return")
         if text[at] == "\n":
             rows.append([])
         at += 1
-    header = [cell.strip() for cell in rows[0]]
+    header = [cell.strip(" \t\x0b\x0c") for cell in rows[0]]
     if len(set(header)) < len(header):
         raise Refused("a column twice")
     for row in rows[1:]:
@@ -183,15 +191,14 @@ def delimiter_of(data: bytes) -> str:
 
 
 def columns_of(data: bytes) -> set[str]:
-    first = text_of(data).split("\n", 1)[0].removesuffix("\r")
-    if not first.strip() or "\r" in first:
-        raise Unsure("a header that is blank, or holds a carriage return")
+    _check_header(text_of(data))
     if not text_of(data).strip():
         raise Unsure("an empty file")
     if not text_of(data).split("\n", 1)[0].strip():
         raise Unsure("blank lines before the header")
     header = text_of(data).split("\n", 1)[0].removesuffix("\r")
-    return {cell.strip().strip('"').strip() for cell in header.split(delimiter_of(data))}
+    blanks = " \t\x0b\x0c"
+    return {cell.strip(blanks).strip('"').strip(blanks) for cell in header.split(delimiter_of(data))}
 
 
 def csv_run(data: bytes) -> Run:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from groupgt.errors import DataError
+from groupgt.formats.source import bytes_text
 from groupgt.formats.validity import is_id, is_plainly_id, is_score
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns
-from groupgt.runtime import pl
+from groupgt.runtime import pl, resident
 
 Frame = TypeVar("Frame", "pl.DataFrame", "pl.LazyFrame")
 
@@ -85,7 +86,7 @@ class Batches:
             if held <= self.ceiling:
                 return
             raise DataError(
-                f"{self.title}: memory limit of {_shown(self.ceiling)} exceeded: {_shown(held)} in use; "
+                f"{self.title}: memory limit of {bytes_text(self.ceiling)} exceeded: {bytes_text(held)} in use; "
                 "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
             )
 
@@ -170,26 +171,3 @@ def _give_back() -> None:
     # Another C library keeps its own house.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def resident() -> int:
-    """How many bytes of memory this process holds; where that cannot be told, the most it ever held, or 0."""
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # no file of the user's
-            import os
-
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        pass
-    try:
-        import resource
-        import sys
-
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
-    except ImportError:
-        return 0
-
-
-def _shown(size: int) -> str:
-    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
