@@ -233,22 +233,22 @@ def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list
 def strictly_falling(scores: Sequence[float]) -> list[float]:
     """The scores, each lowered by as little as makes it lower than the one before: for formats in which scores order.
 
-    Lower in single precision, in which trec_eval compares.
+    Lower in single precision, in which trec_eval compares; where that has no number low enough, minus the ranks.
 
     >>> strictly_falling([2.0, 1.0, 1.0])
     [2.0, 1.0, 0.9999999403953552]
     """
     with np.errstate(over="ignore"):
         single = np.array(scores, dtype=np.float32)
-    if bool((single[1:] < single[:-1]).all()):
-        return list(scores)
-    out: list[float] = []
-    last = np.float32(np.inf)
-    for score, own in zip(scores, single):
-        lowered = own if own < last else np.nextafter(last, np.float32(-np.inf))
-        out.append(score if lowered is own else float(lowered))
-        last = lowered
-    return out
+        if bool((single[1:] < single[:-1]).all()):
+            return list(scores)
+        out: list[float] = []
+        last = np.float32(np.inf)
+        for score, own in zip(scores, single):
+            lowered = own if own < last else np.nextafter(last, np.float32(-np.inf))
+            out.append(score if lowered is own else float(lowered))
+            last = lowered
+    return out if np.isfinite(last) else [-float(rank) for rank in range(1, len(scores) + 1)]
 
 
 def best(

@@ -86,7 +86,5 @@ def test_what_python_makes_of_lines_counts(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(source, "resident", lambda: 99_000_000)
     assert groupgt.evaluate({"q1": [["d1"]]}, path, ["recall"], engine=engine)["recall"] == 1
     monkeypatch.setattr(source, "resident", lambda: 101_000_000)
-    with pytest.raises(
-        groupgt.DataError, match=r"run\.jsonl: the content exceeds the memory limit of 100 MB"
-    ):
+    with pytest.raises(groupgt.DataError, match=r"run\.jsonl: the content exceeds the memory limit of 100 MB"):
         groupgt.evaluate({"q1": [["d1"]]}, path, ["recall"], engine=engine)
