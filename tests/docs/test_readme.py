@@ -1,4 +1,4 @@
-"""What the README shows is run, and prints what the README says."""
+"""What the README and the pages of docs/ show is run, and prints what they say."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ from tests.docs import rechunked
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+# In the order in which a reader comes to them; the other pages have tests of their own.
+NAMES = ("metrics.md", "commands.md", "compare.md", "labellers.md", "experiments.md", "formats.md")
+PAGES = "\n".join([README, *((ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES)])
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 CONSOLE = [text.split("\n", 1) for kind, text in BLOCKS if kind == "console"]
 
 
 def test_the_quickstart_table_is_that_of_the_config(tmp_path: Path) -> None:
     outcome = run_experiment(ROOT / "configs" / "quickstart.yaml", output=tmp_path)
-    shown = re.search(r"<!-- quickstart -->\n```text\n(.*?)\n```", README, re.DOTALL)
+    shown = re.search(r"<!-- quickstart -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
     assert shown is not None
     assert shown[1] == report(outcome)
 
@@ -37,7 +40,7 @@ def test_the_sweep_table_is_that_of_the_config(tmp_path: Path) -> None:
     pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
     pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
     found = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).evaluations["handbook"]
-    shown = re.search(r"<!-- sweep -->\n```text\n(.*?)\n```", README, re.DOTALL)
+    shown = re.search(r"<!-- sweep -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
     assert shown is not None
     rows = {line.split()[0]: list(map(float, line.split()[1:])) for line in shown[1].splitlines()[2:]}
     assert set(rows) == set(found)
@@ -94,16 +97,43 @@ def test_every_command_and_metric_is_named() -> None:
     from groupgt.metrics.catalogue import CATALOGUE
 
     for command in COMMANDS:
-        assert f"`groupgt {command}" in README
+        assert f"`groupgt {command}" in PAGES
     for metric in CATALOGUE:
-        assert f"`{metric}`" in README, metric
+        assert f"`{metric}`" in PAGES, metric
 
 
 def test_links_lead_somewhere() -> None:
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
-        for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / name).read_text(encoding="utf-8")):
-            if not target.startswith("http"):
-                assert (ROOT / target).exists(), f"{name}: {target}"
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    for page in [*pages, *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            path, _, anchor = target.partition("#")
+            if target.startswith("http"):
+                continue
+            assert (page.parent / path).exists(), f"{page.name}: {target}"
+            if anchor and path:
+                headings = re.findall(r"^#+ (.*)$", (page.parent / path).read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, target
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.encode()) <= 10_000
+    for name in NAMES:
+        assert f"(docs/{name})" in README, name
+
+
+def test_the_experiment_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["init", "."])
+    shown = re.search(r"<!-- experiment -->\n```yaml\n(.*?)```", README, re.DOTALL)
+    function = re.search(r"^```python\n(def search.*?)^```", README, re.MULTILINE | re.DOTALL)
+    assert shown is not None
+    assert function is not None
+    Path("experiment.yaml").write_text(shown[1], encoding="utf-8")
+    document = json.loads(Path("corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])["doc_id"]
+    Path("search.py").write_text(function[1].replace("doc-1", document), encoding="utf-8")
+    outcome = run_experiment(Path("experiment.yaml"), allow_code=True)
+    assert set(outcome.evaluations["mine"]) == {"bm25", "mine"}
+    assert [gate.gate for gate in outcome.gates] == [1]
 
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
@@ -187,7 +217,7 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
     table = run_experiment(ROOT / "configs" / "sweep.yaml", output=tmp_path).comparison["handbook"]
     shown = re.search(
-        r"<!-- sweep comparison -->\n```text\n(.*?)\n```\n\n(.*?)\n\n(?=The same command)", README, re.DOTALL
+        r"<!-- sweep comparison -->\n```text\n(.*?)\n```\n\n(.*?)\n\n(?=The same command)", PAGES, re.DOTALL
     )
     assert shown is not None
     cells = [re.split(r"  +", line) for line in shown[1].splitlines()[2:]]
@@ -226,6 +256,6 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
 
 
 def test_the_rechunk_table_is_that_of_the_config(tmp_path: Path) -> None:
-    shown = re.search(r"<!-- rechunk -->\n```text\n(.*?)\n```", README, re.DOTALL)
+    shown = re.search(r"<!-- rechunk -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
     assert shown is not None
     assert shown[1] == rechunked.table(tmp_path)
