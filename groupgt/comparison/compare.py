@@ -117,6 +117,9 @@ class Comparison(Findings, Result):
 
         return figure_named(name, drawable(Differences.of(self, metric)))
 
+    def _figure(self) -> Figure | None:
+        return self.plot("forest")
+
     def to_html(
         self, path: str | os.PathLike[str], *, metric: str | None = None, corpus: Mapping[str, str] | None = None
     ) -> None:

@@ -17,6 +17,7 @@ from groupgt.render import figures
 from groupgt.render.page import data
 from groupgt.render.tables import counted, p_text, signed
 
+NO_BREAK = "\u00a0"
 # Names that a sentence lists.
 NAMED = 3
 
@@ -122,7 +123,8 @@ def _lead(found: Differences, who: str, name: str, each: Contrast, over: int, co
     corrected = settings.correction != "none" and over > 1
     note = f" after correction for {counted(over, 'comparison')} ({settings.correction})" if corrected else ""
     counts = f"better on {counted(each.wins, 'question')}, worse on {each.losses:,}"
-    said = f"{comma}{sure} {signed(each.delta)}{between}{doubt}: {p_text(each.p_value)}{note}; {counts}."
+    chance = p_text(each.p_value).replace(" ", NO_BREAK)
+    said = f"{comma}{sure} {signed(each.delta)}{between}{doubt}: {chance}{note}; {counts}."
     return {"kind": "gain" if real else "same", "parts": [f"It leads {who}", name, said]}
 
 

@@ -261,6 +261,9 @@ class Evaluation(Result):
 
         return figure_named(name, drawable(Systems.of({self.name: self})))
 
+    def _figure(self) -> Figure | None:
+        return self.plot("depth")
+
     def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
         """Writes the page of this run, one HTML file; `corpus` holds texts by id, to be shown beside ids."""
         from groupgt.evaluation.report import dataset_of

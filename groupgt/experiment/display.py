@@ -91,6 +91,9 @@ class Outcome(Result):
 
         return figure_named(name, drawable(self, dataset))
 
+    def _figure(self) -> Figure | None:
+        return self.plot("forest") if sum(map(bool, self.evaluations.values())) == 1 else None
+
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the page of this experiment, one HTML file: what `report.html` of its result folder is."""
         from groupgt.experiment.report import page_bytes_of

@@ -11,6 +11,7 @@ from datetime import datetime
 import groupgt
 from groupgt.comparison.report import dataset_of
 from groupgt.evaluation.report import drawing
+from groupgt.evaluation.systems import known
 from groupgt.experiment import pictures
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.systems import System
@@ -18,7 +19,7 @@ from groupgt.experiment.timing import Timing
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.page.private import Hide
-from groupgt.render.tables import counted
+from groupgt.render.tables import counted, fixed
 
 # What the table of systems shows of times, and where a timing has it.
 TIMES = {
@@ -29,6 +30,8 @@ TIMES = {
 }
 # Reasons of failed gates that a sentence holds.
 REASONS = 3
+# Systems of which it is told on which data set they do best.
+TOLD = 3
 
 
 def page_bytes_of(outcome: Outcome) -> bytes:
@@ -149,7 +152,32 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _across(outcome: Outcome) -> Iterator[data.Sentence]:
-    """The best over several data sets."""
-    if outcome.overall is not None:
+    """The best over several data sets; and where questions are the same, on which corpus each system does best."""
+    if outcome.overall is not None and len({name for found in outcome.evaluations.values() for name in found}) > 1:
         said = f" is the best over all {len(outcome.evaluations):,} data sets, by the mean of its means."
         yield {"kind": "best", "parts": ["", outcome.overall, said]}
+    yield from _corpora(outcome)
+
+
+def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
+    """On which data set a system reaches most, and least, by the primary metric."""
+    sets = {name: found for name, found in outcome.evaluations.items() if found}
+    primary = outcome.experiment.config.evaluate.primary
+    truths = {next(iter(found.values())).truth.digest for found in sets.values()}
+    if len(sets) < 2 or len(truths) > 1 or primary is None:
+        return
+    first = next(iter(next(iter(sets.values())).values()))
+    text = first.text_of(primary)
+    label, higher = first.label_of(text), first.metrics[text].higher_is_better
+    for system in list(dict.fromkeys(name for found in sets.values() for name in found))[:TOLD]:
+        means = {name: known(found[system].means[text]) for name, found in sets.items() if system in found}
+        ordered = sorted(
+            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
+        )
+        if len(ordered) > 1:
+            (most, best), (least, worst) = ordered[0], ordered[-1]
+            said = [" does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
+            yield {
+                "kind": "note",
+                "parts": ["", system, *said, worst, f" ({fixed(least)}); the questions are the same."],
+            }

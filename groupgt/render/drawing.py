@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import html
 import json
@@ -151,6 +152,11 @@ class Figure:
             "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>" for row in self.rows
         )
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def picture_html(self) -> str:
+        """The picture within HTML; needs vl-convert."""
+        data = base64.b64encode(_converted(self.spec, ".svg")).decode()
+        return f'<img alt="{html.escape(self.text)}" src="data:image/svg+xml;base64,{data}">'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook draws: the specification, and a picture where vl-convert is there.

@@ -9,6 +9,7 @@ from typing import Any
 from groupgt.errors import printable
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Table, document, drawn
+from groupgt.render.drawing import Figure, has_converter
 from groupgt.render.exports import frame_of
 from groupgt.render.tables import Grid
 from groupgt.runtime import pl
@@ -52,6 +53,12 @@ class Result(ABC):
     def __str__(self) -> str:
         return printable(self.text())
 
+    def _figure(self) -> Figure | None:
+        """What a notebook draws below the tables; None where there is nothing to draw."""
+        return None
+
     def _repr_html_(self) -> str:
         bare = (item.item if isinstance(item, Detail) else item for item in self.blocks())
-        return "".join(drawn(item, "html") for item in bare)
+        # A figure of its own mime type would stand in place of the tables.
+        figure = self._figure() if has_converter() else None
+        return "".join(drawn(item, "html") for item in bare) + ("" if figure is None else figure.picture_html())

@@ -18,6 +18,7 @@ from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
 from groupgt.experiment.display import report
 from groupgt.experiment.runner import run_experiment
+from groupgt.render.drawing import MIME
 from tests.docs import rechunked
 
 ROOT = Path(__file__).parents[2]
@@ -175,6 +176,7 @@ def test_the_notebook_shows_what_its_cells_give(
     notebook = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
     monkeypatch.chdir(ROOT / "examples")
     names: dict[str, object] = {}
+    figures = 0
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for cell in cells:
         source = "".join(cell["source"]).replace('"../results"', repr(str(tmp_path)))
@@ -191,7 +193,14 @@ def test_the_notebook_shows_what_its_cells_give(
                 assert "".join(output["text"]) == printed
             else:
                 assert "".join(output["data"]["text/plain"]) == repr(value)
+                if MIME in output["data"]:
+                    assert output["data"][MIME] == value._repr_mimebundle_()[MIME]  # type: ignore[attr-defined]
+                    figures += 1
+                else:
+                    shown = "".join(output["data"]["text/html"])
+                    assert value._repr_html_().startswith(shown)  # type: ignore[attr-defined]  # a picture may follow
     assert len(cells) > 4
+    assert figures == 3
 
 
 def test_the_workflow_is_yaml_and_names_what_is_there() -> None:

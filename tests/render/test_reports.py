@@ -170,6 +170,26 @@ def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path
         handbook.plot("sweep")
 
 
+def test_data_sets_of_the_same_questions_are_held_side_by_side(tmp_path: Path) -> None:
+    rows = {"qa": [{"qid": f"q{number}", "retrieval_gt": [["a"], ["b"]]} for number in range(4)]}
+    rows["long"] = [{"qid": f"q{number}", "retrieved_ids": ["a", "b"]} for number in range(4)]
+    rows["short"] = [{"qid": f"q{number}", "retrieved_ids": ["a"]} for number in range(4)]
+    for name, some in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some))
+    (tmp_path / "sizes.yaml").write_text(
+        "version: 1\nname: sizes\nconvention: coverage\n"
+        "datasets: {long: {ground_truth: qa.jsonl}, short: {ground_truth: qa.jsonl}}\n"
+        'systems: {one: {use: results, with: {path: "{dataset}.jsonl"}}}\n'
+        "evaluate: {metrics: [recall@2], primary: recall@2}\n"
+    )
+    outcome = groupgt.run_experiment(tmp_path / "sizes.yaml")
+    assert outcome.folder is not None
+    across = value(page_at(outcome.folder / "report.html"), "page")["across"]
+    assert ["".join(sentence["parts"]) for sentence in across] == [
+        "one does best on the data set long (recall@2 1.0000), and worst on short (0.5000); the questions are the same."
+    ]
+
+
 def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
     assert handbook.folder is not None
     page = handbook.folder / "report.html"
@@ -189,7 +209,7 @@ def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
     assert str(ROOT) not in json.dumps(shown)
     for arguments, what in (
         (["--history", "--html", str(page)], "a history has no page"),
-        (["--html", str(tmp_path / "none" / "a.html")], "no folder to write it in"),
+        (["--html", str(tmp_path / "none" / "a.html")], "no folder to write it"),
     ):
         with pytest.raises(groupgt.ConfigError, match=what):
             CliRunner().invoke(cli, ["report", str(handbook.folder), *arguments], catch_exceptions=False)
@@ -251,8 +271,8 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
     (tmp_path / "empty").mkdir()
     for arguments, what in (
         (["depht", folder, "-o", file], r"unknown figure 'depht' \(did you mean 'depth'\?\)"),
-        (["depth", folder, "-o", file], "there are forest, .*; name TRUTH and RUNS"),
-        (["forest", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it in"),
+        (["depth", folder, "-o", file], "available: forest, .*; name TRUTH and RUNS"),
+        (["forest", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it"),
         (["forest", folder, "-o", tmp_path / "a.gif"], r"expected a file that ends in \.svg"),
         (
             ["forest", tmp_path / "empty", "-o", file],

@@ -146,3 +146,22 @@ def test_frames_have_null_where_there_is_no_value() -> None:
     frame = groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).to_polars()
     assert frame["mean"].to_list() == [None]
     assert math.isnan(groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).means["recall"])
+
+
+def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    import groupgt.render.drawing
+    import groupgt.render.results
+
+    truth, run = {"q": [["a"], ["b"]], "p": [["c"]]}, {"q": ["a"], "p": ["c"]}
+    evaluation = groupgt.evaluate(truth, run, ["recall@2"])
+    table = groupgt.compare(truth, {"one": run, "two": {"q": ["b", "a"]}}, ["recall@2"], resamples=20)
+    answers = [evaluation, table, groupgt.depth(truth, run), groupgt.misses(truth, run)]
+    monkeypatch.setattr(groupgt.render.results, "has_converter", lambda: False)
+    bare = [answer._repr_html_() for answer in answers]
+    assert all("<table>" in text and "<img" not in text for text in bare)
+    monkeypatch.setattr(groupgt.render.results, "has_converter", lambda: True)
+    monkeypatch.setattr(groupgt.render.drawing, "_converted", lambda spec, ending: b"<svg/>")
+    pictures = [answer._repr_html_().removeprefix(text) for answer, text in zip(answers, bare, strict=True)]
+    assert pictures[0].startswith('<img alt="Means against depth for ')
+    assert pictures[1].startswith('<img alt="Means of recall@2 with intervals: ')
+    assert pictures[2:] == ["", ""]

@@ -57,9 +57,9 @@ async function question() {
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.solved.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, "The results of this question were left out, so that the page stays small."),
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this question were left out, so that the page stays small." : "This report was made of result folders, which hold values and no rankings. The report.html of the experiment itself has them."),
     detail ? section("Rankings", legend(), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
-    section("Metrics, worked out", formulas(set, columns, detail, systems_, at)),
+    section(detail && detail.worked ? "Metrics, worked out" : "Metrics", formulas(set, columns, detail, systems_, at)),
   ];
 }
 
