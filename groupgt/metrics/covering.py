@@ -10,6 +10,7 @@ import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -138,6 +139,7 @@ def solve(problem: Problem, discount: Discount) -> Solution:
     return _exact_in_arrays(problem, [sorted({0.0, *gains}) for gains in levels], discount)
 
 
+@lru_cache(maxsize=1 << 12)
 def _share(discount: Discount, rank: int) -> float:
     return float(discount(np.array([rank]))[0])
 

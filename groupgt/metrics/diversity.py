@@ -122,7 +122,8 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
     starts = np.flatnonzero(views.changes(query, group))
     before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
     width = int(before.max(initial=0)) + 1
-    query, before = np.divmod(np.sort(query * width + before), width)
+    # Nearly sorted already, which a stable sort makes use of.
+    query, before = np.divmod(np.sort(query * width + before, kind="stable"), width)
     first = np.searchsorted(query, np.arange(judgments.size))
     return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
 
