@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options
+from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options, typed
 from groupgt.cli.output import (
     FILE,
     Decorator,
@@ -74,7 +74,7 @@ def compare_command(
         raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
     check_table_ending(per_query)
     check_table_ending(failures)
-    comparison = _comparison(inputs, baseline, Settings(**settings), per_query, failures, page)
+    comparison = _comparison(inputs, baseline, settings, per_query, failures, page)
     # Nothing is written where something is at fault, and nothing is printed where writing fails.
     print_it = prepared(comparison, style)
     if page is not None:
@@ -85,13 +85,20 @@ def compare_command(
     print_it()
 
 
-def _comparison(inputs: Inputs, baseline: str | None, settings: Settings, *written: Path | None) -> Comparison:
+def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], *written: Path | None) -> Comparison:
     """The runs against the baseline; raises `ConfigError` where there is only one."""
     inputs.check(written=written)
+    if inputs.reopened is not None:
+        compare = inputs.reopened.compare
+        # What is not typed is as the experiment compared.
+        settings = {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
+        named = compare.get("baseline")
+        baseline = named if baseline is None and named in inputs.reopened.systems else baseline
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
-    return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)
+    chosen = next(iter(evaluations)) if baseline is None else baseline
+    return comparison_of(evaluations, chosen, Settings(**settings))
 
 
 @click.command("power")
@@ -116,5 +123,5 @@ def power_command(
     SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
     """
     # No interval is shown: one resample is enough.
-    comparison = _comparison(inputs, baseline, Settings(**settings, resamples=1))
+    comparison = _comparison(inputs, baseline, {**settings, "resamples": 1, "seed": 0})
     show_result(comparison.power(difference=difference, wanted=wanted), style)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from groupgt.cli.output import FILE, Decorator, check_outputs
 from groupgt.engines.choice import Engine, engine_of
@@ -31,6 +32,9 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
 from groupgt.model.values import Lengths
 from groupgt.plugins import ours
+
+if TYPE_CHECKING:
+    from groupgt.experiment.reopened import Reopened
 
 # Options of a kind, with the arguments that belong to them.
 Group = list[Any]
@@ -60,12 +64,38 @@ class Inputs:
     cutoff_texts: tuple[str, ...] = ()
     convention_text: str = "autorag"
     by_texts: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+    dataset_name: str | None = None
+    takes_folder: bool = False
+
+    @cached_property
+    def reopened(self) -> Reopened | None:
+        """The result folder that stands in place of TRUTH and RUNS: what is not typed is as it was there."""
+        if not (self.takes_folder and _is_result_folder(self.truth_path)):
+            return None
+        from groupgt.experiment.reopened import Reopened
+
+        return Reopened.at(self.truth_path, self.dataset_name, self.systems)
+
+    def _check_folder(self) -> None:
+        """Raises `ConfigError` where runs are lacking, or options do not go with what stands for TRUTH."""
+        if self.reopened is not None and self.run_paths:
+            raise ConfigError(f"{self.truth_path}: a result folder has its own runs; choose among them with --system")
+        if self.takes_folder and self.reopened is None:
+            if not self.run_paths:
+                raise ConfigError(
+                    "RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none"
+                )
+            for option, value in (("--system", self.systems), ("--dataset", self.dataset_name)):
+                if value:
+                    raise ConfigError(f"{option}: goes with a result folder, and {self.truth_path} is none")
 
     def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
         """Raises what can be known before any file is read: of options, and of paths.
 
         `also_read` are further files that a command reads, `written` those it writes: none may be overwritten.
         """
+        self._check_folder()
         _ = self.engine, self.policy
         others = [path for path in also_read if path is not None]
         faults = Faults()
@@ -81,6 +111,8 @@ class Inputs:
     @cached_property
     def policy(self) -> Policy:
         """What --policy says is done with doubtful data."""
+        if self.reopened is not None and not self.policy_texts:
+            return self.reopened.policy
         chosen = {}
         for text in (part.strip() for each in self.policy_texts for part in each.split(",")):
             name, equals, value = text.partition("=")
@@ -95,11 +127,21 @@ class Inputs:
     @cached_property
     def runs(self) -> list[Any]:
         """The path of every run: each file of a folder or glob is one, unless --parts makes them one run."""
+        if self.reopened is not None:
+            return [path for _, path in self.reopened.runs]
         return list(all_there(self.truth_path, self.run_paths, in_parts=self.in_parts))
+
+    @property
+    def named_runs(self) -> list[tuple[str, Any]]:
+        """(name, path) of every run; the name is empty where the path says it."""
+        return self.reopened.runs if self.reopened is not None else [("", run) for run in self.runs]
 
     @property
     def run(self) -> Any:
         """The path of the run, for commands that take one alone; None where it may be left out and is."""
+        if self.reopened is not None and len(self.runs) > 1:
+            there = ", ".join(self.reopened.systems)
+            raise ConfigError(f"{self.truth_path}: expected one system, found {there}; choose one with --system")
         if len(self.runs) > 1:
             text = f"expected one run, found {len(self.runs):,} files; if they are parts of one run, add --parts"
             raise ConfigError(f"{self.run_paths[0]}: {text}")
@@ -108,21 +150,31 @@ class Inputs:
     @cached_property
     def truth(self) -> GroundTruth:
         """The ground truth; with --where, some of its queries."""
+        if self.reopened is not None:
+            return self._chosen(self.reopened.truth(self.policy))
         return self.truth_at(self.truth_path, self.truth_format)
 
     def truth_at(self, path: Any, format: str | None) -> GroundTruth:
         """Ground truth at any path, under --policy and --where."""
+        return self._chosen(as_ground_truth(path, self.policy, format, self.engine.ceiling))
+
+    def _chosen(self, truth: GroundTruth) -> GroundTruth:
+        """The queries that --where leaves."""
         wanted: dict[str, list[str]] = {}
         for text in self.conditions:
             column, equals, value = text.partition("=")
             if not equals or not column.strip():
                 raise ConfigError(f"--where: expected COLUMN=VALUE, such as split=test, found {text!r}")
             wanted.setdefault(column.strip(), []).append(value.strip())
-        return where(as_ground_truth(path, self.policy, format, self.engine.ceiling), wanted)
+        return where(truth, wanted)
 
     @cached_property
     def labeller(self) -> Labeller:
         """What --labeller and --with choose."""
+        if self.reopened is not None and not typed("labeller_name"):
+            if self.labeller_options:
+                raise ConfigError("--with: the labeller is that of the run; name one with --labeller")
+            return self.reopened.labeller(CACHE, allow_code=self.allow_code)
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
@@ -135,7 +187,7 @@ class Inputs:
             if key.strip() in chosen:
                 raise ConfigError(f"{option} {key.strip()}: duplicate option; remove one")
             chosen[key.strip()] = value
-        sources = Sources(self.corpus_path, allow_code=self.allow_code, cache=CACHE)
+        sources = Sources(self.corpus, allow_code=self.allow_code, cache=CACHE)
         return labeller_of({"use": name, "with": chosen}, sources, texts=True)
 
     @cached_property
@@ -143,13 +195,19 @@ class Inputs:
         """How long results are, by --corpus and --tokenizer, where a command takes budgets."""
         if not self.takes_budgets:
             return Lengths()
-        count = None if self.tokenizer is None else tokenizer_named(self.tokenizer, allow_code=self.allow_code)
-        return Lengths(count=count) if self.corpus_path is None else read_lengths(self.corpus_path, count)
+        name = self.tokenizer or (self.reopened.tokenizer if self.reopened is not None else None)
+        count = None if name is None else tokenizer_named(name, allow_code=self.allow_code)
+        return Lengths(count=count) if self.corpus is None else read_lengths(self.corpus, count)
+
+    @property
+    def corpus(self) -> Path | None:
+        """The corpus of --corpus, or that of the result folder."""
+        return self.corpus_path or (self.reopened.corpus if self.reopened is not None else None)
 
     @cached_property
     def texts(self) -> dict[str, str]:
         """The texts of --corpus by id, to be shown or compared."""
-        return {} if self.corpus_path is None else read_corpus(self.corpus_path)
+        return {} if self.corpus is None else read_corpus(self.corpus)
 
     @property
     def by(self) -> list[str]:
@@ -159,13 +217,15 @@ class Inputs:
     @property
     def conventions(self) -> list[str]:
         """The conventions of --convention; which there are is said when metrics are read."""
+        if self.reopened is not None and not typed("convention_text"):
+            return [self.reopened.convention]
         return list(dict.fromkeys(_parts([self.convention_text]))) or ["autorag"]
 
     @property
     def metrics(self) -> list[str]:
         """The metrics of all -m options, or AutoRAG's six."""
         if not self.metric_texts:
-            return list(DEFAULT_METRICS)
+            return list(DEFAULT_METRICS) if self.reopened is None else self.reopened.metrics
         names = [name for text in self.metric_texts for name in split_names(text)]
         if not names:
             given = ", ".join(map(repr, self.metric_texts))
@@ -212,7 +272,20 @@ class Inputs:
 
     def evaluations(self, request: Request) -> list[Evaluation]:
         """Every run, measured as a request asks."""
-        return evaluate_each(request, self.truth, [("", run) for run in self.runs])
+        return evaluate_each(request, self.truth, self.named_runs)
+
+
+def typed(parameter: str) -> bool:
+    """Whether a parameter of the command that runs was typed, and is not a default."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE
+
+
+def _is_result_folder(path: Path) -> bool:
+    """Whether a path names a result folder of `groupgt run`, the folder of these, or the file `latest` in it."""
+    from groupgt.store.stamped import LAST, LATEST
+
+    return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
 
 
 def _parts(texts: Sequence[str]) -> list[str]:
@@ -227,8 +300,9 @@ def input_options(*groups: Group) -> Decorator:
     def decorate(command: Any) -> Any:
         @wraps(command)
         def with_inputs(**values: Any) -> Any:
-            typed = {name: values.pop(name) for name in names.intersection(values)}
-            return command(Inputs(takes_budgets="tokenizer" in typed, **typed), **values)
+            options = {name: values.pop(name) for name in names.intersection(values)}
+            options.update(takes_budgets="tokenizer" in options, takes_folder="systems" in options)
+            return command(Inputs(**options), **values)
 
         decorated: Any = with_inputs
         for option in reversed([option for group in groups for option in group]):
@@ -284,9 +358,24 @@ CORPUS: Group = [
 ]
 PARTS: Group = _READING[1:2]
 TRUTH: Group = [click.argument("truth_path", metavar="TRUTH", type=FILE), *TRUTH_FORMAT, *WHERE, *POLICY]
-RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, required=True, type=FILE), *_READING]
+FOLDER: Group = [
+    click.option(
+        "--system",
+        "systems",
+        multiple=True,
+        metavar="NAME",
+        help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system of it, such as "
+        "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
+    ),
+    click.option("--dataset", "dataset_name", metavar="NAME", help="With a result folder of several: the data set."),
+]
+RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *FOLDER]
 ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING]
-ONE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
+ONE_RUN: Group = [
+    click.argument("run_paths", metavar="RUN", required=False, type=FILE, callback=_one),
+    *_READING,
+    *FOLDER,
+]
 MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
 LABELLER: Group = [
     click.option(

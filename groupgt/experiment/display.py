@@ -15,6 +15,7 @@ from groupgt.evaluation.tables import MOST_COLUMNS, grids, population, slices_of
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.timing import Timing
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
 from groupgt.render.document import Block, document
 from groupgt.render.exports import nulls
@@ -49,6 +50,7 @@ class Outcome(Result):
     cached: int = 0
     cached_live: int = 0
     folder: Path | None = None
+    truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     texts: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -100,6 +102,12 @@ class Outcome(Result):
         from groupgt.store.files import write_bytes
 
         write_bytes(Path(path), page_bytes_of(self))
+
+    @property
+    def idle_gates(self) -> list[int]:
+        """The numbers of the gates that matched no system."""
+        held = {gate.gate for gate in self.gates}
+        return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in held]
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """How long a system took on a dataset, where that is known."""
@@ -206,13 +214,8 @@ def _gates(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
     if gates:
         rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", gate.reason] for gate in gates]
         yield ["gate", "result", "why"], rows
-    if not timed and (idle := _idle(outcome)):
+    if not timed and (idle := outcome.idle_gates):
         yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
-
-
-def _idle(outcome: Outcome) -> list[int]:
-    held = {gate.gate for gate in outcome.gates}
-    return [number for number in range(1, len(outcome.experiment.config.gate) + 1) if number not in held]
 
 
 def times(outcome: Outcome, style: str = tables.DEFAULT) -> str:

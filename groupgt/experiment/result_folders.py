@@ -162,7 +162,7 @@ def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
 
 def read_folder(path: Path) -> ResultFolder:
     """Reads a result folder; raises `DataError` where a part of it is missing or damaged."""
-    manifest = _manifest(path / LAST)
+    manifest = manifest_at(path)
     config = manifest["config"]
     try:
         metrics = {name: parse_metric(name) for name in manifest["metrics"]}
@@ -190,8 +190,9 @@ def _adapter() -> TypeAdapter[Manifest]:
     return TypeAdapter(Manifest)
 
 
-def _manifest(file: Path) -> Manifest:
-    """The manifest, whose parts are what they should be."""
+def manifest_at(folder: Path) -> Manifest:
+    """The manifest of a result folder, whose parts are what they should be."""
+    file = folder / LAST
     try:
         parsed = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

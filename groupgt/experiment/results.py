@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from groupgt.experiment.report import page_bytes_of
 from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
+from groupgt.model.run import Lists, Run
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
@@ -76,6 +78,7 @@ class GateOutcome(TypedDict):
     passed: bool
     reason: str
     value: float | None
+    timed: bool
 
 
 class DatasetResult(TypedDict):
@@ -88,17 +91,22 @@ class DatasetResult(TypedDict):
 
 
 class Results(TypedDict):
-    """results.json: everything but times; keys that a file does not ask for are absent."""
+    """results.json: everything but times; keys that a file does not ask for are absent.
+
+    Gates are all there, those about latency (`timed`) too; `idle_gates` are those that matched no system.
+    """
 
     name: str
     datasets: dict[str, DatasetResult]
     best: NotRequired[str]
     gates: NotRequired[list[GateOutcome]]
+    idle_gates: NotRequired[list[int]]
 
 
 class Timings(TypedDict):
-    """timings.json: all that is time, and what follows from it."""
+    """timings.json: all that is time, what follows from it, and where the experiment file is, seen from the folder."""
 
+    experiment: str | None
     systems: list[dict[str, Any]]
     best: NotRequired[dict[str, str | None]]
     overall: NotRequired[str | None]
@@ -162,7 +170,8 @@ def results_of(outcome: Outcome) -> Results:
     if is_timeless and outcome.overall is not None:
         results["best"] = outcome.overall
     if outcome.experiment.config.gate:
-        results["gates"] = _gates(outcome, timed=False)
+        results["gates"] = _gates(outcome)
+        results["idle_gates"] = outcome.idle_gates
     return results
 
 
@@ -178,7 +187,7 @@ def _dataset(outcome: Outcome, dataset: str) -> DatasetResult:
     return result
 
 
-def _gates(outcome: Outcome, *, timed: bool) -> list[GateOutcome]:
+def _gates(outcome: Outcome) -> list[GateOutcome]:
     return [
         {
             "gate": gate.gate,
@@ -188,21 +197,32 @@ def _gates(outcome: Outcome, *, timed: bool) -> list[GateOutcome]:
             "passed": gate.passed,
             "reason": gate.reason,
             "value": gate.value,
+            "timed": gate.timed,
         }
         for gate in outcome.gates
-        if gate.timed == timed
     ]
 
 
-def timings_of(outcome: Outcome) -> Timings:
-    """What timings.json holds."""
-    timings: Timings = {"systems": [timing.as_dict() for timing in outcome.timings]}
+def timings_of(outcome: Outcome, folder: Path | None = None) -> Timings:
+    """What timings.json holds, of a result folder below `folder`."""
+    timings: Timings = {
+        "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
+        "systems": [timing.as_dict() for timing in outcome.timings],
+    }
     if not outcome.experiment.rule.is_timeless:
         timings["best"] = outcome.best
         timings["overall"] = outcome.overall
-    if timed := _gates(outcome, timed=True):
+    if timed := [gate for gate in _gates(outcome) if gate["timed"]]:
         timings["gates"] = timed
     return timings
+
+
+def _way_back(experiment: Path, folder: Path) -> str | None:
+    """The experiment file, as seen from a result folder below `folder`; None from another drive."""
+    try:
+        return Path(os.path.relpath(experiment.resolve(), folder.resolve() / "stamp")).as_posix()
+    except ValueError:
+        return None
 
 
 def manifest_of(outcome: Outcome) -> Manifest:
@@ -240,7 +260,7 @@ def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
         for field in fields(system.options)
     }
     inputs = {"inputs": system.inputs} if system.inputs else {}
-    return {"use": system.config.use, "options": options, **inputs, "files": slug(name)}
+    return {"use": system.config.use, "options": options, **inputs, "files": file_name(name)}
 
 
 def means_grid(outcome: Outcome) -> Grid:
@@ -302,13 +322,13 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
             writers["comparison.csv"] = _text(csv_text(*comparison_grid(outcome)))
     if "parquet" in formats:
         writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
-    if "runs" in formats:
-        writers |= _runs(outcome)
-    writers["timings.json"] = _text(json_text(timings_of(outcome)) + "\n")
+    writers |= _runs(outcome, all_of_them="runs" in formats)
+    parent = folder / slug(outcome.experiment.config.name)
+    writers["timings.json"] = _text(json_text(timings_of(outcome, parent)) + "\n")
     manifest = json.dumps(manifest_of(outcome), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     writers["manifest.json"] = _text(manifest)
     digest = hashlib.sha256(manifest.encode()).hexdigest()[:8]
-    return write_stamped(folder / slug(outcome.experiment.config.name), digest, writers)
+    return write_stamped(parent, digest, writers)
 
 
 def _text(text: str) -> Writer:
@@ -325,16 +345,28 @@ def _page(outcome: Outcome) -> Writer:
     return write
 
 
-def _runs(outcome: Outcome) -> dict[str, Writer]:
-    """The results of every system, and the ground truth of every data set that qrels can hold."""
+def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
+    """The results of every system and the ground truth of every data set, for `reopened` to measure again.
+
+    Results that are streamed, or that carry more than ids and scores, stay where they are, unless all are asked for;
+    so do qrels, for other tools.
+    """
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
-        for system in by_system:
-            writers[f"runs/{slug(dataset)}/{slug(system)}.trec"] = _run(outcome, dataset, system)
+        for system, evaluation in by_system.items():
+            if all_of_them or is_plain(evaluation.run.by_own_ids):
+                writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
+        if dataset in outcome.truths:
+            writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
         truth = next((evaluation.truth for evaluation in by_system.values()), None)
-        if truth is not None and not truth.forms and flat_fault(truth) is None:
+        if all_of_them and truth is not None and not truth.forms and flat_fault(truth) is None:
             writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)
     return writers
+
+
+def is_plain(run: Run) -> bool:
+    """Whether results are in memory and are no more than ids and scores."""
+    return isinstance(run.contents, Lists) and not run.contents.lengths and not run.contents.fields
 
 
 class _UnfitError(Exception):
@@ -351,7 +383,7 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
     retrieved_scores = (answers.scores if answers is not None else None) or {}
 
     def rankings() -> Iterator[Ranking]:
-        for qid, (ids, scores) in all_rankings(evaluation.run, evaluation.policy):
+        for qid, (ids, scores) in all_rankings(evaluation.run.by_own_ids, evaluation.policy):
             known = retrieved_scores.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
             yield qid, ids, strictly_falling(known)
 
@@ -363,7 +395,7 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
 
     def write(path: Path) -> Path | None:
         try:
-            trec.write_run(path, fitting(), slug(system))
+            trec.write_run(path, fitting(), file_name(system))
             return None
         except _UnfitError:
             path.unlink()
@@ -372,6 +404,15 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
             return other
 
     return write
+
+
+def file_name(system: str) -> str:
+    """How the files of a system are named: as it is itself, wherever a folder can hold that.
+
+    >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
+    ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
+    """
+    return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
 
 
 def slug(name: str) -> str:

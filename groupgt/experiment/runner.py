@@ -174,6 +174,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         timings=timings,
         digests=digests(experiment, dict(datasets)),
         failed=failed,
+        truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
         retrieved=len(retrieval.done) - retrieval.kept,
         cached=retrieval.kept,

@@ -21,16 +21,18 @@ TRUTH = {"--truth-format", "--where", "--policy"}
 RUNS = {"--run-format", "--parts", "--memory"}
 LABELLER = {"--labeller", "--with", "--corpus", "--allow-code"}
 METRICS = {"-m", "-k", "--convention", "--by"}
-EVERYTHING = TRUTH | RUNS | LABELLER | METRICS | {"--tokenizer"}
+# A result folder in place of ground truth and runs.
+FOLDER = {"--system"}
+EVERYTHING = TRUTH | RUNS | LABELLER | METRICS | FOLDER | {"--tokenizer"}
 # What each command takes, and why it takes no more.
 TAKES = {
     "evaluate": EVERYTHING,
     "compare": EVERYTHING,
     "power": EVERYTHING,
-    "plot": EVERYTHING,
+    "plot": EVERYTHING - FOLDER,  # it reads result folders by itself
     "explain": EVERYTHING - {"--by"},  # one query has no slices
     "depth": EVERYTHING - {"-m", "-k", "--convention"},  # it has a metric of its own
-    "misses": (TRUTH | RUNS | LABELLER) | {"-k"},  # so has this
+    "misses": (TRUTH | RUNS | LABELLER | FOLDER) | {"-k"},  # so has this
     "check": TRUTH | RUNS | LABELLER,  # nothing is measured
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
@@ -54,6 +56,7 @@ FIELDS = {
     "-k": "cutoff_texts",
     "--convention": "convention_text",
     "--by": "by_texts",
+    "--system": "systems",
 }
 
 
@@ -78,7 +81,9 @@ def test_every_field_is_an_option_or_an_argument() -> None:
     def command(inputs: Inputs) -> None: ...
 
     own = {parameter.name for parameter in command.__click_params__}  # type: ignore[attr-defined]  # click keeps them there
-    assert own | {"takes_budgets", "convention_text"} == set(Inputs.__dataclass_fields__)
+    assert own | {"takes_budgets", "takes_folder", "dataset_name", "convention_text"} == set(
+        Inputs.__dataclass_fields__
+    )
 
 
 Q1 = {"qid": "q1", "query": "one?", "retrieval_gt": [["a#1", "b#1"], ["c#1"]], "type": "x"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -93,14 +94,29 @@ def test_latency_of_another_machine_fails(sweep: Path, monkeypatch: pytest.Monke
     assert "another machine" in gate.reason
 
 
-def test_times_are_no_part_of_results(sweep: Path) -> None:
+def test_times_are_no_part_of_reports(sweep: Path) -> None:
     gates(sweep, '{system: "*", metric: latency_p95_ms, max: 60000}')
     outcome = run_experiment(sweep)
     assert outcome.folder is not None
     for path in outcome.folder.rglob("*"):
-        if path.is_file() and path.name not in ("timings.json", "manifest.json"):
+        if path.is_file() and path.suffix in (".txt", ".md", ".tex", ".csv"):
             assert "latency" not in path.read_text(encoding="utf-8")
     assert "latency_p95_ms is" in (outcome.folder / "timings.json").read_text(encoding="utf-8")
+
+
+def test_results_have_every_gate(sweep: Path) -> None:
+    gates(
+        sweep,
+        '{system: "bm25*", metric: latency_p95_ms, max: 60000}',
+        '{system: "fused*", metric: recall@10, min: 0}',
+        '{system: "*", metric: recall@10, min: 0}',
+    )
+    outcome = run_experiment(sweep, only=["bm25*"])
+    assert outcome.folder is not None
+    results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
+    assert {(gate["gate"], gate["timed"]) for gate in results["gates"]} == {(1, True), (3, False)}
+    assert results["idle_gates"] == [2]
+    assert len(results["gates"]) == len(outcome.gates) == 8
 
 
 def test_exit_status_and_one_line(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

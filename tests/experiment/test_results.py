@@ -79,7 +79,7 @@ def test_what_no_trec_file_can_hold_is_written_as_json_lines_and_qrels_are_left_
     assert outcome.folder is not None
     (written,) = (outcome.folder / "runs" / "own").iterdir()
     assert written.name == "one.jsonl"
-    assert not (outcome.folder / "truth").exists()
+    assert [path.name for path in (outcome.folder / "truth").iterdir()] == ["own.jsonl"]  # qrels cannot hold it
     evaluation = outcome.evaluations["own"]["one"]
     again = groupgt.evaluate(tmp_path / "truth.jsonl", written, list(evaluation.metrics.values()))
     for text, values in evaluation.values.items():

@@ -1,0 +1,198 @@
+"""What a run left is measured again: the same ground truth and runs, the same figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.experiment.reopened import Reopened
+from groupgt.experiment.runner import run_experiment
+from tests.experiment.conftest import MEMBERS
+
+TRUTH = [
+    {"qid": "q1", "query": "ferry?", "retrieval_gt": [["a", "b"], ["c"]], "type": "x"},
+    {"qid": "q2", "query": "dogs?", "retrieval_gt": [["d"]], "type": "y"},
+    {"qid": "q3", "query": "harbour?", "retrieval_gt": [["a"]], "type": "y"},
+]
+CORPUS = {"a": "The ferry leaves at nine.", "b": "Ferry: nine.", "c": "Tickets.", "d": "Dogs are welcome.", "e": "No."}
+FILE = """
+version: 1
+name: small
+convention: coverage
+datasets:
+  one: {{ground_truth: qa.jsonl, corpus: corpus.jsonl}}
+  two: {{ground_truth: qa.jsonl, corpus: corpus.jsonl, where: {{type: y}}}}
+systems:
+  first.v2: {{use: results, with: {{path: first.jsonl}}}}
+  other: {{use: results, with: {{path: other.jsonl}}}}
+evaluate: {{metrics: [recall, mrr], k: [2], policy: {{missing: skip}}{labeller}}}
+compare: {{baseline: other, alpha: 0.2, resamples: 50}}
+output: {{formats: [csv]}}
+"""
+NAME = "first.v2"
+
+
+def small(folder: Path, labeller: str = "") -> Path:
+    """Runs the small experiment and returns the file `latest`."""
+
+    def write(name: str, rows: list[dict[str, object]]) -> None:
+        (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    write("qa.jsonl", TRUTH)
+    write("corpus.jsonl", [{"doc_id": name, "contents": text} for name, text in CORPUS.items()])
+    for name, runs in {
+        "first": {"q1": ["b", "e", "c"], "q2": [], "q3": ["e", "a"]},
+        "other": {"q1": ["c", "a"], "q2": ["d"]},
+    }.items():
+        write(f"{name}.jsonl", [{"qid": qid, "retrieved_ids": ids} for qid, ids in runs.items()])
+    (folder / "small.yaml").write_text(FILE.format(labeller=labeller), encoding="utf-8")
+    outcome = run_experiment(folder / "small.yaml")
+    assert outcome.folder is not None
+    return outcome.folder.parent / "latest"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *call: object, status: int = 0) -> tuple[str, str]:
+    """What a command prints to standard output and standard error."""
+    ended = 0
+    try:
+        main([str(word) for word in call])
+    except SystemExit as end:
+        ended = int(end.code or 0)
+    out, err = capsys.readouterr()
+    assert ended == status, err
+    return out, err
+
+
+def test_means_are_those_of_the_run(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = run_experiment(sweep)
+    out, err = printed(capsys, "evaluate", outcome.folder, "--format", "json")
+    assert err == ""
+    runs = {run["run"]: run for run in json.loads(out)["runs"]}
+    assert list(runs) == list(outcome.evaluations["handbook"])
+    for name, evaluation in outcome.evaluations["handbook"].items():
+        assert {text: row["mean"] for text, row in runs[name]["metrics"].items()} == {
+            str(evaluation.metrics[text]): mean for text, mean in evaluation.means.items()
+        }
+
+
+def test_comparisons_are_those_of_the_run(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = run_experiment(sweep, only=["bm25*"])
+    out, _ = printed(capsys, "compare", outcome.folder, "--format", "json")
+    again, table = json.loads(out), outcome.comparison["handbook"].to_dict()
+    assert again["settings"] == table["settings"]
+    assert again["baseline"] == table["baseline"] == MEMBERS[0]
+    assert again["rows"] == [{**row, "metric": table["metrics"][row["metric"]]} for row in table["rows"]]
+    chosen = ("--system", MEMBERS[1], "--system", MEMBERS[2], "-m", "recall@5", "--alpha", "0.5")
+    out, _ = printed(capsys, "compare", outcome.folder, *chosen, "--format", "json")
+    told = json.loads(out)
+    assert (told["baseline"], told["settings"]["alpha"], told["settings"]["resamples"]) == (MEMBERS[1], 0.5, 1000)
+
+
+def test_runs_are_kept_under_their_names_whatever_is_written(tmp_path: Path) -> None:
+    latest = small(tmp_path)
+    folder = latest.parent / latest.read_text().strip()
+    assert sorted(path.name for path in (folder / "runs" / "two").iterdir()) == [f"{NAME}.trec", "other.trec"]
+    again = groupgt.evaluate(tmp_path / "qa.jsonl", folder / "runs" / "one" / "other.trec", ["recall@2"])
+    assert again.name == "other"
+    assert again["recall@2"] > 0.5
+    assert (folder / "means.csv").read_text().splitlines()[0] == "dataset,run,by,slice,metric,mean,queries"
+
+
+def test_a_folder_that_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folder alone is enough, where hits are decided by ids; texts are shown where the corpus is found."""
+    latest = small(tmp_path)
+    call = ("misses", latest, "--dataset", "one", "--system", NAME, "--policy", "missing=zero")
+    out, _ = printed(capsys, *call)
+    assert out.startswith("1 of 3 queries miss a group in the first 10")
+    assert "d: Dogs are welcome." in out
+    moved = tmp_path / "elsewhere" / "deep" / "small"
+    shutil.copytree(latest.parent, moved)
+    out, _ = printed(capsys, "misses", moved / "latest", *call[2:])
+    assert "Dogs" not in out
+    assert [line.split()[:3] for line in out.splitlines() if line.startswith("q2 ")] == [["q2", "group", "1"]]
+    shutil.rmtree(latest.parent)
+    for way in (moved, moved / "latest", moved / (moved / "latest").read_text().strip()):
+        assert printed(capsys, "misses", way, *call[2:])[0] == out
+
+
+def kept_means(latest: Path, dataset: str) -> dict[tuple[str, str], float]:
+    """The means of one data set by run and metric, as means.csv has them."""
+    text = (latest.parent / latest.read_text().strip() / "means.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(io.StringIO(text))
+    return {(row["run"], row["metric"]): float(row["mean"]) for row in rows if row["dataset"] == dataset}
+
+
+@pytest.mark.parametrize("labeller", ["", ", labeller: {use: text, with: {method: contained}}"], ids=["id", "text"])
+def test_policy_and_labeller_are_those_of_the_run(
+    labeller: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    latest = small(tmp_path, labeller)
+    for dataset in ("one", "two"):
+        out, _ = printed(capsys, "evaluate", latest, "--dataset", dataset, "--format", "json")
+        runs = json.loads(out)["runs"]
+        assert {run["policy"]["missing"] for run in runs} == {"skip"}
+        assert {run["labeller"].split()[0].split("(")[0] for run in runs} == {"text" if labeller else "id"}
+        means = {(run["run"], name): row["mean"] for run in runs for name, row in run["metrics"].items()}
+        assert means == kept_means(latest, dataset)
+
+
+def test_explain_depth_and_power(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    latest = small(tmp_path)
+    out, _ = printed(capsys, "explain", latest, "--dataset", "one", "--system", NAME, "--query", "q1")
+    assert "recall.coverage@2 = 0.5000" in out
+    assert "b: Ferry: nine." in out
+    out, _ = printed(capsys, "depth", latest, "--dataset", "one", "--share", "0.5", "--format", "csv")
+    rows = {row["run"]: row["results"] for row in csv.DictReader(io.StringIO(out))}
+    assert rows == {NAME: "2", "other": "1"}  # of the two queries that each has answered
+    pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    out, _ = printed(capsys, "power", latest, "--dataset", "one", "-m", "recall@2", "--format", "json")
+    (row,) = json.loads(out)["rows"]
+    assert (row["system"], row["alpha"]) == (NAME, 0.2)
+
+
+def test_what_a_labeller_read_and_is_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    latest = small(tmp_path, ", labeller: {use: text, with: {corpus: corpus.jsonl}}")
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "changed"}\n')
+    _, err = printed(capsys, "evaluate", latest, "--dataset", "one", status=2)
+    assert "the labeller text read corpus.jsonl, which is gone or has changed" in err
+    out, _ = printed(capsys, "evaluate", latest, "--dataset", "one", "--labeller", "id", "--format", "json")
+    assert {run["labeller"] for run in json.loads(out)["runs"]} == {"id"}
+
+
+def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    latest, truth = small(tmp_path), tmp_path / "qa.jsonl"
+    for call, told in (
+        ((latest,), "has the data sets one, two; choose one with --dataset"),
+        ((latest, "--dataset", "on"), "expected one or two, found 'on'"),
+        ((latest, "--dataset", "one", "--system", "othr"), "(did you mean 'other'"),
+        ((latest, truth, "--dataset", "one"), "a result folder has its own runs; choose among them with --system"),
+        ((truth,), "RUNS: expected the runs to measure, or a result folder in place of TRUTH"),
+        ((truth, truth, "--system", "other"), "--system: goes with a result folder"),
+        ((truth, truth, "--dataset", "one"), "--dataset: goes with a result folder"),
+        ((latest, "--dataset", "one", "--with", "x=1"), "--with: the labeller is that of the run"),
+    ):
+        assert told in printed(capsys, "misses", *call, status=2)[1]
+    _, err = printed(capsys, "explain", latest, "--dataset", "one", "--query", "q1", status=2)
+    assert "expected one system, found" in err
+
+
+def test_folders_that_are_not_whole(tmp_path: Path) -> None:
+    latest = small(tmp_path)
+    folder = latest.parent / latest.read_text().strip()
+    (folder / "runs" / "one" / "other.trec").unlink()
+    reopened = Reopened.at(folder, "one")
+    # It was read from a file, which is where it was.
+    assert dict(reopened.runs)["other"].name == "other.jsonl"
+    (tmp_path / "other.jsonl").write_text("")
+    with pytest.raises(groupgt.DataError, match="the run of 'other' is not kept in it"):
+        _ = Reopened.at(folder, "one").runs
+    (folder / "truth" / "one.jsonl").unlink()
+    with pytest.raises(groupgt.DataError, match="run the experiment again"):
+        reopened.truth(reopened.policy)
