@@ -261,8 +261,8 @@ class _Parser:
             raise self.fail("expected parameter=value within the brackets, or no brackets")
         values: dict[str, float | str] = {}
         for part in in_brackets.split(",") if in_brackets is not None else []:
-            name, equals, text = (piece.strip() for piece in part.partition("="))
-            if not equals or not text:
+            name, _, text = (piece.strip() for piece in part.partition("="))
+            if not text:
                 raise self.fail(f"expected parameter=value, found {part.strip()!r}")
             if name not in known:
                 has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"

@@ -212,7 +212,7 @@ def test_rows_are_named_by_their_number_and_order() -> None:
             place="line ",
         )
     sound = pl.LazyFrame({"qid": ["q"], "doc": ["a"], "score": [1.0]})
-    with pytest.raises(of_columns.DataError, match="run: the results changed while they were read"):
+    with pytest.raises(of_columns.DataError, match="run: the results changed while"):
         of_columns.refuse_rows(sound, "run", "score")
 
 

@@ -9,7 +9,9 @@ from groupgt.metrics import sets
 from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
 from groupgt.metrics.description import as_dict, details, overview
-from groupgt.metrics.language import parse_metric
+from groupgt.metrics.language import parse_metric, parse_metrics
+from groupgt.metrics.values import check_batch
+from groupgt.model.policy import Policy
 
 
 @pytest.mark.parametrize("definition", CATALOGUE.values(), ids=lambda each: each.name)
@@ -91,3 +93,19 @@ def test_a_policy_that_does_not_go_with_a_metric() -> None:
         groupgt.ConfigError, match=r"works with the convention autorag alone, not with recall.trec; choose"
     ):
         groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall", "recall.trec"], policy={"duplicates": "keep"})
+
+
+@pytest.mark.parametrize(
+    ("metric", "policy", "words"),
+    [
+        ("recall@5tokens", Policy(), "recall@5tokens"),
+        ("token_f1", Policy(), "token_f1"),
+        ("recall", Policy(missing="error"), "missing=zero or skip, and extra=ignore"),
+        ("recall", Policy(extra="error"), "missing=zero or skip, and extra=ignore"),
+        ("recall.trec", Policy(duplicates="keep"), "not with recall.trec"),
+    ],
+)
+def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> None:
+    with pytest.raises(groupgt.ConfigError, match=words):
+        check_batch(policy, parse_metrics([metric], "autorag"))
+    check_batch(Policy(missing="skip"), parse_metrics(["recall"], "autorag"))

@@ -28,6 +28,7 @@ from groupgt.metrics.language import Budget, parse_metrics, split_names
         ("p@5", "precision.autorag@5"),
         ("r", "recall.autorag"),
         ("rr", "mrr.autorag"),
+        ("rr.trec@3", "mrr.trec@3"),
         ("ap", "map.autorag"),
         ("success", "hit_rate.autorag"),
         ("full_recall", "complete.autorag"),
@@ -100,6 +101,9 @@ def test_reads(text: str, canonical: str) -> None:
         ("ndcg(gain=exp)", "it has no parameters"),
         ("ndcg.trec(gain=cubic)", "linear"),
         ("strec.trec", "takes only a cutoff"),
+        ("ndcg_burges(gain=exp)", "takes only a cutoff"),
+        ("retrieval_nothing", "unknown metric"),
+        ("rbp(p=)", "parameter=value"),
         ("retrieval_map.trec", "has that convention already"),
         ("", "expected name"),
         ("recall@5 ndcg", "cutoff"),
@@ -129,6 +133,41 @@ def test_ks_are_for_metrics_without_a_cutoff_of_their_own() -> None:
         "bpref",
         "precision.trec@5",
     ]
+
+
+def test_the_range_of_k() -> None:
+    assert [metric.cutoff for metric in parse_metrics(["recall"], "autorag", [1, 10**15]).values()] == [1, 10**15]
+    assert parse_metric("recall@1000000000000000").cutoff == 10**15
+    for k in (0, 10**15 + 1, True, 1.0, "1"):
+        with pytest.raises(MetricError, match=r"^k: expected whole numbers from 1 to 10\^15, found"):
+            parse_metrics(["recall"], "autorag", [k])  # type: ignore[list-item]
+    for text in ("recall@1000000000000001", "recall@00000000000000001"):
+        with pytest.raises(MetricError, match="cutoff"):
+            parse_metric(text)
+
+
+@pytest.mark.parametrize(
+    ("max_grade", "text"),
+    [
+        ("3", "3"),
+        ("3.0", "3"),
+        ("3.5", "3.5"),
+        ("+6", "6"),
+    ],
+)
+def test_numbers_are_written_the_short_way(max_grade: str, text: str) -> None:
+    metric = parse_metric(f"err(max_grade={max_grade})")
+    assert str(metric) == f"err(max_grade={text})"
+    assert parse_metric(str(metric)) == metric
+
+
+def test_what_is_read_already_stays_and_what_is_no_text_is_refused() -> None:
+    metric = parse_metric("recall@5")
+    assert parse_metric(metric, "trec") is metric
+    with pytest.raises(MetricError, match="expected a metric's name as text, found 5"):
+        parse_metric(5)  # type: ignore[arg-type]
+    with pytest.raises(MetricError, match=r"convention: expected autorag, trec or coverage, found \['trec'\]$"):
+        parse_metric("recall", ["trec"])  # type: ignore[arg-type]
 
 
 def test_without_ks_metrics_look_at_the_whole_ranking() -> None:
