@@ -23,7 +23,7 @@ from groupgt.cli.output import (
 )
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.document import Block, document
-from groupgt.render.tables import Grid, signed, small
+from groupgt.render.tables import Grid, counted, signed, small
 
 CACHE = Path(".groupgt/cache")
 
@@ -239,7 +239,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     if clear and cache is not None:
         for entry in kept:
             cache.remove(entry.key)
-        say(f"removed {len(kept):,} runs, {sum(entry.size for entry in kept):,} bytes")
+        say(f"removed {counted(len(kept), 'run')}, {sum(entry.size for entry in kept):,} bytes")
         return
     headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")

@@ -43,6 +43,7 @@ from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.render.tables import counted
 from groupgt.store.files import written_folder, written_whole
 
 # The formats of ground truth in one file that its ending names.
@@ -243,7 +244,7 @@ def convert_command(
             (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
         )
     written_whole(target, lambda part: write_run(part, rankings, to, scored=scored, tag=run.name or "groupgt"))
-    say(f"wrote {len(rankings):,} queries to {target}")
+    say(f"wrote {counted(len(rankings), 'query', 'queries')} to {target}")
 
 
 def _import_project(project: Path, target: Path) -> None:
@@ -252,7 +253,7 @@ def _import_project(project: Path, target: Path) -> None:
     if target.exists():
         raise ConfigError(f"{target}: already exists; choose another file")
     imported = import_project(project, target)
-    say(f"wrote {imported.systems:,} systems to {target}; run it with: groupgt run {target}")
+    say(f"wrote {counted(imported.systems, 'system')} to {target}; run it with: groupgt run {target}")
     same = imported.means - len(imported.different)
     say(f"{same:,} of the {imported.means:,} means stored by AutoRAG are reproduced")
     for line in imported.different:
@@ -273,6 +274,6 @@ def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -
     without_place: list[str] = []
     written = written_folder if format == "beir" else written_whole
     written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
-    say(f"{before}wrote {len(truth):,} queries to {out}")
+    say(f"{before}wrote {counted(len(truth), 'query', 'queries')} to {out}")
     if without_place:
         say(f"warning: {format} has no place for {listed(without_place)}")

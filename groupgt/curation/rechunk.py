@@ -369,10 +369,11 @@ def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[s
         query = int(truth.group_query[group])
         rows[query].append({"alternatives": alternatives, **extra} if extra else alternatives)
     kept = [query for query, qid in enumerate(truth.qids) if qid not in dropped]
-    return GroundTruth.from_rows(
+    carried = GroundTruth.from_rows(
         [truth.qids[query] for query in kept],
         [rows[query] for query in kept],
         Policy(),
         texts=[truth.texts[query] for query in kept] if truth.texts else None,
         columns={name: [values[query] for query in kept] for name, values in truth.columns.items()},
     )
+    return replace(carried, keys=truth.keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -22,7 +22,7 @@ from groupgt.model.values import TEXT
 from groupgt.render.document import Block
 from groupgt.render.exports import as_written
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid, snippet
+from groupgt.render.tables import Grid, counted, snippet
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
 # What a row proposes; only `accept` is the reviewer's.
@@ -42,7 +42,7 @@ class Suggestions(Result, Sequence[Candidate]):
     def found(self) -> str:
         """How many there are, in words."""
         queries = len({candidate.qid for candidate in self.candidates})
-        return f"{len(self.candidates):,} candidates of {queries:,} queries"
+        return f"{counted(len(self.candidates), 'candidate')} of {counted(queries, 'query', 'queries')}"
 
     def blocks(self) -> list[Block]:
         """A row for each candidate, beside the alternative that it resembles."""
@@ -178,4 +178,5 @@ def _extended(truth: GroundTruth, additions: Mapping[int, Mapping[str, float]]) 
                     alternatives.append(plain if grade == 1 else {key: name, "grade": grade})
             extended.append({**group, "alternatives": alternatives} if isinstance(group, dict) else alternatives)
         rows.append(extended)
-    return GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
+    whole = GroundTruth.from_rows(truth.qids, rows, Policy(), texts=truth.texts, columns=truth.columns)
+    return replace(whole, keys=truth.keys)

@@ -145,8 +145,16 @@ def run_paths(path: Path_) -> list[Path]:
         files = sorted(each for each in found.iterdir() if each.is_file() and not each.name.startswith("."))
         if not files:
             raise DataError(f"{found}: the folder contains no files")
-        return files
+        return _node_results(files) or files
     return parts.files_of(text) or [found]
+
+
+def _node_results(files: Sequence[Path]) -> list[Path]:
+    """Of the folder of an AutoRAG node its results, without the summary and the copy of the best; else nothing."""
+    numbered = [path for path in files if path.suffix == ".parquet" and path.stem.isdecimal()]
+    others = {path.name for path in files} - {path.name for path in numbered}
+    copies = {f"best_{path.name}" for path in numbered}
+    return numbered if numbered and "summary.csv" in others <= {"summary.csv", *copies} else []
 
 
 def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:

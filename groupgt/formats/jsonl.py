@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     except DataError as error:
         faults.merge(error)
     faults.stop()
-    return truth
+    return replace(truth, keys=tuple(dict.fromkeys(key for row in rows for key in row)))
 
 
 def read_run(source: Source) -> Run:
@@ -260,6 +261,7 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
                 row["query"] = truth.texts[position]
             row["retrieval_gt"] = groups
             row |= {name: values[position] for name, values in truth.columns.items()}
+            row = {**{key: row[key] for key in truth.keys if key in row}, **row}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

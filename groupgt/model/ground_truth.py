@@ -30,7 +30,8 @@ class GroundTruth:
     Inside are columns: `ids`, `grade` and `group_of` for each alternative, `group_query`, `group_weight` and
     `group_name` for each group, sorted by query. Where not all alternatives are ids, `forms` says which is a `Span` and
     which a text, and `ids` holds what names them. `texts` holds the query texts, `columns` what else was stored with
-    each query: the slices of `by`. `repeated_ids` counts ids that stood twice in a group, `dropped` empty groups.
+    each query: the slices of `by`. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups;
+    `keys` are those of JSON Lines, in their order.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -49,6 +50,7 @@ class GroundTruth:
     repeated_ids: int = 0
     dropped: int = 0
     forms: list[Form] | None = None
+    keys: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, groups: Mapping[Any, Any], policy: Policy | None = None) -> GroundTruth:
@@ -124,7 +126,8 @@ class GroundTruth:
         texts = [self.texts[position] for position in positions] if self.texts else None
         columns = {name: [values[position] for position in positions] for name, values in self.columns.items()}
         qids = [self.qids[position] for position in positions]
-        return self.from_rows(qids, [self[qid] for qid in qids], Policy(), texts=texts, columns=columns)
+        chosen = self.from_rows(qids, [self[qid] for qid in qids], Policy(), texts=texts, columns=columns)
+        return replace(chosen, keys=self.keys)
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
         """The same with other alternatives; those of one group that have one name become one, of the highest grade."""

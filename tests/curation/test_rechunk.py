@@ -178,7 +178,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys
     assert not report.exists()
     main([*words, "--drop-lost"])
     shown = capsys.readouterr()
-    assert "wrote 1 queries" in shown.err
+    assert "wrote 1 query" in shown.err
     assert "q2       group 1  o3" in shown.out
     assert groupgt.read_ground_truth(out)["q1"] == [["n1"]]
     assert report.read_text(encoding="utf-8").splitlines() == [

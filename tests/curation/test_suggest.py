@@ -84,19 +84,21 @@ def marked(path: Path, marks: list[str]) -> None:
 def test_only_what_is_marked_is_taken_up(folder: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     review = folder / f"review.{ending}"
     main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", review.name])
-    assert "wrote 2 candidates of 1 queries" in capsys.readouterr().err
+    assert "wrote 2 candidates of 1 query" in capsys.readouterr().err
     main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "same.jsonl"])
     before, same = (groupgt.read_ground_truth(folder / name) for name in ("truth.jsonl", "same.jsonl"))
     assert same.digest == before.digest
     marked(review, ["", "TRUE"])
     main(["suggest", "truth.jsonl", "--accept", review.name, "--output", "more.jsonl"])
-    assert "accepted 1, rejected 1; wrote 1 queries to more.jsonl" in capsys.readouterr().err
+    assert "accepted 1, rejected 1; wrote 1 query to more.jsonl" in capsys.readouterr().err
     more = groupgt.read_ground_truth(folder / "more.jsonl")
     assert more["q"] == [
         {"alternatives": [{"id": "a", "grade": 2}, {"id": "a3", "grade": 2}], "name": "leave"},
         {"alternatives": ["b", {"id": "c", "grade": 0}], "weight": 3},
     ]
     assert (more.texts, more.columns) == (before.texts, before.columns)
+    lines = [(folder / name).read_text(encoding="utf-8").splitlines() for name in ("truth.jsonl", "more.jsonl")]
+    assert list(json.loads(lines[1][0])) == list(json.loads(lines[0][0]))
 
 
 def test_evidence_stands_beside_each_candidate(folder: Path) -> None:

@@ -150,7 +150,7 @@ def test_the_cache_of_a_file_is_its_own(file: Path, capsys: pytest.CaptureFixtur
     run_experiment(file, only=["bm25"], allow_code=True)
     run_experiment(file, only=["bm25"], allow_code=True, changes=["name=other", "evaluate.depth=5"])
     main(["cache", str(file), "--clear"])
-    assert "removed 1 runs" in capsys.readouterr().err
+    assert "removed 1 run" in capsys.readouterr().err
     main(["cache", str(file.parent / "cache"), "--format", "json"])
     (left,) = json.loads(capsys.readouterr().out)
     assert left["experiment"] == "other"

@@ -62,7 +62,7 @@ def test_it_clears_some(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "removed 2 runs" in shown(capsys, file, "--only", "bm25*", "--clear")[1]
     outcome = run_experiment(file)
     assert (outcome.cached, outcome.retrieved) == (1, 2)
-    assert "removed 1 runs" in shown(capsys, file, "--only", "bm25[k1=0.9]", "--clear")[1]
+    assert "removed 1 run" in shown(capsys, file, "--only", "bm25[k1=0.9]", "--clear")[1]
     assert run_experiment(file).cached == RETRIEVALS - 1
 
 

@@ -205,6 +205,31 @@ def test_autorag_files(tmp_path: Path) -> None:
         groupgt.evaluate(qa, node, ["recall"])
 
 
+def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
+    for name in ("0.parquet", "10.parquet", "best_0.parquet"):
+        pl.DataFrame({"retrieved_ids": [["a"]]}).write_parquet(tmp_path / name)
+    assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet", "best_0.parquet"]
+    (tmp_path / "summary.csv").write_text("filename,module_name\n0.parquet,bm25\n")
+    assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet"]
+    results = groupgt.evaluate_runs({"q": [["a"]]}, run_paths(tmp_path), ["recall"])
+    assert [evaluation.means["recall"] for evaluation in results] == [1, 1]
+    (tmp_path / "mine.trec").write_text("q Q0 a 1 1 t\n")
+    assert len(run_paths(tmp_path)) == 5
+
+
+def test_keys_keep_their_order(tmp_path: Path) -> None:
+    rows = [
+        {"type": "x", "retrieval_gt": [["a"]], "query": "one?", "qid": "q1"},
+        {"type": "y", "retrieval_gt": [["b"]], "query": "two?", "qid": "q2"},
+    ]
+    (tmp_path / "truth.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    truth = groupgt.read_ground_truth(tmp_path / "truth.jsonl")
+    for name, written in (("all", truth), ("some", truth.select([1]))):
+        write.write_ground_truth(tmp_path / f"{name}.jsonl", written, "jsonl")
+        lines = (tmp_path / f"{name}.jsonl").read_text().splitlines()
+        assert [list(json.loads(line).items()) for line in lines] == [list(row.items()) for row in rows[-len(lines) :]]
+
+
 def test_autorag_empty_and_integer_truth(tmp_path: Path) -> None:
     qa = tmp_path / "qa.parquet"
     pl.DataFrame(
