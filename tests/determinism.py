@@ -35,6 +35,10 @@ output: {{folder: out, formats: [markdown, json, csv, latex, parquet, runs]}}
 RUN = "import sys; from groupgt.cli.main import main; main(['run', sys.argv[1]])"
 
 
+# What tells times, which differ from run to run.
+TIMED = ("timings.json", "report.html")
+
+
 def digests(
     folder: Path, *, before: str = "", environment: dict[str, str] | None = None, corpus: Path | None = None
 ) -> dict[str, str]:
@@ -57,7 +61,7 @@ def digests(
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
     newest = folder / "out" / "trial" / "latest"
     results = newest if newest.is_dir() else newest.parent / newest.read_text(encoding="utf-8").strip()
-    written = sorted(path for path in results.rglob("*") if path.is_file() and path.name != "timings.json")
+    written = sorted(path for path in results.rglob("*") if path.is_file() and path.name not in TIMED)
     return {path.relative_to(results).as_posix(): _digest(path) for path in written}
 
 

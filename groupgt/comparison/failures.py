@@ -306,10 +306,11 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
     """How many different results each query has within the cutoff over all systems, shape (Q,).
 
-    NaN where there are so many results that reading all ids again would take long.
+    NaN where results stay on a cluster, or are so many that reading all ids again would take long.
     """
     truth = evaluations[0].truth
-    if sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations) > MANY_RESULTS:
+    results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)
+    if results_in_all > MANY_RESULTS or any(evaluation.run.is_remote for evaluation in evaluations):
         return np.full(len(truth), np.nan)
     unions: list[set[str]] = [set() for _ in truth.qids]
     for evaluation in evaluations:

@@ -144,7 +144,7 @@ class Code(Reader):
                 returned = self.function(list(batch))
                 if iscoroutine(returned):
                     returned.close()
-                    raise TypeError("it is async; wrap it in a plain function that awaits it")
+                    raise TypeError("it is async; wrap it in a plain function that runs it with asyncio.run")
                 answers = list(returned)
         except KeyboardInterrupt:
             raise

@@ -7,9 +7,10 @@ from pathlib import Path
 
 
 def contents(folder: Path | None) -> dict[str, bytes]:
-    """The files of a result folder, but for the times."""
+    """The files of a result folder, but for the times, which the page shows too."""
     assert folder is not None
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timings.json")
+    timed = ("timings.json", "report.html")
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in timed)
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 

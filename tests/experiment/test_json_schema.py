@@ -70,7 +70,7 @@ ACCEPTED: dict[str, list[Change]] = {
     "a labeller": [("timed: 2", "labeller: {use: id, with: {}}")],
     "a policy in short": [("timed: 2", "policy: trec")],
     "a policy": [("timed: 2", "policy: {preset: trec, missing: zero}")],
-    "one format": [("[table, json]", "html")],
+    "one format": [("[table, json]", "latex")],
     "no formats": [("[table, json]", "[]")],
     "no cache": [("cache: cache", "cache: null")],
     "nothing for a cache": [("cache: cache", "cache:")],
