@@ -36,7 +36,7 @@ evaluate:
 compare:
   baseline: "bm25[k1=0.9,b=0.4]"
   resamples: 1000
-output: {{folder: out, formats: [table, markdown, latex, report, json, csv, runs]}}
+output: {{folder: out, formats: [table, markdown, latex, json, csv, runs]}}
 cache: cache
 """
 

@@ -17,7 +17,8 @@ from tests.experiment.folders import file_of
 
 
 def test_what_is_written(sweep: Path) -> None:
-    outcome = run_experiment(sweep)
+    formats = "[report, table, markdown, latex, json, csv, runs]"
+    outcome = run_experiment(sweep, changes=[f"output.formats={formats}"])
     assert outcome.folder is not None
     names = {path.name for path in outcome.folder.iterdir()}
     files = {"table.txt", "table.md", "table.tex", "report.html", "results.json", "means.csv", "per_query.csv", "runs"}

@@ -39,7 +39,7 @@ evaluate:
   metrics: [recall, ndcg]
   primary: ndcg@10
   timed: 3
-output: {{folder: out, formats: [report, table, json, csv, runs]}}
+output: {{folder: out, formats: [table, json, csv, runs]}}
 cache: cache
 """
 SYSTEMS = """\
