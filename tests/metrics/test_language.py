@@ -102,6 +102,8 @@ def test_reads(text: str, canonical: str) -> None:
         ("ndcg.trec(gain=cubic)", "linear"),
         ("strec.trec", "takes only a cutoff"),
         ("ndcg_burges(gain=exp)", "takes only a cutoff"),
+        ("rr(p=1)", "mrr.autorag has no parameter 'p'"),
+        ("rbp(x=1)", ": rbp has no parameter 'x'"),
         ("retrieval_nothing", "unknown metric"),
         ("rbp(p=)", "parameter=value"),
         ("retrieval_map.trec", "has that convention already"),
@@ -159,6 +161,13 @@ def test_numbers_are_written_the_short_way(max_grade: str, text: str) -> None:
     metric = parse_metric(f"err(max_grade={max_grade})")
     assert str(metric) == f"err(max_grade={text})"
     assert parse_metric(str(metric)) == metric
+
+
+def test_a_cut_at_hand_is_the_one_that_counts() -> None:
+    hits = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "b"]}, ["recall"]).labelled.hits
+    metric = parse_metric("recall")
+    assert metric.values(hits).tolist() == [1.0]
+    assert metric.values(hits, parse_metric("recall@1").cut(hits)).tolist() == [0.5]
 
 
 def test_what_is_read_already_stays_and_what_is_no_text_is_refused() -> None:

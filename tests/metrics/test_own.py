@@ -162,6 +162,16 @@ def test_parameters_of_ones_own() -> None:
         groupgt.parse_metric("half_life(h=4)")
 
 
+def test_numbers_without_a_range_are_finite_and_keep_their_text() -> None:
+    named(parameters=[Parameter("h", 3.0, "any number")])
+    with pytest.raises(groupgt.MetricError, match="h: expected any number, found 1e999"):
+        groupgt.parse_metric("half_life(h=1e999)")
+    for number, text in (("1e14", "100000000000000"), ("1e15", "1000000000000000.0"), ("-1e20", "-1e+20")):
+        metric = groupgt.parse_metric(f"half_life(h={number})")
+        assert str(metric) == f"half_life(h={text})"
+        assert groupgt.parse_metric(str(metric)) == metric
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
