@@ -89,6 +89,8 @@ def expected(kind: str, data: bytes) -> Verdict | None:
             }
             return figures({qid: set(docs) for qid, docs in TRUTH.items()}, run)
         groups = parsers.qrels(data, subtopics=True) if kind == "subtopics" else getattr(parsers, kind)(data)
+        if not groups:
+            return f"{REFUSED}: no query"
         relevant = {
             qid: {doc for group in own for doc, grade in group.items() if grade > 0} for qid, own in groups.items()
         }
