@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -113,22 +114,21 @@ def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
     low, high = np.searchsorted(judgments.alternative_query, [query, query + 1]).tolist()
     grades = judgments.alternative_grade[low:high]
     gains = np.ones(high - low) if gain is None else gain_of(grades, gain, judgments)
-    places = zip(judgments.sharing_order[low:high].tolist(), judgments.alternative_document[low:high].tolist())
     groups = judgments.alternative_group[low:high] - first
-    documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
-    for group, value, place in zip(groups.tolist(), gains.tolist(), places):
-        if group >= 0:
-            documents.setdefault(place, []).append((group, value))
-    weights = tuple(judgments.weight[first:last].tolist())
-    return Problem(weights, tuple(tuple(sorted(documents[place])) for place in sorted(documents)))
+    place, document = judgments.sharing_order[low:high], judgments.alternative_document[low:high]
+    order = np.lexsort((gains, groups, document, place))
+    order = order[groups[order] >= 0]
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1) | np.diff(document[order], prepend=-1)).tolist()
+    pairs = list(zip(groups[order].tolist(), gains[order].tolist()))
+    documents = tuple(tuple(pairs[start:end]) for start, end in pairwise([*starts, len(pairs)]))
+    return Problem(tuple(judgments.weight[first:last].tolist()), documents)
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:
     """The best ranking at every depth: exact up to 4,096 states, greedy beyond."""
     levels: list[set[float]] = [set() for _ in problem.weights]
-    for document in problem.documents:
-        for group, gain in document:
-            levels[group].add(gain)
+    for group, gain in set(chain.from_iterable(problem.documents)):
+        levels[group].add(gain)
     states = 1
     for gains in levels:
         states *= 1 + len(gains)
