@@ -23,7 +23,7 @@ import zstandard
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.formats import source
+from groupgt.formats import csv, source
 
 TRUTH = '{"qid": "q1", "retrieval_gt": [["d1"], ["d2"]]}\n{"qid": "q2", "retrieval_gt": [["d3"]]}\n'
 TREC = b"q1 Q0 d1 1 3.0 t\nq1 Q0 x 2 2.0 t\nq1 Q0 d2 3 1.0 t\nq2 Q0 y 1 2.0 t\nq2 Q0 d3 2 1.5 t\n"
@@ -355,6 +355,18 @@ def test_csv_read_as_meant(case: Any, cli: Cli, truth: Path, size: str) -> None:
     assert cli("evaluate", truth, put(truth.parent / "run.csv", case[1]), *METRICS) == plain
 
 
+def test_a_header_of_thousands_of_columns_is_not_for_polars(
+    cli: Cli, truth: Path, size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes a time that grows with their square."""
+    plain = cli("evaluate", truth, put(truth.parent / "run.csv", CSV), *METRICS)
+    header, *rows = CSV.decode().splitlines()
+    more = [f"c{number}" for number in range(2_000)]
+    wide = "\n".join([",".join([header, *more]), *(row + "," * len(more) for row in rows)]) + "\n"
+    monkeypatch.setattr(csv.pl, "scan_csv", None)
+    assert cli("evaluate", truth, put(truth.parent / "run.csv", wide), *METRICS) == plain
+
+
 def test_ids_stay_text(cli: Cli, truth: Path, size: str) -> None:
     path = put(truth.parent / "run.csv", b"qid,doc_id,score\n1,007,2\n1,1e3,1\n")
     own = put(truth, '{"qid": "1", "retrieval_gt": [["007"], ["1e3"]]}\n')
@@ -541,6 +553,10 @@ TABLE = b"qid,group,doc_id,grade\nq1,1,d1,1\nq1,2,d2,2\nq2,1,d3,1\n"
 BAD_TABLES: list[tuple[str, bytes, int, tuple[str, ...]]] = [
     ("short row", swap(TABLE, b"d2,2", b"d2"), 3, ("4 columns", "found 3")),
     ("long row", swap(TABLE, b"d2,2", b"d2,2,2"), 3, ("4 columns", "found 5")),
+    ("empty grade", swap(TABLE, b"d2,2", b"d2,"), 3, ("query 'q1'", "number", "''")),
+    ("blank grade", swap(TABLE, b"d2,2", b"d2,  "), 3, ("query 'q1'", "number", "'  '")),
+    ("CR in the header", swap(TABLE, b"group,", b"group\r,"), 1, ("U+000D",)),
+    ("CR twice", swap(TABLE, b"d2,2", b"d2,2\r\r"), 3, ("U+000D",)),
     ("word", swap(TABLE, b"d2,2", b"d2,x"), 3, ("query 'q1'", "number", "'x'")),
     ("underscore", swap(TABLE, b"d2,2", b"d2,1_0"), 3, ("query 'q1'", "'1_0'")),
     ("NaN", swap(TABLE, b"d2,2", b"d2,nan"), 3, ("query 'q1'", "'nan'")),
