@@ -21,7 +21,7 @@ from groupgt.model.hits import Floats, Ints, Judgments
 
 # A state says for each group the best gain so far. Up to so many, ideals are exact.
 STATES = 4096
-# Up to so many pairs of a state and a document, plain Python is faster than arrays.
+# Up to so many pairs, of a state and a document or of a document and a group, plain Python is faster than arrays.
 FEW_PAIRS = 512
 # Solutions of problems with at most so many documents are kept while those of other queries are looked for.
 FEW_DOCUMENTS = 64
@@ -115,13 +115,29 @@ def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
     grades = judgments.alternative_grade[low:high]
     gains = np.ones(high - low) if gain is None else gain_of(grades, gain, judgments)
     groups = judgments.alternative_group[low:high] - first
-    place, document = judgments.sharing_order[low:high], judgments.alternative_document[low:high]
+    places = judgments.sharing_order[low:high], judgments.alternative_document[low:high]
+    weights = tuple(judgments.weight[first:last].tolist())
+    return Problem(
+        weights, _documents(*places, groups, gains) if high - low > FEW_PAIRS else _few(places, groups, gains)
+    )
+
+
+def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tuple[Document, ...]:
+    """What each document gains, documents in the order of their places."""
     order = np.lexsort((gains, groups, document, place))
     order = order[groups[order] >= 0]
     starts = np.flatnonzero(np.diff(place[order], prepend=-1) | np.diff(document[order], prepend=-1)).tolist()
     pairs = list(zip(groups[order].tolist(), gains[order].tolist()))
-    documents = tuple(tuple(pairs[start:end]) for start, end in pairwise([*starts, len(pairs)]))
-    return Problem(tuple(judgments.weight[first:last].tolist()), documents)
+    return tuple(tuple(pairs[start:end]) for start, end in pairwise([*starts, len(pairs)]))
+
+
+def _few(places: tuple[Ints, Ints], groups: Ints, gains: Floats) -> tuple[Document, ...]:
+    """The same in plain Python, which is faster for few."""
+    documents: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    for group, gain, *place in zip(groups.tolist(), gains.tolist(), *(column.tolist() for column in places)):
+        if group >= 0:
+            documents.setdefault((place[0], place[1]), []).append((group, gain))
+    return tuple(tuple(sorted(documents[place])) for place in sorted(documents))
 
 
 def solve(problem: Problem, discount: Discount) -> Solution:

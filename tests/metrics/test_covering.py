@@ -170,3 +170,18 @@ def test_explanations_of_large_problems_evaluate_to_their_ideal() -> None:
     found = groupgt.evaluate({"q": groups}, {"q": ["d01", "d02", "d03"]}, [metric])
     explained = metric.explanation(found.labelled.hits, 0)
     assert eval(explained) == pytest.approx(found.values[str(metric)][0], abs=1e-12)
+
+
+def test_problems_read_as_columns_are_those_read_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    for _ in range(60):
+        names = [f"d{number}" for number in range(rng.randint(1, 9))]
+        groups = [
+            [{"id": name, "grade": rng.choice((0, 1, 1, 2))} for name in rng.sample(names, rng.randint(1, len(names)))]
+            for _ in range(rng.randint(1, 4))
+        ]
+        judgments = groupgt.GroundTruth.of({"p": [["z"]], "q": groups}).judgments
+        few = [covering.problem_of(judgments, 1, gain) for gain in (None, "linear")]
+        with monkeypatch.context() as patch:
+            patch.setattr(covering, "FEW_PAIRS", 0)
+            assert [covering.problem_of(judgments, 1, gain) for gain in (None, "linear")] == few
