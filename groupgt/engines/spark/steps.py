@@ -13,8 +13,9 @@ from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
 from groupgt.formats.parts import name_of
 from groupgt.formats.rows import NESTED
+from groupgt.formats.trec import LEAST, MOST
 from groupgt.model.run import Remote, Run
-from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER
+from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # A whole cell that is a number.
 SPELLED = rf"^(?:{NUMBER})\z"
+# The column in which Spark keeps rows that do not fit the header.
+BROKEN = "_broken"
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -86,25 +89,49 @@ def run_of_files(
 
 def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
     """The rows of files: trec, csv, jsonl or parquet."""
-    from pyspark.sql import functions as sql
 
     if format == "trec":
-        cells = sql.split(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")), " +")
-        lines = session.read.text(paths).filter(sql.trim(sql.translate("value", "\t\r\x0b\x0c\ufeff", "    ")) != "")
-        # A line with fewer cells has no score, nor one whose score is no plain number.
-        number = sql.when((sql.size("cells") >= 6) & sql.col("cells")[4].rlike(SPELLED), sql.col("cells")[4])
-        rows = lines.select(cells.alias("cells")).select(
-            sql.col("cells")[0].alias("qid"), sql.get("cells", sql.lit(2)).alias("doc_id"), number.alias("score")
-        )
-        return rows.withColumn("score", sql.col("score").try_cast("double"))
+        return _trec(session.read.text(paths, lineSep="\n"))
     if format == "csv":
-        separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
-        rows = session.read.option("header", True).option("sep", separator).csv(paths)
-        for name in {"score", "rank"} & set(rows.columns):
-            text = sql.trim(sql.col(name))
-            rows = rows.withColumn(name, sql.when(text.rlike(SPELLED), text).try_cast("double"))
-        return rows
+        return _csv(session, paths)
     return session.read.json(paths) if format == "jsonl" else session.read.parquet(*paths)
+
+
+def _trec(lines: DataFrame) -> DataFrame:
+    """The results in lines of TREC runs; a line that is none by the rules of `groupgt.formats.trec` has no score."""
+    from pyspark.sql import functions as sql
+
+    line = sql.regexp_replace("value", r"\r\z", "")
+    cells = sql.split(sql.trim(sql.translate("line", "\t\x0b\x0c", "   ")), " +")
+    rows = lines.select(line.alias("line")).select("line", cells.alias("cells")).filter("cells[0] != ''")
+
+    def cell(place: int) -> Column:
+        return sql.get("cells", sql.lit(place))
+
+    joined = (sql.size("cells") > LEAST) & cell(5).rlike(SPELLED)
+    sound = sql.size("cells").between(LEAST, MOST) & ~joined & ~sql.contains("line", sql.lit("\r"))
+    sound &= cell(3).rlike(rf"^(?:{RANK})\z") & cell(4).rlike(SPELLED)
+    return rows.select(
+        cell(0).alias("qid"), cell(2).alias("doc_id"), sql.when(sound, cell(4)).try_cast("double").alias("score")
+    )
+
+
+def _csv(session: SparkSession, paths: list[str]) -> DataFrame:
+    """The rows of tables; one with more or fewer cells than the header, or no number, has no score."""
+    from pyspark.sql import functions as sql
+
+    separator = "\t" if paths[0].endswith((".tsv", ".tsv.gz")) else ","
+    options: dict[str, Any] = {"header": True, "sep": separator, "escape": '"'}
+    names = session.read.options(**options).csv(paths[:1]).columns
+    kinds = ", ".join(f"`{name}` string" for name in (*names, BROKEN))
+    # All cells are read: Spark counts those of a row only then.
+    options |= {"columnNameOfCorruptRecord": BROKEN, "columnPruning": False, "enforceSchema": False}
+    rows = session.read.options(**options).schema(kinds).csv(paths)
+    for name in {"score", "rank"} & set(names):
+        text = sql.trim(sql.col(name))
+        sound = text.rlike(SPELLED) & sql.col(BROKEN).isNull()
+        rows = rows.withColumn(name, sql.when(sound, text).try_cast("double"))
+    return rows.drop(BROKEN)
 
 
 def ids(kind: str, name: str, title: str) -> Column:
