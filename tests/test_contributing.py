@@ -109,3 +109,15 @@ def test_the_order_of_imports_is_that_of_the_house() -> None:
 def test_every_part_has_its_line() -> None:
     told = {name.strip("/").removesuffix(".py") for name in re.findall(r"`([\w.]+[/y])`(?=[^|]*\|)", TEXT)}
     assert {name for layer in LAYERS for name in layer} <= told
+
+
+def test_every_part_of_the_tests_is_told() -> None:
+    """A folder of tests mirrors one of the package, or CONTRIBUTING says what it is for; so it does of tools."""
+    package = {path.name for path in (ROOT / "groupgt").iterdir() if path.is_dir()}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
+    tools = {path.name for path in (ROOT / "tests").glob("*.py")} - {"__init__.py", "conftest.py"}
+    told = re.findall(r"tests/(\w+(?:\.py)?)", TEXT.partition("## How it is tested")[2])
+    modules = {f"tests.{name.removesuffix('.py')}" for name in tools if not name.startswith("test_")}
+    assert folders - package - set(told) == set()
+    assert {name for name in modules if name not in TEXT and f"{name.replace('.', '/')}.py" not in TEXT} == set()
+    assert all((ROOT / "tests" / name).exists() for name in told)

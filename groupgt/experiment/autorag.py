@@ -44,8 +44,8 @@ class _Table:
     module: str
     params: dict[str, str]
     best: bool
-    told: dict[str, float]
-    own: dict[str, float]
+    stored: dict[str, float]
+    computed: dict[str, float]
     counted: list[bool]
     lengths: list[int]
 
@@ -66,24 +66,24 @@ def experiment_text(project: Path, beside: Path) -> str:
 
     Raises `ConfigError` or `DataError` with everything wrong; warns of figures that cannot agree with those stored.
     """
-    found = _survey(project)
-    doubts = _doubts(found)
+    contents = _survey(project)
+    doubts = _doubts(contents)
     for doubt in doubts:
         warnings.warn(doubt, GroupgtWarning, stacklevel=2)
-    stored = {metric: None for table in found.tables.values() for metric in (*table.own, *table.told)}
-    metrics, rules = list(stored or METRICS), "".join(f", {key}: {rule}" for key, rule in found.rules.items())
-    notes = [*(f"Beware: {doubt}" for doubt in doubts), *(f"Left out: {each}" for each in found.left)]
-    name, corpus = _quoted(_clean(found.folder.name)), found.folder / "data" / "corpus.parquet"
+    stored = {metric: None for table in contents.tables.values() for metric in (*table.computed, *table.stored)}
+    metrics, rules = list(stored or METRICS), "".join(f", {key}: {rule}" for key, rule in contents.rules.items())
+    notes = [*(f"Beware: {doubt}" for doubt in doubts), *(f"Left out: {line}" for line in contents.left)]
+    name, corpus = _quoted(_clean(contents.folder.name)), contents.folder / "data" / "corpus.parquet"
     lines = [
-        *map(_comment, [f"The results stored in the AutoRAG project {found.folder.name}, measured again.", *notes]),
+        *map(_comment, [f"The results stored in the AutoRAG project {contents.folder.name}, measured again.", *notes]),
         f"version: 1\nname: {name}\nconvention: autorag\n\ndatasets:\n  {name}:\n    format: autorag",
         f"    ground_truth: {_path(corpus.with_stem('qa'), beside)}",
         *([f"    corpus: {_path(corpus, beside)}"] if corpus.is_file() else []),
         "\nsystems:",
     ]
-    for system, table in found.tables.items():
+    for system, table in contents.tables.items():
         made = [table.module, *(f"{key} {value}" for key, value in table.params.items())]
-        where = f"{table.path.relative_to(found.folder).as_posix()}: {', '.join(made)}"
+        where = f"{table.path.relative_to(contents.folder).as_posix()}: {', '.join(made)}"
         comment = _comment(f"{where}; AutoRAG's choice for this node" if table.best else where)
         lines.append(f"  {comment}\n  {_quoted(system)}:\n    use: results")
         lines.append(f"    with: {{path: {_path(table.path, beside)}, format: autorag}}")
@@ -100,10 +100,10 @@ def stored_means(project: Path) -> dict[str, dict[str, float]]:
     faults = Faults()
     means: dict[str, dict[str, float]] = {}
     for system, table in _survey(project).tables.items():
-        means[system] = table.own | table.told
-        for name, mean in table.own.items():
-            if not math.isclose(told := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
-                what = f"expected the {told} of summary.csv, found {mean} as the mean of the column"
+        means[system] = table.computed | table.stored
+        for name, mean in table.computed.items():
+            if not math.isclose(reported := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
+                what = f"expected the {reported} of summary.csv, found {mean} as the mean of the column"
                 faults.add(str(table.path), f"{name}: {what}; the two are of different runs: run the trial again")
     faults.stop(DataError)
     return means
@@ -111,24 +111,24 @@ def stored_means(project: Path) -> dict[str, dict[str, float]]:
 
 def _survey(project: Path) -> _Project:
     """Reads everything that counts; raises what is wrong with all of it at once."""
-    found, faults = _Project(project.resolve()), Faults()
+    contents, faults = _Project(project.resolve()), Faults()
     truth = Path("data", "qa.parquet")
-    if not (found.folder / truth).is_file():
-        near = next((each for each in found.folder.parents if (each / truth).is_file()), None)
+    if not (contents.folder / truth).is_file():
+        near = next((parent for parent in contents.folder.parents if (parent / truth).is_file()), None)
         way = f"its project is {near}" if near else "name the folder that was AutoRAG's --project_dir"
         raise ConfigError(f"{project}: expected an AutoRAG project, found no {truth.as_posix()} in it; {way}")
     try:
-        found.truth, found.rules = _read_truth(found.folder / truth)
+        contents.truth, contents.rules = _read_truth(contents.folder / truth)
     except DataError as error:
         faults.merge(error)
-    tables = _tables(found, faults)
+    tables = _tables(contents, faults)
     faults.stop(DataError)
     if not tables:
-        left = "".join(f"; {each}" for each in found.left)
+        left = "".join(f"; {line}" for line in contents.left)
         expected = "expected tables with retrieved ids (TRIAL/NODE LINE/NODE/0.parquet), found none"
         raise ConfigError(f"{project}: {expected}{left}; let AutoRAG run a trial with a retrieval node")
-    found.tables = dict(zip(_names(tables), tables))
-    return found
+    contents.tables = dict(zip(_names(tables), tables))
+    return contents
 
 
 def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
@@ -140,19 +140,19 @@ def _read_truth(path: Path) -> tuple[GroundTruth, dict[str, str]]:
     return read_ground_truth(path, "autorag", Policy.of({"preset": "autorag", **rules})), rules
 
 
-def _tables(found: _Project, faults: Faults) -> list[_Table]:
+def _tables(contents: _Project, faults: Faults) -> list[_Table]:
     """The tables with retrieved ids, 10 after 9; a node's best one lies there twice, and counts once."""
     tables: list[_Table] = []
-    paths = [path for path in found.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
+    paths = [path for path in contents.folder.glob("*/*/*/*.parquet") if path.stem.isdecimal()]
     for path in sorted(paths, key=lambda p: [n.zfill(9) if n.isdecimal() else n for n in p.with_suffix("").parts]):
-        where, rows = path.relative_to(found.folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
+        where, rows = path.relative_to(contents.folder).as_posix(), _summary(path.with_name("summary.csv"), faults)
         try:
             if path.parent.name == "retrieval" and not rows and any(path.parent.parent.glob("*_retrieval")):
-                found.left.append(f"{where}: a copy of the best table of another node")
+                contents.left.append(f"{where}: a copy of the best table of another node")
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):
-                tables.append(_table(path, rows.get(path.name, {}), found.truth.qids))
+                tables.append(_table(path, rows.get(path.name, {}), contents.truth.qids))
             else:
-                found.left.append(f"{where}: there are no retrieved ids in it")
+                contents.left.append(f"{where}: there are no retrieved ids in it")
         except DataError as error:
             faults.merge(error)
     return tables
@@ -179,13 +179,13 @@ def _table(path: Path, row: dict[str, str], qids: list[str]) -> _Table:
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path}: expected numbers in {', '.join(columns)}, found other data: {error}") from None
     # Nodes after retrieval put their own name before the metric's.
-    told = {name: number_of(row.get(name, row.get(f"{path.parent.name}_{name}", ""))) for name in METRICS}
+    stored = {name: number_of(row.get(name, row.get(f"{path.parent.name}_{name}", ""))) for name in METRICS}
     return _Table(
         path,
         row.get("module_name") or f"file {path.stem}",
         _params(row.get("module_params", "")),
         row.get("is_best") == "True",
-        {name: mean for name, mean in told.items() if mean is not None},
+        {name: mean for name, mean in stored.items() if mean is not None},
         {column.name: mean for column in frame if isinstance(mean := column.mean(), float)},
         [any(value is not None for value in values) for values in frame.iter_rows()],
         [len(lists[qid] or ()) for qid in qids],
@@ -205,27 +205,28 @@ def _names(tables: list[_Table]) -> list[str]:
     names: list[str] = []
     for table in tables:
         trial, line, node = table.path.parts[-4:-1]
-        lines = {each.path.parts[-3] for each in tables if each.path.parts[-4:-1:2] == (trial, node)}
-        kin = [each.params for each in tables if each.path.parent == table.path.parent and each.module == table.module]
-        differing = [key for key in table.params if len({params.get(key) for params in kin}) > 1]
+        lines = {other.path.parts[-3] for other in tables if other.path.parts[-4:-1:2] == (trial, node)}
+        beside = [other for other in tables if other.path.parent == table.path.parent]
+        siblings = [other.params for other in beside if other.module == table.module]
+        differing = [key for key in table.params if len({params.get(key) for params in siblings}) > 1]
         # Words speak for themselves, numbers need their key.
-        told = [value if (value := table.params[key])[:1].isalpha() else f"{key} {value}" for key in differing]
-        wanted = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *told]))
+        values = [value if (value := table.params[key])[:1].isalpha() else f"{key} {value}" for key in differing]
+        wanted = _clean(" ".join([trial, *([line] if len(lines) > 1 else []), node, table.module, *values]))
         numbered = (f"{wanted} {number}" for number in range(2, len(tables) + 2))
         names.append(next(name for name in (wanted, *numbered) if name not in names))
     return names
 
 
-def _doubts(found: _Project) -> list[str]:
+def _doubts(contents: _Project) -> list[str]:
     """A text for each way in which figures cannot agree; sets the rule for questions without results."""
-    doubts = [ALLOWANCES[name][1] for name in found.rules]
-    defined, tables = found.truth.judgments.defined.tolist(), found.tables.values()
+    doubts = [ALLOWANCES[name][1] for name in contents.rules]
+    defined, tables = contents.truth.judgments.defined.tolist(), contents.tables.values()
     # Early versions of AutoRAG give a question without results 0, where later ones pass over it.
     zero = any(counts and known and not n for t in tables for counts, known, n in zip(t.counted, defined, t.lengths))
-    found.rules |= {"missing": "zero"} if zero else {}
-    for system, table in found.tables.items():
+    contents.rules |= {"missing": "zero"} if zero else {}
+    for system, table in contents.tables.items():
         here = [known and (zero or length > 0) for known, length in zip(defined, table.lengths)]
-        others = [qid for qid, one, other in zip(found.truth.qids, table.counted, here) if one != other]
+        others = [qid for qid, one, other in zip(contents.truth.qids, table.counted, here) if one != other]
         if others:
             counts = f"AutoRAG's means are of {sum(table.counted)} questions, these of {sum(here)}"
             doubts.append(f"{system}: {counts}, which cannot agree; they differ in {', '.join(others[:3])}")
@@ -268,11 +269,11 @@ def import_project(project: Path, target: Path) -> Imported:
     write_text(target, experiment_text(project, target))
     stored = stored_means(project)
     with tempfile.TemporaryDirectory() as folder:
-        found = next(iter(run_experiment(target, output=folder).evaluations.values()))
+        evaluations = next(iter(run_experiment(target, output=folder).evaluations.values()))
     different = [
-        f"{system}: {metric} is {found[system][metric]:.6f} here, and {mean:.6f} was stored"
+        f"{system}: {metric} is {evaluations[system][metric]:.6f} here, and {mean:.6f} was stored"
         for system, means in stored.items()
         for metric, mean in means.items()
-        if not math.isclose(found[system][metric], mean, rel_tol=0, abs_tol=SLACK)
+        if not math.isclose(evaluations[system][metric], mean, rel_tol=0, abs_tol=SLACK)
     ]
     return Imported(len(stored), sum(map(len, stored.values())), different)

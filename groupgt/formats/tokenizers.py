@@ -36,7 +36,7 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
 
     Raises `ConfigError` for a name that is none, and for code that is not allowed.
     """
-    use, colon, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
+    use, colon, argument = name.partition(":") if isinstance(name, str) else ("", "", "")
     known = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]
     if use not in (form.partition(":")[0] for form in known):
         raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
@@ -45,11 +45,11 @@ def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any
     except ConfigError as error:
         raise ConfigError(f"tokenizer: {error}") from None
     option = next(iter(options_of(plugin.options)), None)
-    if colon if option is None else not rest:
+    if colon if option is None else not argument:
         raise ConfigError(f"tokenizer: expected {listed(known)}, found {display(name)}")
     if plugin.runs_code and not allow_code:
         raise ConfigError(f"tokenizer: {name} is your code, which runs only with --allow-code")
-    return plugin, options_from(plugin.options, {} if option is None else {option: rest}, f"tokenizer {use}: ")
+    return plugin, options_from(plugin.options, {} if option is None else {option: argument}, f"tokenizer {use}: ")
 
 
 def forms() -> list[str]:

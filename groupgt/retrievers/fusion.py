@@ -191,9 +191,9 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
 def _check_floor(flat: _Flat, scores: Floats, floor: Floats) -> None:
     below = np.flatnonzero(scores < floor[flat.source])
     if len(below):
-        at, given = int(below[0]), int(flat.source[below[0]])
+        at, place = int(below[0]), int(flat.source[below[0]])
         raise RetrieverError(
-            f"least: expected scores of at least {floor[given]:g} from input {given + 1}, found {scores[at]:g} "
+            f"least: expected scores of at least {floor[place]:g} from input {place + 1}, found {scores[at]:g} "
             f"(query {flat.qids[flat.query[at]]!r})"
         )
 
