@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,74 @@ from groupgt.runtime import no_garbage_collection, pl
 
 Path_ = str | os.PathLike[str]
 
-TRUTHS: dict[str, Callable[[Source, Policy], GroundTruth]] = {
-    "autorag": parquet.read_ground_truth,
-    "parquet": parquet.read_ground_truth,
-    "jsonl": jsonl.read_ground_truth,
-    "json": mappings.read_ground_truth,
-    "trec": trec.read_qrels,
-    "trec-subtopics": trec.read_subtopics,
-    "beir": beir.read_ground_truth,
-    "csv": csv.read_ground_truth,
-}
-RUNS: dict[str, Callable[[Source], Run]] = {
-    "trec": trec.read_run,
-    "jsonl": jsonl.read_run,
-    "json": mappings.read_run,
-    "csv": csv.read_run,
-    "parquet": parquet.read_run,
-    "autorag": parquet.read_run,
-}
+
+@dataclass(frozen=True)
+class Format:
+    """One format: its name, how a file of it is recognized, and what reads it (None: it cannot hold that).
+
+    `look` says of a file in it what it holds: `truth`, `run`, or `either` where that cannot be told (`usually` decides
+    then); None of any other file. Without it the format is read only where it is named.
+    """
+
+    name: str
+    look: Callable[[Source], str | None] | None = None
+    truth: Callable[[Source, Policy], GroundTruth] | None = None
+    run: Callable[[Source], Run] | None = None
+    usually: str = "run"
+
+
+def _in_parquet(source: Source) -> str | None:
+    if not source.is_parquet:
+        return None
+    return "truth" if {"retrieval_gt", "group"} & set(parquet.names_of(source)) else "run"
+
+
+def _in_json_lines(source: Source) -> str | None:
+    first = _first_line(source)
+    if first is None or not (first.lstrip()[:1] == b"{" or jsonl.is_array(source)):
+        return None
+    try:
+        keys = set(json.loads(first)) if not jsonl.is_array(source) else set(jsonl.first_object(source))
+    except (ValueError, RecursionError):
+        # Whichever reader gets it names the line; a long first line may only have been cut.
+        keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
+    if "retrieval_gt" in keys:
+        return "truth"
+    return "run" if keys & {"doc_id", *NESTED} else "either"
+
+
+def _in_beir(source: Source) -> str | None:
+    return "truth" if source.is_folder or set(beir.HEADER) <= set(csv.header_of(source)) else None
+
+
+def _in_csv(source: Source) -> str | None:
+    names = csv.header_of(source)
+    known = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
+    # A header names columns: those that are needed, or what others call them.
+    if not {"qid", "doc_id"} & set(names) and len(known & {name.lower() for name in names}) < 2:
+        return None
+    return "truth" if "group" in names else "run" if {"score", "rank"} & set(names) else "either"
+
+
+def _in_trec(source: Source) -> str | None:
+    # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
+    usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
+    return "run" if usual >= 5 else "truth" if usual in (3, 4) else None
+
+
+# Every format there is; the first that knows a file has it.
+FORMATS = (
+    Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
+    Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
+    Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
+    Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
+    Format("beir", _in_beir, beir.read_ground_truth),
+    Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
+    Format("trec", _in_trec, trec.read_qrels, trec.read_run),
+    Format("trec-subtopics", None, trec.read_subtopics),
+)
+TRUTHS = {known.name: known.truth for known in FORMATS if known.truth is not None}
+RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
 
 
 def read_ground_truth(
@@ -187,11 +237,10 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
 
 def kind_of(path: Path_) -> str:
     """`truth` or `run`: what a file holds."""
-    source = Source.at(path)
-    if source.is_folder:
-        return "truth"
-    name = _look(source)
-    return "truth" if name in ("beir", "qrels", "jsonl") or name.endswith("truth") else "run"
+    known, kind = _recognized(Source.at(path))
+    if known is None:
+        return "run"
+    return known.usually if kind == "either" else kind
 
 
 def _chosen(format: str | None, known: dict[str, Any]) -> str | None:
@@ -208,84 +257,49 @@ def _refuse_folder(source: Source, format: str) -> None:
 
 
 def _detect(source: Source, wanted: str) -> str:
-    if source.is_folder:
-        return "beir"
-    found = _look(source)
+    """The name of the format that a file has; raises `DataError` where it does not hold what is wanted."""
+    known, kind = _recognized(source)
     truth = wanted == "ground truth"
-    formats = {
-        "parquet truth": "autorag" if truth else None,
-        "parquet run": None if truth else "parquet",
-        "jsonl truth": "jsonl" if truth else None,
-        "jsonl run": None if truth else "jsonl",
-        "jsonl": "jsonl",
-        "json truth": "json" if truth else None,
-        "json run": None if truth else "json",
-        "json": "json",
-        "csv truth": "csv" if truth else None,
-        "csv run": None if truth else "csv",
-        "csv": "csv",
-        "beir": "beir" if truth else None,
-        "qrels": "trec" if truth else None,
-        "trec run": None if truth else "trec",
-        "empty": "trec",
-    }
-    chosen = formats.get(found)
-    if chosen is None and found not in formats and not truth:
-        # Text of no known shape: the reader of TREC runs says what is wrong with each line.
+    if known is None and (not truth or kind == EMPTY):
+        # Text of no known shape: the reader of TREC files says what is wrong with each line.
         return "trec"
-    if chosen is None and b"\r" in source.first_line:
+    if known is not None and kind in ("either", "truth" if truth else "run"):
+        return "autorag" if truth and known.name == "parquet" else known.name
+    if not source.is_folder and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
-    if chosen is None:
-        other = "a run" if truth else "ground truth"
-        looks = f"this looks like {other} ({found})" if found in formats else f"its first line is {found}"
-        raise DataError(
-            f"{source.path}: expected {'ground truth' if truth else 'a run'}, but {looks}; if it was not recognized, "
-            f"name its format with --{'truth' if truth else 'run'}-format: {listed(TRUTHS if truth else RUNS)}"
-        )
-    return chosen
+    looks = f"its first line is {kind}" if known is None else f"this looks like {_title(known, kind)}"
+    raise DataError(
+        f"{source.path}: expected {'ground truth' if truth else 'a run'}, but {looks}; if it was not recognized, "
+        f"name its format with --{'truth' if truth else 'run'}-format: {listed(TRUTHS if truth else RUNS)}"
+    )
 
 
-def _look(source: Source) -> str:
-    """What the first line of a file says it is."""
-    if source.is_parquet:
-        names = parquet.names_of(source)
-        return "parquet truth" if "retrieval_gt" in names or "group" in names else "parquet run"
-    head = source.head()
-    lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
-    if not lines:
-        return "empty" if not head.strip() or not source.data.strip() else "only comments"
-    first = lines[0]
-    if kind := mappings.kind_of(source):
-        return "json" if kind == "either" else f"json {kind}"
-    if first.lstrip()[:1] == b"{" or jsonl.is_array(source):
-        return _look_json(source, first)
-    names = csv.header_of(source)
-    if set(beir.HEADER) <= set(names):
-        return "beir"
-    if _is_header(names):
-        return "csv truth" if "group" in names else "csv run" if {"score", "rank"} & set(names) else "csv"
-    # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
-    usual = Counter(min(len(line.split()), 6) for line in lines[:50]).most_common(1)[0][0]
-    if usual >= 5:
-        return "trec run"
-    if usual in (3, 4):
-        return "qrels"
-    shown = first[:60].decode("utf-8", "replace")
-    return f"{shown!r}"
+def _title(known: Format, kind: str) -> str:
+    """What a file is called that does not hold what is wanted."""
+    special = {("trec", "truth"): "qrels", ("beir", "truth"): "beir"}
+    name = special.get((known.name, kind), f"{known.name} {kind}")
+    return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
-def _is_header(names: list[str]) -> bool:
-    """Whether the first line of a table names columns: those that are needed, or what others call them."""
-    known = {"qid", "doc_id"}.union(*(OTHER_NAMES[name] for name in ("qid", "doc_id")))
-    return bool({"qid", "doc_id"} & set(names)) or len(known & {name.lower() for name in names}) > 1
+EMPTY, COMMENTS = "empty", "only comments"
 
 
-def _look_json(source: Source, first: bytes) -> str:
-    try:
-        keys = set(json.loads(first)) if not jsonl.is_array(source) else set(jsonl.first_object(source))
-    except (ValueError, RecursionError):
-        # Whichever reader gets it names the line; a long first line may only have been cut.
-        keys = {key for key in ("retrieval_gt", "retrieved_ids", "doc_id") if f'"{key}"'.encode() in source.head()}
-    if "retrieval_gt" in keys:
-        return "jsonl truth"
-    return "jsonl run" if keys & {"doc_id", *NESTED} else "jsonl"
+def _recognized(source: Source) -> tuple[Format | None, str]:
+    """The format of a file and what it holds; None, and its first line, where no format knows it."""
+    if not source.is_folder and not source.is_parquet and _first_line(source) is None:
+        return None, EMPTY if not source.head().strip() or not source.data.strip() else COMMENTS
+    for known in FORMATS:
+        if known.look is not None and not (source.is_folder and known.name != "beir"):
+            kind = known.look(source)
+            if kind is not None:
+                return known, kind
+    return None, repr((_first_line(source) or b"")[:60].decode("utf-8", "replace"))
+
+
+def _first_lines(source: Source) -> list[bytes]:
+    """The first lines that say anything."""
+    return [line for line in source.head().split(b"\n") if line.strip() and not line.startswith(b"#")][:50]
+
+
+def _first_line(source: Source) -> bytes | None:
+    return next(iter(_first_lines(source)), None)
