@@ -212,7 +212,7 @@ def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
     (tmp_path / "summary.csv").write_text("filename,module_name\n0.parquet,bm25\n")
     assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet"]
     results = groupgt.evaluate_runs({"q": [["a"]]}, run_paths(tmp_path), ["recall"])
-    assert [evaluation.means["recall"] for evaluation in results] == [1, 1]
+    assert [evaluation.means["recall"] for evaluation in results.values()] == [1, 1]
     (tmp_path / "mine.trec").write_text("q Q0 a 1 1 t\n")
     assert len(run_paths(tmp_path)) == 5
 
