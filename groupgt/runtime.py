@@ -69,7 +69,16 @@ _is_at_work = False
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
-__all__ = ["no_garbage_collection", "no_silent_exit", "one_line", "pl", "place_of", "resident", "users_code"]
+__all__ = [
+    "no_garbage_collection",
+    "no_silent_exit",
+    "one_line",
+    "pl",
+    "place_of",
+    "resident",
+    "signals_held_back",
+    "users_code",
+]
 
 
 @contextmanager
@@ -118,12 +127,35 @@ def no_silent_exit() -> Iterator[None]:
             os._exit = leave
 
 
+@contextmanager
+def signals_held_back() -> Iterator[None]:
+    """Holds Ctrl-C back while processes are started, which take the mask over: they leave it to their parent."""
+    import signal
+
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def place_of(error: BaseException) -> str:
-    """` (file:line)` at which something was raised; of `os._exit` the line that called it."""
+    """` (file:line)` of the user's own line at which something was raised, deep in a library though it may have been.
+
+    Of `os._exit` it is the line that called it; of what none of the user's lines led to, where it was raised.
+    """
+    import sysconfig
     import traceback
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    installed = tuple({os.path.join(sysconfig.get_path(key), "") for key in ("stdlib", "platlib", "purelib")})
+    ours = os.path.join(os.path.dirname(__file__), "")
+    users = [frame for frame in frames if not frame.filename.startswith((*installed, ours, "<frozen"))]
+    last = [*frames, *users][-1:]
+    return "".join(f" ({frame.filename}:{frame.lineno})" for frame in last)
 
 
 def one_line(error: BaseException) -> str:

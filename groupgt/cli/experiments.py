@@ -41,6 +41,7 @@ CACHE = Path(".groupgt/cache")
     "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
 @click.option("--refresh", is_flag=True, help="Ignore cached runs and retrieve again.")
+@click.option("--reuse", is_flag=True, help="Use the cached answers of servers instead of asking them again.")
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
 )
@@ -54,6 +55,7 @@ def run_command(
     only: tuple[str, ...],
     jobs: int,
     refresh: bool,
+    reuse: bool,
     allow_code: bool,
     output: Path | None,
     junit: Path | None,
@@ -68,7 +70,7 @@ def run_command(
     if junit is not None and junit.is_dir():
         raise ConfigError(f"--junit {junit}: expected a file, found a folder")
     if check:
-        headers, rows = plan(config, changes=changes, only=only, refresh=refresh, allow_code=allow_code)
+        headers, rows = plan(config, changes=changes, only=only, refresh=refresh, reuse=reuse, allow_code=allow_code)
         show_rows(headers, rows, style)
         return
     bar = Bar()
@@ -80,6 +82,7 @@ def run_command(
             only=only,
             jobs=jobs,
             refresh=refresh,
+            reuse=reuse,
             allow_code=allow_code,
             progress=bar,
         )
@@ -96,8 +99,6 @@ def run_command(
         ]
         write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
     kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals came from the cache"
-    if outcome.cached_live:
-        kept += f" ({outcome.cached_live:,} of code or services that may have changed; --refresh asks again)"
     say(f"results are in {outcome.folder}{kept if outcome.cached else ''}")
     for gate in outcome.gates:
         if not gate.passed:
@@ -115,7 +116,8 @@ def _show_outcome(outcome: Any, style: str) -> None:
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        show("\n\n".join(text for text in (report(outcome, style), times(outcome, style)) if text))
+        texts = (outcome.from_cache, report(outcome, style), times(outcome, style), outcome.unseen)
+        show("\n\n".join(text for text in texts if text))
 
 
 @click.command("report")

@@ -88,7 +88,7 @@ def check(
         threshold: The least similarity of these.
         policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
-        corpus: A path or `{id: text}`.
+        corpus: A path or `{id: text}`: which ids of the ground truth are not in it is counted too.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of run files (default: detected).
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
@@ -129,6 +129,9 @@ def checked(
 ) -> Check:
     """The same of ground truth that is read already; with `texts`, near duplicates are looked for as well."""
     findings = {name: check_truth(truth)}
+    known = request.sources.texts(None, "corpus") if texts is None else texts
+    if known and request.labeller.name == "id":
+        findings[name].append(check_corpus(truth, known))
     if texts is not None:
         findings[name].append(check_duplicates(truth, texts, threshold))
     for run_name, run in runs:
@@ -192,6 +195,20 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         Finding("queries with a hit among equal scores", len(np.unique(labelled.tie_query))),
         Finding("queries with no hits", len(without_hit), _first(without_hit)),
     ]
+
+
+def check_corpus(truth: GroundTruth, known: Iterable[str]) -> Finding:
+    """How many alternatives no search of a corpus with these ids can find."""
+    ids = set(known)
+    names = truth.ids
+    if truth.forms:
+        names = [name for name, form in zip(truth.ids, truth.forms) if form is None]
+    absent = list(dict.fromkeys(name for name in names if name not in ids))
+    near = {fold(name): name for name in ids} if absent else {}
+    example = _first(absent)
+    if absent and (like := near.get(fold(absent[0]))) is not None:
+        example = f"{absent[0]!r}, where the corpus has {like!r}"
+    return Finding("ids of the ground truth that are not in the corpus", len(absent), example)
 
 
 def check_duplicates(truth: GroundTruth, corpus: Mapping[str, str], threshold: float) -> Finding:

@@ -343,10 +343,22 @@ def _carried(
             some = "; ".join(map(_lost_text, lost_rows[:3]))
             faults.add(f"query {qid!r}", f"{label} is lost, for no new chunk stands for {some}")
     if faults and not drop_lost:
-        way = "ask for less (--min-overlap, --threshold), or leave these queries out (--drop-lost); places survive as "
-        faults.texts[-1] += f"\n{way}they are: leave out --to, and evaluate with the labeller spans"
+        faults.texts.insert(0, f"{_way_out(len(dropped), len(truth), method)}; the groups that are lost:")
+        faults.total += 1
         faults.fail(DataError)
     return Rechunked(_truth_of(truth, groups, set(dropped)), rows, method, dropped)
+
+
+def _way_out(queries: int, total: int, method: str) -> str:
+    """What can be done where groups of so many queries are lost."""
+    less = {
+        "spans": "lower --min-overlap",
+        "contained": "compare less strictly (--method token_recall --threshold 0.8)",
+    }.get(method, "lower --threshold")
+    return (
+        f"{queries:,} of {total:,} queries would lose a group: {less}, or leave these queries out (--drop-lost), or "
+        "keep the places, which no chunking changes: leave out --to, and evaluate with the labeller spans"
+    )
 
 
 def _lost_text(row: Carried) -> str:

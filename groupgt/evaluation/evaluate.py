@@ -19,7 +19,7 @@ from groupgt.errors import DataError, Faults
 from groupgt.evaluation.request import Request, Sources, labeller_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
-from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
@@ -111,6 +111,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
             texts = contents(truth, system, policy, known)
             labelled = replace(labelled, hits=replace(labelled.hits, contents=texts))
     _check_population(grouped, labelled, policy)
+    warn_of_unreachable(grouped, labeller)
     if not warn_of_unknown(system, labeller) and labelled.no_match:
         warn_of_no_match(grouped, system, labeller, int((grouped.judgments.defined & labelled.present).sum()))
     return Evaluation(

@@ -47,6 +47,22 @@ def warn_of_unknown(run: Run, labeller: Labeller) -> bool:
     return True
 
 
+def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
+    """Warns of alternatives that no result can hit, whatever is retrieved; once for a ground truth and a labeller."""
+
+    def told() -> int:
+        unreachable, way = labeller.unreachable(truth)
+        relevant = [place for place in unreachable.tolist() if truth.grade[place] > 0]
+        if relevant:
+            place = relevant[0]
+            example = f"{display(truth.ids[place])} of query {truth.qids[int(truth.query_of[place])]!r}"
+            what = f"{len(relevant):,} of {int((truth.grade > 0).sum()):,} alternatives can be hit by no result"
+            warn(f"labeller {labeller}: {what}, such as {example}; {way}")
+        return len(relevant)
+
+    truth.judgments.once(("unreachable", labeller), told)
+
+
 def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions: int) -> None:
     """Warns where no result hits anything: with a pair that differs only in blanks, case, form or decimals, if any.
 

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from groupgt.engines.base import all_rankings
 from groupgt.engines.choice import Engine
-from groupgt.errors import DataError, GroupgtError, RetrieverError
+from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.retrieval import Done, Keeper, Task, needed
+from groupgt.experiment.retrieval import Done, Keeper, Task, check_timed, needed, repeats
 from groupgt.experiment.timing import Timing, machine
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
@@ -55,12 +55,22 @@ class Silence:
         """Says nothing."""
 
 
+@dataclass(frozen=True)
+class Reused:
+    """Answers of code or of a service that an earlier run has kept: how many of all, and since when."""
+
+    dataset: str
+    system: str
+    count: int
+    queries: int
+    since: str
+
+
 @dataclass(eq=False)
 class Retrieval:
     """Retrieves what is needed and not kept, and hands out the answers of every system.
 
-    `kept` counts the retrievals that were taken from the cache, `kept_live` those of these whose answers come from
-    outside and may have changed.
+    `kept` counts the retrievals that were taken from the cache.
     """
 
     experiment: Experiment
@@ -71,7 +81,8 @@ class Retrieval:
     def __post_init__(self) -> None:
         self.done: dict[Task, Done] = {}
         self.failed: dict[tuple[str, str], GroupgtError] = {}
-        self.kept = self.kept_live = 0
+        self.kept = 0
+        self._kept: set[Task] = set()
         self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
         self._stored: dict[tuple[str, str, str], Run] = {}
 
@@ -84,10 +95,12 @@ class Retrieval:
             done = self.keeper.kept(self.experiment, self.data[task.dataset], task)
             if done is not None:
                 self.done[task] = done
-        self.kept = len(self.done)
-        self.kept_live = sum(self.experiment.systems[task.system].kind.live for task in self.done)
+        self.kept, self._kept = len(self.done), set(self.done)
+        for task, done in self.done.items():
+            if not done.timing.single_ms:
+                check_timed(self.experiment, task, singly=False)
         waiting = [task for task in tasks if task not in self.done]
-        queries = sum(len(self.data[task.dataset].truth) for task in waiting)
+        queries = sum(map(self._questions, waiting))
         self.progress.planned(len(self.experiment.chosen), len(tasks), self.kept, queries)
         try:
             for task, outcome in self._retrieved(waiting, changes, jobs):
@@ -100,6 +113,26 @@ class Retrieval:
         for task, done in self.done.items():
             self._check(task, done)
 
+    def _questions(self, task: Task) -> int:
+        """How many questions a task asks, those included that it asks a second time."""
+        once = len(self.data[task.dataset].truth)
+        singly = self.experiment.systems[task.system].options.asks_singly()
+        return once + repeats(self.experiment, task, once, singly=singly)
+
+    def reused(self) -> list[Reused]:
+        """What code or services answered in earlier runs."""
+        found: list[Reused] = []
+        for task, done in self.done.items():
+            kind = self.experiment.systems[task.system].kind
+            count = len(done.answers.ids) if task in self._kept else done.resumed
+            if count and (kind.live or kind.runs_code):
+                found.append(Reused(task.dataset, task.system, count, len(done.answers.ids), done.since))
+        return found
+
+    def finish(self) -> None:
+        """The run is finished, and its results are written."""
+        self.keeper.finish(self.experiment, self.data, self.done)
+
     def _retrieved(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
@@ -109,7 +142,7 @@ class Retrieval:
 
             for task, outcome in in_parallel(self.experiment, changes, dict(self.data), self.keeper, tasks, jobs):
                 self.progress.started(f"{task.dataset}: {task.system}")
-                self.progress.answered(len(self.data[task.dataset].truth))
+                self.progress.answered(self._questions(task))
                 yield task, outcome
             return
         for task in tasks:
@@ -117,7 +150,7 @@ class Retrieval:
             data = self.data[task.dataset]
             try:
                 yield task, self.keeper.retrieved(self.experiment, data, task, self.progress.answered)
-            except RetrieverError as error:
+            except (RetrieverError, ConfigError) as error:
                 yield task, error
 
     def _check(self, task: Task, done: Done) -> None:

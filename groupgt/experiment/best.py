@@ -82,11 +82,16 @@ class Rule:
 
 
 def check_best(
-    document: Document, best: Best, primary: str | None, timed: int, metrics: Mapping[str, Metric], convention: str
+    document: Document,
+    best: Best,
+    primary: str | None,
+    timed: int | None,
+    metrics: Mapping[str, Metric],
+    convention: str,
 ) -> None:
     """Faults of `evaluate.best`."""
     path = ("evaluate", "best")
-    if best.max_latency_ms is not None and not timed:
+    if best.max_latency_ms is not None and timed == 0:
         document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed questions, but evaluate.timed is 0")
     if best.strategy == "primary":
         if best.metrics:

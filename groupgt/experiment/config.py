@@ -64,8 +64,10 @@ class Evaluate(Section):
         description="Tokenizer for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
         "or python:module:function.",
     )
-    timed: Annotated[int, Field(ge=0, le=10**6)] = Field(
-        default=30, description="Number of questions asked again one by one, for latencies; 0 for none."
+    timed: Annotated[int, Field(ge=0, le=10**6)] | None = Field(
+        default=None,
+        description="Number of questions asked a second time, one by one, for latencies; 0 for none (default: 30 of "
+        "cheap retrievers in this process, none of others).",
     )
 
 

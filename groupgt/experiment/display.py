@@ -12,8 +12,11 @@ from groupgt.comparison.compare import Comparison
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import MOST_COLUMNS, grids, population, slices_of, slices_side_by_side
+from groupgt.experiment import shared
+from groupgt.experiment.answers import Reused
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
+from groupgt.experiment.systems import combined
 from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
@@ -33,7 +36,7 @@ class Outcome(Result):
 
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
     `failed[dataset][system]` why a system that may be skipped has no results. `retrieved` and `cached` count
-    retrievals, `cached_live` those of these whose answers come from outside and may have changed.
+    retrievals, `reused` says which code or services were not asked again, for an earlier run has kept their answers.
     """
 
     experiment: Experiment
@@ -48,7 +51,7 @@ class Outcome(Result):
     overall: str | None = None
     retrieved: int = 0
     cached: int = 0
-    cached_live: int = 0
+    reused: list[Reused] = field(default_factory=list)
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -109,6 +112,32 @@ class Outcome(Result):
         held = {gate.gate for gate in self.gates}
         return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in held]
 
+    @property
+    def from_cache(self) -> str:
+        """One line: which code and services an earlier run has asked, and when; empty where all were asked now."""
+        several = len(self.evaluations) > 1
+        told = []
+        for each in self.reused:
+            name = f"{each.dataset}: {each.system}" if several else each.system
+            part = f"{each.count:,} of {each.queries:,} queries, " if each.count < each.queries else ""
+            told.append(f"{name} ({part}{each.since.replace('T', ' ').removesuffix('Z')} UTC)")
+        return f"from the cache, not asked again (--refresh asks): {', '.join(told)}" if told else ""
+
+    @property
+    def unseen(self) -> str:
+        """One line: what of the code that ran can change without being noticed; empty where no code ran."""
+        systems = self.experiment.systems
+        names = dict.fromkeys(name for _, name in self.experiment.pairs())
+        names = dict.fromkeys(below for name in names for below in combined(systems, name))
+        code = [name for name in names if systems[name].kind.runs_code]
+        if not code:
+            return ""
+        return (
+            f"{', '.join(code)}: asked again when a file changes that Python loads or opens. Not seen: files that "
+            "native code or other processes read, the environment, the network, models; for these, change "
+            "`with: {version: …}`"
+        )
+
     def timing(self, dataset: str, system: str) -> Timing | None:
         """How long a system took on a dataset, where that is known."""
         known = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
@@ -124,6 +153,7 @@ def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
 
 def _blocks(outcome: Outcome) -> Iterator[Block]:
     is_timeless = outcome.experiment.rule.is_timeless
+    yield from shared.blocks_of(outcome.experiment, outcome.evaluations)
     for dataset, by_system in outcome.evaluations.items():
         if len(outcome.evaluations) > 1:
             yield f"dataset {dataset}"

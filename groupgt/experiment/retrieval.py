@@ -19,34 +19,60 @@ from pathlib import Path
 from typing import Any
 
 import groupgt
-from groupgt.errors import DataError, GroupgtError, GroupgtWarning, RetrieverError
+from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, RetrieverError
 from groupgt.experiment.config import Config
 from groupgt.experiment.datasets import Data, sha256
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.systems import System
+from groupgt.experiment.fresh import Fresh, Order
+from groupgt.experiment.gates import UNTIMED
+from groupgt.experiment.seen import CHANGED, merged, unchanged
+from groupgt.experiment.systems import System, combined, matching
 from groupgt.experiment.timing import Timing, machine
 from groupgt.experiment.yaml import read_yaml
 from groupgt.formats import corpus as corpus_reader
-from groupgt.formats.modules import source_of
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers, Corpus, Retriever, RetrieverPlugin, Setting, checked
+from groupgt.retrievers.base import Answers, Corpus, Queries, Retriever, RetrieverPlugin, Setting, checked
 from groupgt.runtime import one_line, place_of, users_code
 from groupgt.store.cache import Cache, key_of
 
 
 @dataclass(frozen=True)
 class Keeper:
-    """Retrieves through a cache; without one (None) nothing is kept, and with `refresh` nothing is taken from it."""
+    """Retrieves through a cache; without one (None) nothing is kept, and with `refresh` nothing is taken from it.
+
+    What comes from outside, such as a server, is asked once in each run: what a run that did not finish has kept is
+    used, and what a finished one has kept only with `reuse`, or where the file gives it a version.
+    """
 
     cache: Cache | None
     refresh: bool = False
+    reuse: bool = False
 
-    def kept(self, experiment: Experiment, data: Data, task: Task) -> Done | None:
-        """What is kept of a task, or None."""
+    def kept(self, experiment: Experiment, data: Data, task: Task, *, check: bool = True) -> Done | None:
+        """What is kept of a task, or None; without `check` also what code has made that has changed since."""
         if self.cache is None or self.refresh:
             return None
-        entry = self.cache.read(key(experiment, data, task))
-        return None if entry is None else decoded(task, data.queries.ids, *entry)
+        names = [_name(experiment, data, task)]
+        if self.reuse and names[0] != key(experiment, data, task):
+            names.append(key(experiment, data, task))
+        for name in names:
+            entry = self.cache.read(name)
+            if entry is not None and (not check or _is_as_it_was(experiment, task, entry[0])):
+                done = decoded(task, data.queries.ids, *entry)
+                if done is not None:
+                    return done
+        return None
+
+    def finish(self, experiment: Experiment, data: Mapping[str, Data], done: Mapping[Task, Done]) -> None:
+        """A run is finished: what came from outside is asked again by the next, unless that is told to use it."""
+        for task, outcome in done.items() if self.cache is not None else ():
+            whole, name = key(experiment, data[task.dataset], task), _name(experiment, data[task.dataset], task)
+            if name != whole and self.cache is not None:
+                try:
+                    self.keep(experiment, data[task.dataset], task, outcome, whole)
+                    self.cache.remove(name)
+                except DataError as error:
+                    warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
 
     def retrieved(
         self, experiment: Experiment, data: Data, task: Task, answered: Callable[[int], None] = lambda queries: None
@@ -62,23 +88,30 @@ class Keeper:
             except DataError as error:
                 warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=2)
 
-        done = retrieve(experiment, data, task, answered, self._begun(data, task, unfinished), save)
+        done = retrieve(experiment, data, task, answered, self._begun(experiment, data, task, unfinished), save)
         save(done, None)
+        changed = [name for name, known in (done.seen or {}).get("files", {}).items() if known == CHANGED]
+        if changed:
+            what = f"{', '.join(changed[:3])}{' …' if len(changed) > 3 else ''} changed while it ran"
+            text = f"system {task.system!r}: {what}; its answers are not used again"
+            warnings.warn(text, GroupgtWarning, stacklevel=2)
         return done
 
-    def _begun(self, data: Data, task: Task, unfinished: str) -> Begun | None:
+    def _begun(self, experiment: Experiment, data: Data, task: Task, unfinished: str) -> Begun | None:
         """What an earlier run, ended before its time, has kept of a task."""
         entry = None if self.cache is None or self.refresh else self.cache.read(unfinished)
-        if entry is None or len(entry[1]) >= len(data.queries):
+        if entry is None or len(entry[1]) >= len(data.queries) or not _is_as_it_was(experiment, task, entry[0]):
             return None
         done = decoded(task, data.queries.ids[: len(entry[1])], *entry)
-        return None if done is None else Begun(done.answers, done.timing.batched_ms)
+        if done is None:
+            return None
+        return Begun(done.answers, done.timing.batched_ms, done.timing.single_ms, done.since, done.seen)
 
     def keep(self, experiment: Experiment, data: Data, task: Task, done: Done, name: str | None = None) -> None:
         """Keeps answers under their key, or another name; raises `DataError` where that cannot be done."""
         if self.cache is not None:
-            about = described(experiment, task, done.timing, len(data.queries))
-            self.cache.write(name or key(experiment, data, task), about, encoded(done.answers))
+            about = described(experiment, task, done, len(data.queries))
+            self.cache.write(name or _name(experiment, data, task), about, encoded(done.answers))
 
 
 def cache_of(experiment: Experiment) -> Cache | None:
@@ -97,9 +130,11 @@ def cache_beside(path: Path) -> tuple[Cache | None, str]:
 
 
 # What lies in the cache is understood by its own kind of groupgt alone.
-LAYOUT = 1
+LAYOUT = 2
 # Seconds of work that are lost, at most, where a process is ended.
 SAVED_EVERY = 5.0
+# Questions that cheap retrievers are asked once more, one by one.
+TIMED = 30
 
 
 @dataclass(frozen=True)
@@ -113,10 +148,17 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Done:
-    """The answers of a task, and how long they took."""
+    """The answers of a task, and how long they took.
+
+    `since` is when the first of them were given; `resumed` says how many an earlier run had, and `seen` what code of
+    the user's loaded and opened.
+    """
 
     answers: Answers
     timing: Timing
+    since: str = ""
+    resumed: int = 0
+    seen: dict[str, Any] | None = None
 
 
 def needed(experiment: Experiment) -> list[Task]:
@@ -178,10 +220,23 @@ def _key(experiment: Experiment, data: Data, task: Task) -> str:
     }
     if experiment.paths_of(task.system):
         determining["all questions"] = data.qids  # rows of files may follow them
-    if system.kind.runs_code:
-        source = source_of(system.options.target)
-        determining["source"] = sha256(source) if source else ""
+    files = [name.replace("{dataset}", task.dataset) for name in getattr(system.options, "files", [])]
+    determining["files"] = {name: _digest(experiment.at(name)) for name in files}
     return key_of(determining)
+
+
+def _name(experiment: Experiment, data: Data, task: Task) -> str:
+    """The name under which a run keeps what it retrieves: apart, where other runs are to ask for themselves."""
+    system = experiment.systems[task.system]
+    whole = key(experiment, data, task)
+    return key_of({"run": whole}) if system.kind.live and not getattr(system.options, "version", "") else whole
+
+
+def _is_as_it_was(experiment: Experiment, task: Task, about: Mapping[str, Any]) -> bool:
+    """Whether nothing has changed that the code of a system loaded and opened, where it is code of the user's."""
+    if not experiment.systems[task.system].kind.runs_code:
+        return True
+    return unchanged(about.get("seen"), experiment.path.parent.resolve())
 
 
 @lru_cache
@@ -200,7 +255,12 @@ def _digest(path: Path) -> str:
     return key_of({file.relative_to(path).as_posix(): sha256(file) for file in files})
 
 
-def described(experiment: Experiment, task: Task, timing: Timing, questions: int) -> dict[str, Any]:
+def now() -> str:
+    """The time as the cache writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def described(experiment: Experiment, task: Task, done: Done, questions: int) -> dict[str, Any]:
     """What the cache says of an entry."""
     system = experiment.systems[task.system]
     return {
@@ -210,8 +270,11 @@ def described(experiment: Experiment, task: Task, timing: Timing, questions: int
         "use": system.config.use,
         "depth": task.depth,
         "questions": questions,
-        "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "timing": asdict(timing),
+        "made": now(),
+        "since": done.since or now(),
+        "resumed": done.resumed,
+        "timing": asdict(done.timing),
+        **({} if done.seen is None else {"seen": done.seen}),
     }
 
 
@@ -233,25 +296,38 @@ def decoded(task: Task, qids: Sequence[str], about: Mapping[str, Any], rows: Seq
         answers = checked(task.system, qids, rankings, task.depth)
         timing = Timing(**{**about["timing"], "dataset": task.dataset, "system": task.system})
         is_sound = isinstance(timing.machine, dict) and math.isfinite(math.fsum(timing.single_ms + timing.batched_ms))
-        return Done(answers, timing) if is_sound and math.isfinite(timing.build_s) else None
+        since, seen = about.get("since"), about.get("seen")
+        is_sound = is_sound and isinstance(since, str) and math.isfinite(timing.build_s)
+        return Done(answers, timing, since or "", about.get("resumed", 0), seen) if is_sound else None
     except (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError):
         return None
 
 
 @dataclass(eq=False)
 class Begun:
-    """A task that is begun: the answers so far, batch by batch, and how long each batch took for each question."""
+    """A task that is begun: the answers so far, batch by batch, and how long each batch took for each question.
+
+    `single_ms` are the questions that were asked one by one.
+    """
 
     answers: Answers
     batched_ms: list[float]
+    single_ms: list[float]
+    since: str
+    seen: dict[str, Any] | None = None
 
-    def add(self, answers: Answers, milliseconds: float) -> None:
-        """Adds the answers of one batch."""
+    def __post_init__(self) -> None:
+        self.resumed = len(self.answers.ids)
+
+    def add(self, answers: Answers, spent: Sequence[float]) -> None:
+        """Adds the answers of one batch, and the milliseconds of each call."""
+        if len(spent) == len(answers.ids):
+            self.single_ms += spent
         self.answers.ids.update(answers.ids)
         are_scored = self.answers.scores is not None and answers.scores is not None
         scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
         self.answers = Answers(self.answers.ids, scores)
-        self.batched_ms.append(milliseconds)
+        self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
 
 
 def retrieve(
@@ -267,7 +343,7 @@ def retrieve(
     `answered` hears how many queries more are answered. `begun` is what is answered already; what is answered so far is
     handed to `save` every few seconds, and where the work ends early.
     """
-    begun = begun or Begun(Answers({}, {}), [])
+    begun = begun or Begun(Answers({}, {}), [], [], now())
     already = len(begun.answers.ids)
     try:
         return _retrieve(experiment, data, task, answered, begun, save)
@@ -286,7 +362,8 @@ def retrieve(
 
 
 def _so_far(task: Task, begun: Begun) -> Done:
-    return Done(begun.answers, Timing(task.dataset, task.system, 0.0, [], begun.batched_ms, machine()))
+    timing = Timing(task.dataset, task.system, 0.0, begun.single_ms, begun.batched_ms, machine())
+    return Done(begun.answers, timing, begun.since, begun.resumed, begun.seen)
 
 
 def _retrieve(
@@ -301,40 +378,98 @@ def _retrieve(
     options = experiment.options(task.system, task.dataset)
     if system.kind.build is None:
         raise RetrieverError(f"{system.config.use} is no retriever")
-    corpus, qids = data.corpus or Corpus([], []), data.qids
+    setting = Setting(data.corpus or Corpus([], []), data.qids, experiment.config.seed)
+    start = time.perf_counter()
     if system.kind.runs_code:
-        # The user's code may do with its lists what it likes; ours stay.
-        corpus, qids = Corpus([*corpus.ids], [*corpus.texts]), [*qids]
-    setting = Setting(corpus, qids, experiment.config.seed)
-    start = saved = time.perf_counter()
+        order = Order(task.system, system.kind, options, experiment.path.parent.resolve(), setting)
+        with Fresh(order) as fresh:
+            check_timed(experiment, task, singly=fresh.singly)
+            return _answered(experiment, data, task, fresh, fresh.build_s, answered, begun, save)
+    check_timed(experiment, task, singly=options.asks_singly())
     with users_code():
         retriever = system.kind.build(setting, options)
     build = time.perf_counter() - start
+    return _answered(experiment, data, task, retriever, build, answered, begun, save)
+
+
+def _answered(
+    experiment: Experiment,
+    data: Data,
+    task: Task,
+    retriever: Retriever,
+    build: float,
+    answered: Callable[[int], None],
+    begun: Begun,
+    save: Callable[[Done], None],
+) -> Done:
+    """Asks a retriever in batches what is not answered yet, and some of it again where that is to be timed."""
+    options = experiment.options(task.system, task.dataset)
+    before, saved = begun.seen, time.perf_counter()
     answered(len(begun.answers.ids))
     for first in range(len(begun.answers.ids), len(data.queries), options.batch_size()):
         batch = data.queries.part(first, first + options.batch_size())
         batch_qids = [*batch.ids]  # whatever the retriever does with those it is handed
-        start = time.perf_counter()
-        with users_code():
-            rankings = retriever.retrieve(batch, task.depth)
-        end = time.perf_counter()
-        answers = checked(task.system, batch_qids, rankings, task.depth)
-        begun.add(answers, 1000 * (end - start) / len(batch_qids))
+        rankings, spent = _asked(retriever, batch, task.depth)
+        begun.add(checked(task.system, batch_qids, rankings, task.depth), spent)
+        if isinstance(retriever, Fresh):
+            begun.seen = retriever.seen if before is None else merged(before, retriever.seen)
         answered(len(batch_qids))
-        if end - saved > SAVED_EVERY and len(begun.answers.ids) < len(data.queries):
+        if time.perf_counter() - saved > SAVED_EVERY and len(begun.answers.ids) < len(data.queries):
             save(_so_far(task, begun))
-            saved = end
-    single_ms = list(_timed(retriever, data, task.depth, experiment.config.evaluate.timed))
-    return Done(begun.answers, Timing(task.dataset, task.system, build, single_ms, begun.batched_ms, machine()))
+            saved = time.perf_counter()
+    single_ms = begun.single_ms
+    if len(single_ms) < len(data.queries):
+        single_ms = []
+        for question in _repeated(experiment, data, task):
+            single_ms += _asked(retriever, question, task.depth)[1]
+            answered(1)
+    timing = Timing(task.dataset, task.system, build, single_ms, begun.batched_ms, machine())
+    return Done(begun.answers, timing, begun.since, begun.resumed, begun.seen)
 
 
-def _timed(retriever: Retriever, data: Data, depth: int, count: int) -> Iterator[float]:
-    """Milliseconds of some questions, evenly spread, asked one by one."""
+def _asked(retriever: Retriever, queries: Queries, depth: int) -> tuple[Sequence[Any], list[float]]:
+    """What a retriever answers, and the milliseconds of each call."""
+    start = time.perf_counter()
+    with users_code():
+        rankings = retriever.retrieve(queries, depth)
+    took = 1000 * (time.perf_counter() - start)
+    return rankings, list(getattr(retriever, "spent", None) or [took])
+
+
+# --- How many calls are made.
+
+
+def repeats(experiment: Experiment, task: Task, queries: int, *, singly: bool | None) -> int:
+    """How many questions are asked a second time, one by one: none where each call asked one in the first place."""
+    if singly:
+        return 0
+    timed = experiment.config.evaluate.timed
+    if timed is None:
+        timed = TIMED if experiment.systems[task.system].kind.cheap else 0
+    return min(timed, queries)
+
+
+def calls(experiment: Experiment, task: Task, queries: int, *, singly: bool | None) -> int:
+    """How often a retriever is called for so many questions."""
+    size = 1 if singly else experiment.options(task.system, task.dataset).batch_size()
+    return math.ceil(queries / size) + repeats(experiment, task, queries, singly=singly)
+
+
+def check_timed(experiment: Experiment, task: Task, *, singly: bool | None) -> None:
+    """Raises `ConfigError` where a gate asks how long one question takes, and no question is asked alone."""
+    if singly or repeats(experiment, task, 1, singly=singly):
+        return
+    for number, gate in enumerate(experiment.config.gate, 1):
+        if gate.metric.startswith("latency") and task.dataset in matching(gate.dataset, experiment.config.datasets):
+            for name in matching(gate.system, experiment.systems):
+                if task.system in combined(experiment.systems, name):
+                    raise ConfigError(f"gate {number}: {gate.metric} {UNTIMED}")
+
+
+def _repeated(experiment: Experiment, data: Data, task: Task) -> Iterator[Queries]:
+    """Some questions, evenly spread, one by one."""
     total = len(data.queries)
-    for number in range(min(count, total)):
-        place = number * total // min(count, total)
-        question = data.queries.part(place, place + 1)
-        start = time.perf_counter()
-        with users_code():
-            retriever.retrieve(question, depth)
-        yield 1000 * (time.perf_counter() - start)
+    count = repeats(experiment, task, total, singly=False)
+    for number in range(count):
+        place = number * total // count
+        yield data.queries.part(place, place + 1)

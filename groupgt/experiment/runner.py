@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.comparison.compare import comparison_of
-from groupgt.errors import GroupgtError
+from groupgt.errors import ConfigError, Faults, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Progress, Retrieval, Silence
@@ -23,9 +23,10 @@ from groupgt.experiment.best import best_systems
 from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.fresh import Fresh, Order
 from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.results import write_results
-from groupgt.experiment.retrieval import Keeper, Task, cache_of, needed
+from groupgt.experiment.retrieval import Keeper, Task, cache_of, calls, needed
 from groupgt.experiment.timing import Timing
 from groupgt.render.tables import Grid
 from groupgt.retrievers.base import Answers
@@ -63,7 +64,7 @@ def working_folder() -> str | None:
         return None
 
 
-HEADERS = ["dataset", "system", "uses", "questions", "documents", "metrics", "will"]
+HEADERS = ["dataset", "system", "uses", "questions", "documents", "metrics", "calls", "will"]
 
 
 def plan(
@@ -72,41 +73,69 @@ def plan(
     changes: Sequence[str] = (),
     only: Sequence[str] = (),
     refresh: bool = False,
+    reuse: bool = False,
     allow_code: bool = False,
 ) -> Grid:
     """Checks everything that can be checked without retrieving; headers and rows of what would be done."""
     with shared_process():
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
         datasets = read_all(experiment)
-        keeper = Keeper(cache_of(experiment), refresh)
+        keeper = Keeper(cache_of(experiment), refresh, reuse)
         tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in experiment.pairs()}
         for task in needed(experiment):
             tasks.setdefault((task.dataset, task.system), []).append(task)
+        faults = Faults()
         order = {name: place for place, name in enumerate(experiment.systems)}
         rows = [
-            _row(experiment, data, dataset, name, keeper, tasks[dataset, name])
+            _row(experiment, data, dataset, name, keeper, tasks[dataset, name], faults)
             for dataset, data in datasets.items()
             for name in sorted((name for served, name in tasks if served == dataset), key=order.__getitem__)
         ]
+        faults.stop(ConfigError)
     return HEADERS, rows
 
 
+def described_way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
+    """How code of the user's is called, as a new process that imports it sees it; adds what cannot be called."""
+    system = experiment.systems[name]
+    order = Order(name, system.kind, system.options, experiment.path.parent.resolve())
+    try:
+        with Fresh(order) as fresh:
+            return fresh.singly, fresh.way
+    except GroupgtError as error:
+        place = experiment.document.place(system.paths["target"])
+        for text in error.faults:
+            faults.add(place, f"systems.{name}: {text}")
+        return None, ""
+
+
 def _row(
-    experiment: Experiment, data: Data, dataset: str, name: str, keeper: Keeper, tasks: Sequence[Task]
+    experiment: Experiment,
+    data: Data,
+    dataset: str,
+    name: str,
+    keeper: Keeper,
+    tasks: Sequence[Task],
+    faults: Faults,
 ) -> list[Any]:
     """One system on one data set: one that is reported, or that one of these combines."""
     system = experiment.systems[name]
     uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
-    documents = None
+    documents, count = None, 0
     if system.is_stored:
         will = "read"
     elif system.inputs:
         will = "combine"
     else:
         documents = None if data.corpus is None else len(data.corpus)
-        kept = sum(keeper.kept(experiment, data, task) is not None for task in tasks)
-        will = "cached" if kept == len(tasks) else "retrieve" if not kept else f"retrieve {len(tasks) - kept}"
-    return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), will]
+        asked = [task for task in tasks if keeper.kept(experiment, data, task) is None]
+        will = "cached" if not asked else "retrieve" if len(asked) == len(tasks) else f"retrieve {len(asked)}"
+        singly = system.options.asks_singly()
+        if asked and system.kind.runs_code:
+            singly, way = described_way(experiment, name, faults)
+            uses += f": {way}" if way else ""
+        count = sum(calls(experiment, task, len(data.queries), singly=singly) for task in asked)
+    return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
 
 
 def run_experiment(
@@ -117,6 +146,7 @@ def run_experiment(
     only: Sequence[str] = (),
     jobs: int = 1,
     refresh: bool = False,
+    reuse: bool = False,
     allow_code: bool = False,
     progress: Progress | None = None,
 ) -> Outcome:
@@ -131,17 +161,21 @@ def run_experiment(
         only: Patterns of the systems to report.
         jobs: How many processes retrieve at once.
         refresh: Retrieve what is kept as well.
+        reuse: Use the cached answers of servers instead of asking them again.
         allow_code: Let the file run code of yours.
         progress: Who is told how far retrieval is.
     """
     with shared_process():
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
         datasets = read_all(experiment)
-        retrieval = Retrieval(experiment, datasets, Keeper(cache_of(experiment), refresh), progress or Silence())
+        keeper = Keeper(cache_of(experiment), refresh, reuse)
+        retrieval = Retrieval(experiment, datasets, keeper, progress or Silence())
         retrieval.run(changes, jobs)
         outcome = _concluded(_evaluated(experiment, datasets, retrieval))
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
-        return replace(outcome, folder=write_results(outcome, folder))
+        outcome = replace(outcome, folder=write_results(outcome, folder))
+        retrieval.finish()
+        return outcome
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: Retrieval) -> Outcome:
@@ -178,7 +212,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
         retrieved=len(retrieval.done) - retrieval.kept,
         cached=retrieval.kept,
-        cached_live=retrieval.kept_live,
+        reused=retrieval.reused(),
     )
 
 

@@ -16,7 +16,7 @@ from groupgt.errors import ConfigError, near_names
 from groupgt.experiment.schema import Section, Texts, as_yaml
 from groupgt.experiment.yaml import Document, KeyPath, exists
 from groupgt.formats.detect import RUNS
-from groupgt.formats.modules import imported
+from groupgt.formats.modules import check_target
 from groupgt.formats.parts import is_url
 from groupgt.options import options_of, read_options
 from groupgt.plugins import find, ours
@@ -100,6 +100,14 @@ def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str
         return [pattern]
     expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
     return [name for name in known if expression.fullmatch(name)]
+
+
+def combined(systems: Mapping[str, System], name: str) -> list[str]:
+    """A system and all that it is made from."""
+    names = [name]
+    for each in names:
+        names += [below for below in systems[each].inputs if below not in names]
+    return names
 
 
 # More systems than this are a slip, not a sweep.
@@ -282,11 +290,16 @@ class Families:
                 file = self.document.resolved(text.replace("{dataset}", dataset))
                 if not is_url(text) and not exists(file) and self.document.whole(*path):
                     self.document.fault(path, f"file not found: {file}")
+        for name in getattr(options, "files", []) if kind.runs_code else []:
+            for dataset in datasets:
+                file = self.document.resolved(name.replace("{dataset}", dataset))
+                if not exists(file):
+                    self.document.fault(variant.paths["files"], f"file not found: {file}")
         if _is_stored(kind) and options.format is not None and options.format not in RUNS:
             self.document.unknown(variant.paths["format"], options.format, RUNS)
         if kind.runs_code and self.allow_code:
             try:
-                imported(options.target, self.document.folder.resolve())
+                check_target(options.target, self.document.folder.resolve())
             except ConfigError as error:
                 key, _, what = str(error).partition(": ")
                 self.document.fault(variant.paths[key], what)

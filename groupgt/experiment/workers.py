@@ -25,6 +25,7 @@ from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.retrieval import Done, Keeper, Task
 from groupgt.experiment.runner import working_folder
+from groupgt.runtime import signals_held_back
 from groupgt.store.cache import Cache
 
 # Where it is set, Python begins without the current folder on its path.
@@ -53,7 +54,7 @@ def in_parallel(
             context = multiprocessing.get_context("spawn")
             pool = ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=_begin, initargs=(job,))
         try:
-            with _signals_held_back(), _own_path(allow_code=experiment.allow_code):
+            with signals_held_back(), _own_path(allow_code=experiment.allow_code):
                 # Workers are started here, one for each task that finds none waiting.
                 waiting = {pool.submit(_work, task, number): task for number, task in enumerate(tasks)}
             for future in as_completed(waiting):
@@ -61,7 +62,7 @@ def in_parallel(
                 error, texts = future.result()
                 for text in texts:
                     warnings.warn(text, GroupgtWarning, stacklevel=2)
-                outcome = error or sent.kept(experiment, data[task.dataset], task)
+                outcome = error or sent.kept(experiment, data[task.dataset], task, check=False)
                 yield task, outcome or RetrieverError(f"system {task.system!r}: a worker's answers were lost")
             pool.shutdown()
         except BrokenProcessPool:
@@ -85,19 +86,6 @@ def _end(pool: ProcessPoolExecutor) -> None:
     for child in multiprocessing.active_children():
         child.terminate()
     pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """Holds Ctrl-C back while workers are started, which take the mask over: they leave it to their parent."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import sys
+from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,58 @@ def imported(target: str, folder: Path) -> Any:
             raise ConfigError(f"target: {module_name} has no {part!r}{near}")
         found = getattr(found, part)
     return found
+
+
+def check_target(target: str, folder: Path) -> None:
+    """Raises `ConfigError` where a module, or a name in it, is surely not there; nothing of it is run."""
+    module_name, _, name = target.partition(":")
+    parts = module_name.split(".")
+    path, origin = [str(folder), *sys.path], None
+    for depth in range(1, len(parts) + 1):
+        found = spec_of(".".join(parts[:depth]), path)
+        if found is None:
+            raise ConfigError(f"target: there is no module {module_name!r}, beside the file or installed")
+        path, origin = list(found.submodule_search_locations or []), found.origin
+    if origin is None or not origin.endswith(".py"):
+        return
+    try:
+        source = Path(origin).read_bytes()
+        tree = ast.parse(source)
+    except (OSError, SyntaxError, ValueError):
+        return  # whoever runs it is told
+    names = set(_bound(tree.body))
+    wanted = name.partition(".")[0]
+    if wanted not in names and not names & {"*", "__getattr__"} and b"globals" not in source:
+        near = near_names(wanted, [each for each in sorted(names) if not each.startswith("_")])
+        raise ConfigError(f"target: {module_name} has no {wanted!r}{near}")
+
+
+def spec_of(name: str, path: list[str] | None) -> ModuleSpec | None:
+    """Where a module is, by the finder of paths and those that installs bring; nothing of it is run."""
+    finders: list[Any] = [PathFinder, *sys.meta_path]
+    for finder in finders:
+        try:
+            found: ModuleSpec | None = finder.find_spec(name, path)
+        except Exception:  # noqa: S112 - a finder of somebody else's
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _bound(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that the statements of a module bind; `*` where they cannot be told."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield statement.name
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+            elif isinstance(node, ast.alias):
+                yield node.asname or node.name.partition(".")[0]
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield node.name
 
 
 def _source(module_name: str) -> bytes | None:

@@ -59,6 +59,10 @@ class Labeller:
         """The texts it knows, by id."""
         return {}
 
+    def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
+        """Alternatives that no result can hit, of a ground truth as it reads it, and what to change."""
+        return np.zeros(0, dtype=np.int64), ""
+
     def read(self, truth: GroundTruth) -> GroundTruth:
         """What `truth` makes of a ground truth, made once: for many runs it is the same."""
         return truth.judgments.once(("read", self), lambda: self.truth(truth))

@@ -115,7 +115,23 @@ class Spans(Labeller):
         way = "name the table of the chunks that were judged as `reference`" if is_id else "choose the labeller text"
         return f"the labeller spans reads alternatives {{doc, start, end}}, and {display(name)} is {kind}; {way}"
 
-    def match(self, truth: GroundTruth, results: Results) -> Matches:
+    def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
+        """Those of which no chunk of the table, or with `joint` not all of them together, covers enough."""
+        if self.chunks is None or not truth.ids:
+            return super().unreachable(truth)
+        matches = self.match(truth, None)
+        reached = matches.alternatives
+        if self.options.joint and matches.low is not None and matches.high is not None:
+            need = -(-self.lengths(truth.forms or []) * self.share.numerator // self.share.denominator)
+            _, reached = first_covered(reached, matches.low, matches.high, need)
+        ways = ["lower min_overlap"]
+        if not self.options.joint and self.options.of == "alternative":
+            ways.append("let chunks cover an alternative together (joint: true)")
+        elif self.options.of != "alternative":
+            ways.append("measure the share of the alternative (of: alternative)")
+        return np.setdiff1d(np.arange(len(truth.ids)), reached), " or ".join(ways)
+
+    def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """An interval join of the places of results with those of the alternatives, document by document."""
         spans = [form for form in truth.forms or () if isinstance(form, Span)]
         numbers: dict[str, int] = {}
@@ -124,6 +140,8 @@ class Spans(Labeller):
         wanted = Places(document, start, end + self.beyond)
         if self.chunks is not None:
             return self._match_chunks(truth, self.chunks, wanted, numbers)
+        if results is None:
+            raise DataError("labeller spans: there are no results, and no chunk table")
         return self._match_carried(truth, results, wanted, numbers)
 
     def _match_chunks(self, truth: GroundTruth, chunks: Chunks, wanted: Places, numbers: Mapping[str, int]) -> Matches:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Annotated, Literal
 
+import numpy as np
 from annotated_types import Gt, Le
 
 from groupgt.errors import DataError, Faults, display
@@ -21,6 +22,7 @@ from groupgt.labellers.likeness import (
     text_pairs,
 )
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
 from groupgt.options import Clash
 from groupgt.plugins import Plugin
 
@@ -85,6 +87,16 @@ class Text(Reader):
         chosen = [first[query, self.normalized(text)] for query, text in zip(queries, texts)]
         forms = truth.forms
         return truth.renamed([truth.ids[at] for at in chosen], [forms[at] for at in chosen] if forms else None)
+
+    def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
+        """Those that have more words than the longest passage, which then can hold no more than a share of them."""
+        if not self.corpus or self.options.method == "partial_ratio":
+            return super().unreachable(truth)
+        longest = max(len(self.normalized(text).split()) for text in self.corpus.values())
+        words = np.array([len(self.normalized(text).split()) for text in alternative_texts(truth, self.reference)])
+        share = 1.0 if self.options.method == "contained" else self.options.threshold - SLACK
+        way = "compare by token_recall with a lower threshold" if share == 1 else "lower threshold"
+        return np.flatnonzero(words * share > longest), way
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Every result beside the alternatives of its query; two texts are compared once, however often they meet."""

@@ -71,4 +71,5 @@ PLUGIN = RetrieverPlugin(
     summary="Approximate search of vectors in an HNSW graph, by usearch.",
     libraries=("usearch", "sentence-transformers", "torch"),
     modules={"usearch": "ann"},
+    cheap=True,
 )

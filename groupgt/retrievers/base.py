@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -87,13 +87,20 @@ class Options:
         """How many questions are asked at once."""
         return BATCH
 
+    def asks_singly(self) -> bool | None:
+        """Whether each call asks one question; None where only the retriever itself can tell."""
+        return self.batch_size() == 1
+
     def least_score(self) -> float | None:
         """The least score there can be, which theoretical normalization measures from; None where there is none."""
         return None
 
 
 class Retriever(Protocol):
-    """One method: for each query its ranking, `[(id, score), …]` best first, or ids alone."""
+    """One method: for each query its ranking, `[(id, score), …]` best first, or ids alone.
+
+    One that asks several times to answer a batch may have `spent`: the milliseconds of each call of the last batch.
+    """
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
         """Rankings of at most k results, in the order of the queries."""
@@ -118,7 +125,9 @@ class RetrieverPlugin(Plugin):
 
     `build` makes a retriever of a `Setting` and options; `fuse` makes answers out of other systems' answers; with
     neither, results are read from files. `libraries` are the distributions whose versions decide about results; `live`
-    answers come from outside and may change; `corpus` says whether one is searched; `note` is shown beside the name.
+    answers come from outside and may change, so that each run asks again; a `cheap` one answers in this process, and
+    may be asked some questions twice to be timed; `corpus` says whether one is searched; `note` is shown beside the
+    name.
     """
 
     options: type[Options] = Options
@@ -127,6 +136,7 @@ class RetrieverPlugin(Plugin):
     libraries: tuple[str, ...] = ()
     corpus: bool = True
     live: bool = False
+    cheap: bool = False
     note: str = ""
 
 
@@ -136,6 +146,20 @@ Kind = RetrieverPlugin
 
 # The shapes in which a retriever may return results.
 SHAPES = "expected results as ids or (id, score) pairs"
+
+
+def as_list(value: Any) -> Any:
+    """A tuple, an array, a series or an iterator as a list; anything else as it is.
+
+    >>> as_list(np.array(["a", "b"])), as_list(("a", 0.5)), as_list("ab")
+    (['a', 'b'], ['a', 0.5], 'ab')
+    """
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    for way in ("tolist", "to_list"):
+        if hasattr(value, way) and not np.isscalar(value):
+            return getattr(value, way)()
+    return list(value) if isinstance(value, Iterator) else value
 
 
 def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int) -> Answers:

@@ -112,4 +112,4 @@ def _stemmer(language: str) -> Callable[[str], str] | None:
     return stemmer
 
 
-PLUGIN = RetrieverPlugin(Options, BM25, summary="BM25, by bm25s.", libraries=("bm25s", "PyStemmer"))
+PLUGIN = RetrieverPlugin(Options, BM25, summary="BM25, by bm25s.", libraries=("bm25s", "PyStemmer"), cheap=True)

@@ -31,4 +31,5 @@ PLUGIN = RetrieverPlugin(
     Dense,
     summary="Exact search of your vectors, or of those of a sentence-transformers model.",
     libraries=("sentence-transformers", "torch"),
+    cheap=True,
 )

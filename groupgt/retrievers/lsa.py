@@ -67,5 +67,6 @@ PLUGIN = RetrieverPlugin(
     summary="Latent semantic analysis, by scikit-learn.",
     libraries=LIBRARIES,
     modules=MODULES,
+    cheap=True,
     note="weak baseline",
 )

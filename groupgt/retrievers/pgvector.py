@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ class Options(Questions):
     `vector_column`. `distance` is cosine (score 1 − distance), l2 or inner_product (score −distance). Vectors
     of questions come from `queries` or a `model`, as for `dense`. With `exact` no index is used; else the table's own
     index answers, with the settings the `dsn` makes (`options=-c hnsw.ef_search=100`). A statement may take `timeout`
-    seconds. Equal distances are ordered by id. Where a vector of zeros has no cosine, it is no result and finds none.
+    seconds. Each run asks anew; where `version` says which state of the table answers, its answers are kept.
+    Equal distances are ordered by id. Where a vector of zeros has no cosine, it is no result and finds none.
     """
 
     dsn: str = ""
@@ -48,6 +50,10 @@ class Options(Questions):
     distance: Literal["cosine", "l2", "inner_product"] = "cosine"
     exact: bool = True
     timeout: Annotated[float, Called("seconds"), Gt(0), Le(86_400)] = 30.0
+    version: str = ""
+
+    def asks_singly(self) -> bool | None:
+        return True
 
     def least_score(self) -> float | None:
         return -1.0 if self.distance == "cosine" else None
@@ -68,6 +74,7 @@ class PgVector:
         from psycopg import sql
 
         self.options = options
+        self.spent: list[float] = []
         self.vectors = Asked(setting, options)
         operator, self.most = DISTANCES[options.distance]
 
@@ -94,7 +101,15 @@ class PgVector:
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """The k nearest rows of each question."""
-        return [self._nearest(vector.tolist(), k) for vector in self.vectors.of(queries)]
+        self.spent, rankings = [], []
+        start = time.perf_counter()
+        vectors = self.vectors.of(queries)
+        share = (time.perf_counter() - start) / max(1, len(queries))
+        for vector in vectors:
+            start = time.perf_counter()
+            rankings.append(self._nearest(vector.tolist(), k))
+            self.spent.append(1000 * (time.perf_counter() - start + share))
+        return rankings
 
     def _nearest(self, vector: list[float], k: int) -> base.Ranking:
         import psycopg

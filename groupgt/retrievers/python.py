@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from groupgt.errors import RetrieverError
+from groupgt.model.validity import finite_number
 from groupgt.options import Clash
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
@@ -39,12 +42,17 @@ class _OneByOne:
         self, target: Any, id_field: str, ask: Callable[[Any, str, int, str], Iterator[tuple[Any, Any]]]
     ) -> None:
         self.target, self.id_field, self.ask = target, id_field, ask
+        self.spent: list[float] = []
+        self.each, self.way = True, WAYS[True]
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """(id, score) where every result of a question has a score, else ids."""
         rankings: list[base.Ranking] = []
+        self.spent = []
         for query in queries:
+            start = time.perf_counter()
             found = list(islice(self.ask(self.target, query, k, self.id_field), k))
+            self.spent.append(1000 * (time.perf_counter() - start))
             scored = all(score is not None for _, score in found)
             rankings.append(found if scored else [name for name, _ in found])
         return rankings
@@ -91,23 +99,45 @@ def _id(metadata: Mapping[str, Any], own: Any, id_field: str, framework: str) ->
 class Options(base.Options):
     """The options of `use: python`, which runs code and is refused without --allow-code.
 
-    `target` is `module:name`, looked for beside the experiment file too. A function with a parameter `queries` answers
-    by itself, `f(queries, k)`. Any other function, or a class, is called with the keywords in `options` and, where it
-    takes one, with `corpus` (`ids` and `texts`), and returns the retriever: an object with `retrieve(queries, k)`, a
-    function, or a retriever of LangChain, LlamaIndex or Haystack, of whose documents `id_field` names the metadata that
-    hold the id (without it, the document's own id). Answers are kept under the bytes of the module; change `version`
-    where anything else that they depend on has changed.
+    `target` is `module:name`, looked for beside the experiment file too. A function with a parameter `corpus` or
+    `options`, or a class, is a factory (`factory: true` or `false` decides otherwise): it is called with the `corpus`
+    (`ids` and `texts`) and with `options`, as one mapping where it has a parameter of that name, else as keywords, and
+    returns the retriever: a function, an object with `retrieve(queries, k)`, or a retriever of LangChain, LlamaIndex or
+    Haystack, of whose documents `id_field` names the metadata that hold the id. Any other function is called by
+    position, sync or async: `f(queries, k)` with a list, or with `each` `f(query, k)` one question at a time, which is
+    the default where its first parameter is annotated `str` or named query, question, q, text or prompt. It runs in a
+    process of its own. Answers are kept until a file that it loads or opens through Python changes; name others in
+    `files`, and change `version` where anything else has changed.
     """
 
     target: str
     options: dict[str, Any] = field(default_factory=dict)
+    factory: bool | None = None
+    each: bool | None = None
     id_field: str = ""
+    files: list[str] = field(default_factory=list)
     version: str = ""
 
     def clashes(self) -> Iterator[Clash]:
         """A target is a module and a name in it."""
         if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", self.target):
             yield Clash("target", f"expected module:name, found {self.target!r}")
+
+    def asks_singly(self) -> bool | None:
+        return self.each
+
+    def way(self, target: Any) -> str:
+        """How a target is called, in words; empty where only what it makes can tell."""
+        if _is_factory(target, self.factory):
+            return f"factory {signature_of(target)}" + ("" if self.each is None else f", {WAYS[self.each]}")
+        if adapted(target, self.id_field) is not None:
+            return WAYS[True]
+        return Called(_answering(target, self), self).way
+
+
+# Names of a first parameter that holds one question.
+ONE = ("query", "question", "q", "text", "prompt")
+WAYS = {True: "f(query, k), one question at a time", False: "f(queries, k), a list of questions at a time"}
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
@@ -116,49 +146,203 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
     target: Any = sys.modules[module_name]
     for part in name.split("."):
         target = getattr(target, part)
-    if inspect.isroutine(target) and "queries" in _parameters(target):
-        if options.options:
-            raise RetrieverError(f"options: {options.target} is ready to use, so it takes none")
-        return _Function(target)
-    if isinstance(target, type) or inspect.isroutine(target):
-        keywords = dict(options.options)
-        if "corpus" in _parameters(target):
-            if not len(setting.corpus):
-                raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
-            keywords["corpus"] = setting.corpus
-        target = target(**keywords)
+    run = _Runner()
+    if _is_factory(target, options.factory):
+        target = run(lambda: target_of(target, setting, options))
     elif options.options:
-        raise RetrieverError(f"options: {options.target} is neither a function nor a class, so it takes none")
+        raise RetrieverError(
+            f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
+            f"corpus or options, or factory: true, found {signature_of(target)}"
+        )
     found = adapted(target, options.id_field)
-    if found is not None:
-        return found
-    if hasattr(target, "retrieve"):
-        retriever: base.Retriever = target
-        return retriever
-    if callable(target):
-        return _Function(target)
-    raise RetrieverError(
-        f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever of LangChain, "
-        f"LlamaIndex or Haystack, found {type(target).__name__}"
-    )
+    return found if found is not None else Called(_answering(target, options), options, run)
 
 
-def _parameters(target: Callable[..., Any]) -> list[str]:
+def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
+    """What a factory makes."""
+    parameters = _parameters(factory)
+    given = dict(options.options)
+    keywords: dict[str, Any] = {"options": given} if "options" in parameters else given
+    if "corpus" in parameters:
+        if not len(setting.corpus):
+            raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
+        keywords["corpus"] = setting.corpus
+    signature = _signature(factory)
     try:
-        return list(inspect.signature(target).parameters)
+        if signature is not None:
+            signature.bind(**keywords)
+    except TypeError as error:
+        called = f"{options.target}({', '.join(keywords)})"
+        raise RetrieverError(
+            f"{options.target}: expected a factory that can be called as {called}, found {signature_of(factory)}: "
+            f"{error}"
+        ) from None
+    return factory(**keywords)
+
+
+def _is_factory(target: Any, said: bool | None) -> bool:
+    if not callable(target):
+        return False
+    if said is not None:
+        return said
+    if isinstance(target, type):
+        return True
+    return inspect.isroutine(target) and bool({"corpus", "options"} & set(_parameters(target)))
+
+
+def _answering(target: Any, options: Options) -> Callable[..., Any]:
+    """What is asked of a target: its `retrieve`, or itself."""
+    retrieve = getattr(target, "retrieve", None)
+    if retrieve is not None and not inspect.isroutine(target):
+        function: Callable[..., Any] = retrieve
+    elif callable(target) and not isinstance(target, type):
+        function = target
+    else:
+        raise RetrieverError(
+            f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever of LangChain, "
+            f"LlamaIndex or Haystack, found {type(target).__name__}"
+        )
+    signature = _signature(function)
+    try:
+        if signature is not None:
+            signature.bind(None, 1)
+    except TypeError:
+        way_out = "" if options.factory else "; factory: true where it returns the retriever"
+        raise RetrieverError(
+            f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
+            f"{signature_of(function)}{way_out}"
+        ) from None
+    return function
+
+
+def signature_of(function: Any) -> str:
+    """A function as it was defined, on one line: `search(query, top=5)`."""
+    name = getattr(function, "__name__", type(function).__name__)
+    signature = _signature(function)
+    return f"{name}{signature if signature is not None else '(…)'}"
+
+
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
     except (TypeError, ValueError):
-        return []
+        return None
 
 
-class _Function:
-    """A function as a retriever."""
+def _parameters(function: Any) -> list[str]:
+    signature = _signature(function)
+    return [] if signature is None else list(signature.parameters)
 
-    def __init__(self, function: Callable[[Sequence[str], int], Sequence[base.Ranking]]) -> None:
-        self.function = function
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether the first parameter is one question, by its annotation or else its name."""
+    signature = _signature(function)
+    first = next(iter(signature.parameters.values()), None) if signature is not None else None
+    if first is None:
+        return False
+    if first.annotation is not inspect.Parameter.empty:
+        return first.annotation in (str, "str")
+    return first.name in ONE
+
+
+class _Runner:
+    """Runs what is async to its end, all of it in one loop, as clients of servers want it."""
+
+    def __init__(self) -> None:
+        self.runner: Any = None
+
+    def __call__(self, function: Callable[[], Any]) -> Any:
+        value = function()
+        if not inspect.isawaitable(value):
+            return value
+        import asyncio
+
+        if self.runner is None:
+            self.runner = asyncio.Runner()
+            weakref.finalize(self, self.runner.close)
+
+        async def awaited() -> Any:
+            return await value
+
+        return self.runner.run(awaited())
+
+
+class Called:
+    """A function as a retriever; `spent` are the milliseconds of each call of the last batch."""
+
+    def __init__(self, function: Callable[..., Any], options: Options, run: _Runner | None = None) -> None:
+        self.function, self.run, self.spent = function, run or _Runner(), list[float]()
+        self.each = _takes_one(function) if options.each is None else options.each
+        self.way = WAYS[self.each]
 
     def retrieve(self, queries: Sequence[str], k: int) -> Sequence[base.Ranking]:
-        """What the function returns."""
-        return self.function(queries, k)
+        """What the function returns, as lists of ids or of (id, score)."""
+        self.spent = []
+        if self.each:
+            return [ranking_of(self._called(query, k)) for query in queries]
+        texts, qids = list(queries), list(getattr(queries, "ids", []))
+        rankings = self._called(queries, k)
+        if isinstance(rankings, dict):
+            names = qids if set(rankings) == set(qids) else texts
+            if set(rankings) != set(names):
+                raise RetrieverError(
+                    f"{signature_of(self.function)}: expected a list of rankings, or a dict of rankings by the text or "
+                    f"id of each question, found a dict with the key {next(iter(rankings), None)!r}; {ONE_EACH}"
+                )
+            rankings = [rankings[name] for name in names]
+        # Rows of an array keep its type, which says what they hold.
+        rankings = list(rankings) if hasattr(rankings, "ndim") and rankings.ndim else base.as_list(rankings)
+        if isinstance(rankings, list) and len(rankings) != len(texts):
+            raise RetrieverError(
+                f"{signature_of(self.function)}: expected {len(texts):,} rankings, one a query, found "
+                f"{len(rankings):,}; {ONE_EACH}"
+            )
+        return [ranking_of(each) for each in rankings] if isinstance(rankings, list) else rankings
+
+    def _called(self, asked: Any, k: int) -> Any:
+        start = time.perf_counter()
+        answer = self.run(lambda: self.function(asked, k))
+        self.spent.append(1000 * (time.perf_counter() - start))
+        return answer
+
+
+ONE_EACH = "where it answers one question at a time, set each: true"
+
+
+def ranking_of(answer: Any) -> Any:
+    """One ranking as a list: of {id: score} the best first, of (ids, scores) its pairs; what is none stays as it is."""
+    if isinstance(answer, dict):
+        scores = [finite_number(score) for score in answer.values()]
+        if None in scores:
+            return answer
+        return sorted(zip(answer, scores), key=lambda pair: -(pair[1] or 0.0))
+    if isinstance(answer, tuple) and len(answer) == 2 and not any(isinstance(part, (str, int)) for part in answer):
+        ids, scores = map(base.as_list, answer)
+        if isinstance(ids, list) and isinstance(scores, list) and len(ids) == len(scores):
+            are_ids = not any(isinstance(name, (list, tuple, dict, float)) for name in ids)
+            if are_ids and all(isinstance(score, float) for score in scores):
+                return list(zip(ids, scores))
+    cells = base.as_list(answer)
+    if not isinstance(cells, list):
+        return answer
+    if getattr(getattr(answer, "dtype", None), "kind", "") == "f" and getattr(answer, "ndim", 0) == 2:
+        # An array of numbers holds ids and scores as one type.
+        return [(int(cell[0]) if cell[0].is_integer() else cell[0], *cell[1:]) for cell in cells]
+    return [_cell(cell) for cell in cells]
+
+
+def _cell(cell: Any) -> Any:
+    """One result: an id, a pair, or of a dict that names its id the same."""
+    if isinstance(cell, dict):
+        name = next((key for key in ID_KEYS if key in cell), None)
+        if name is None:
+            return cell
+        return (cell[name], cell["score"]) if "score" in cell else cell[name]
+    return base.as_list(cell)
+
+
+# What a result that is a dict may call its id.
+ID_KEYS = ("id", "doc_id", "docid")
 
 
 PLUGIN = RetrieverPlugin(
@@ -167,5 +351,4 @@ PLUGIN = RetrieverPlugin(
     summary="A function or class of yours, or a retriever of LangChain, LlamaIndex or Haystack.",
     corpus=False,
     runs_code=True,
-    live=True,
 )

@@ -80,5 +80,6 @@ PLUGIN = RetrieverPlugin(
     summary="TF-IDF with cosine similarity, by scikit-learn.",
     libraries=LIBRARIES,
     modules=MODULES,
+    cheap=True,
     note="weak baseline",
 )

@@ -25,3 +25,17 @@ def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
     assert run["queries with a repeated result"] == 1
     assert run["queries with a repeated relevant result"] == 0
     assert run["queries without ground truth"] == 1
+
+
+def test_ids_that_are_not_in_the_corpus() -> None:
+    truth = {"q1": [["a", "b"]], "q2": [["c"], ["B "]]}
+    found = groupgt.check(truth, corpus={"a": "one", "b": "two"}).findings["truth"]
+    (absent,) = [each for each in found if "not in the corpus" in each.what]
+    assert (absent.count, absent.example) == (2, "c, B ")
+    (near,) = [
+        each
+        for each in groupgt.check({"q": [["B "]]}, corpus={"a": "one", "b": "two"}).findings["truth"]
+        if "not in the corpus" in each.what
+    ]
+    assert near.example == "'B ', where the corpus has 'b'"
+    assert not any("not in the corpus" in each.what for each in groupgt.check(truth).findings["truth"])

@@ -14,17 +14,23 @@ from groupgt.experiment import retrieval
 from groupgt.experiment.runner import run_experiment
 
 SEARCH = """\
+import os
+import signal
 from pathlib import Path
 
 LOG = Path(__file__).with_name("asked.txt")
 STOP = Path(__file__).with_name("stop")
+asked = 0
 
 
 def search(queries, k):
-    asked = LOG.read_text().split() if LOG.exists() else []
-    if STOP.exists() and len(asked) >= int(STOP.read_text()):
+    global asked
+    if STOP.exists() and asked >= 64:
         STOP.unlink()
+        if WAY == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         raise KeyboardInterrupt
+    asked += len(queries)
     with LOG.open("a") as file:
         file.write("".join(f"{len(query)} " for query in queries))
     return [[f"d{number}" for number in range(len(query) % 5, 10)] for query in queries]
@@ -85,13 +91,15 @@ def asked(file: Path) -> int:
 
 @pytest.mark.parametrize("way", ["stopped", "killed"])
 def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = file.with_name("own_answers.py")
+    code.write_text(f"WAY = {way!r}\n{code.read_text()}")
     whole = run_experiment(file, allow_code=True, output=file.parent / "whole", changes=["cache=null"])
     file.with_name("asked.txt").unlink()
-    file.with_name("stop").write_text("64")
+    file.with_name("stop").touch()
     if way == "killed":
         # Nothing is saved on the way out: what is there was saved after a batch.
         monkeypatch.setattr(retrieval, "SAVED_EVERY", -1.0)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(groupgt.RetrieverError, match="SIGKILL" if way == "killed" else "KeyboardInterrupt"):
         run_experiment(file, allow_code=True)
     assert asked(file) == 64
     again = run_experiment(file, allow_code=True)

@@ -22,4 +22,4 @@ def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.Monkey
     headers, rows = plan(experiment)
     assert headers[0] == "dataset"
     assert [row[1] for row in rows] == ["plain", "shallow"]
-    assert rows[0][3:] == [60, 188, 6, "retrieve"]
+    assert rows[0][3:] == [60, 188, 6, 2 + 30, "retrieve"]

@@ -1,4 +1,4 @@
-"""What code of the user's changes of the process is put back when a run ends, and it ends a run only as an error."""
+"""What code of the user's changes of its process stays there, and it ends a run only as an error."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def search(queries, k):
 """
 
 
-def test_what_a_module_changes_lasts_as_long_as_the_run(file: Path) -> None:
+def test_what_a_module_changes_is_nothing_of_ours(file: Path) -> None:
     module(file, CHANGING)
     (file.parent / "below").mkdir()
     (file.parent / "below" / "my_helper.py").write_text('found = ["a"]\n')
@@ -64,9 +64,7 @@ def test_what_a_module_changes_lasts_as_long_as_the_run(file: Path) -> None:
     outcome = groupgt.run_experiment(file, allow_code=True)
     assert outcome.evaluations["own"]["mine"]["recall"] == 1.0
     assert (sys.path, umask(), sys.stdout, Path.cwd()) == (path, mask, stdout, folder)
-    assert {"my_search", "my_helper"} <= set(sys.modules)
-    assert outcome.folder is not None
-    assert (outcome.folder / "manifest.json").stat().st_mode & 0o777 == 0o640
+    assert not {"my_search", "my_helper"} & set(sys.modules)
 
 
 def test_a_run_that_fails_puts_it_back_too(file: Path) -> None:
@@ -80,7 +78,7 @@ def test_a_run_that_fails_puts_it_back_too(file: Path) -> None:
 
 
 ENDINGS = {
-    "while it is imported": "import os\nos._exit(0)\n",
+    "while it is imported": "import os\nos._exit(0)\nsearch = None\n",
     "while it answers": "import os\n\ndef search(queries, k):\n    os._exit(0)\n",
     "in another thread": (
         "import os, threading, time\n\ndef search(queries, k):\n"

@@ -17,7 +17,7 @@ from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
 from groupgt.formats.modules import imported
 from groupgt.options import options_from
-from groupgt.retrievers.base import Answers, Corpus, Setting, checked
+from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, checked
 from groupgt.retrievers.python import Options, adapted, made
 from tests.retrievers.small import TEXTS, small
 
@@ -70,6 +70,15 @@ number = 5
 def wrong():
     return 5
 
+def mapped(options):
+    return Found([options["name"]])
+
+async def later(asked, depth):
+    return answer(asked, depth)
+
+async def later_built(corpus):
+    return build(corpus)
+
 def raises(queries, k):
     raise ValueError("no\\nluck")
 """
@@ -86,12 +95,15 @@ def retriever(folder: Path, target: str, corpus: Corpus | None = None, code: str
     [
         ("answer", {}, ["d2", "d1"]),
         ("build", {}, ["d1", "d2"]),
-        ("build", {"last": True}, ["d3", "d2"]),
-        ("plain", {}, ["d1"]),
-        ("plain", {"name": "d9"}, ["d9"]),
+        ("build", {"options": {"last": True}}, ["d3", "d2"]),
+        ("plain", {"factory": True}, ["d1"]),
+        ("plain", {"factory": True, "options": {"name": "d9"}}, ["d9"]),
+        ("mapped", {"options": {"name": "d4"}}, ["d4"]),
+        ("later", {}, ["d2", "d1"]),
+        ("later_built", {}, ["d1", "d2"]),
         ("Found", {}, ["d3"]),
-        ("Found", {"names": ["d7", "d8"]}, ["d7", "d8"]),
-        ("Found.of", {"name": "d5"}, ["d5"]),
+        ("Found", {"options": {"names": ["d7", "d8"]}}, ["d7", "d8"]),
+        ("Found.of", {"factory": True, "options": {"name": "d5"}}, ["d5"]),
         ("found", {}, ["d2"]),
         ("found.retrieve", {}, ["d2"]),
         ("bound", {}, ["d2"]),
@@ -100,22 +112,102 @@ def retriever(folder: Path, target: str, corpus: Corpus | None = None, code: str
     ],
 )
 def test_every_kind_of_target(tmp_path: Path, name: str, options: dict[str, Any], expected: list[str]) -> None:
-    found = retriever(tmp_path, f"mine:{name}", options=options)
+    found = retriever(tmp_path, f"mine:{name}", **options)
     assert found.retrieve(["one", "two"], 2) == [expected, expected]
 
 
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("answer", {"k": 5}, "options: mine:answer is ready to use, so it takes none"),
-        ("found", {"k": 5}, "options: mine:found is neither a function nor a class, so it takes none"),
+        ("answer", {"options": {"k": 5}}, r"options: mine:answer is not a factory, .* found answer\(queries, k\)"),
+        ("found", {"options": {"k": 5}}, "options: mine:found is not a factory"),
+        ("build", {"options": {"lst": 1}}, r"called as mine:build\(lst, corpus\), found build\(corpus, last=False\)"),
+        ("plain", {}, r"expected f\(queries, k\) or f\(query, k\), .* found plain\(name='d1'\); factory: true"),
         ("number", {}, r"mine:number: expected an object with retrieve\(queries, k\), a function, .* found int"),
-        ("wrong", {}, r"mine:wrong: expected an object .* found int"),
+        ("wrong", {"factory": True}, r"mine:wrong: expected an object .* found int"),
     ],
 )
 def test_targets_that_are_no_retriever(tmp_path: Path, name: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(groupgt.RetrieverError, match=words):
-        retriever(tmp_path, f"mine:{name}", options=options)
+        retriever(tmp_path, f"mine:{name}", **options)
+
+
+WAYS = """
+import numpy as np
+
+ANSWER = {"one": ["d1", "d2"], "two": ["d2"]}
+
+def query(query, k): return ANSWER[query]
+def text(text, k): return tuple(ANSWER[text])
+def annotated(x: str, k): return np.array(ANSWER[x])
+def pairs(q, k): return [(name, 1.0) for name in ANSWER[q]]
+def scores(prompt, k): return {"d0": 0.25, **dict.fromkeys(ANSWER[prompt], 0.5)}
+def both(question, k): return ANSWER[question], np.linspace(1, 0, len(ANSWER[question]))
+def dicts(query, k): return [{"doc_id": name, "score": 1} for name in ANSWER[query]]
+def lazily(query, k): return iter(ANSWER[query])
+def numbers(query, k): return np.array([[3, 0.5], [4, 0.25]])
+async def later(query, k): return ANSWER[query]
+
+def listed(x, k): return [ANSWER[each] for each in x]
+def named(query: list[str], k): return listed(query, k)
+def by_text(queries, k): return {each: ANSWER[each] for each in queries}
+def by_id(queries, k): return dict(zip(queries.ids, listed(queries, k)))
+def array(queries, k): return np.array([["d1", "d2"], ["d2", "d3"]])
+def generated(queries, k): return (ANSWER[each] for each in queries)
+
+def short(queries, k): return [["d1"]]
+def strange(queries, k): return {"three": ["d1"]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "singly", "expected"),
+    [
+        ("query", True, [["d1", "d2"], ["d2"]]),
+        ("text", True, [["d1", "d2"], ["d2"]]),
+        ("annotated", True, [["d1", "d2"], ["d2"]]),
+        ("pairs", True, [[["d1", 1.0], ["d2", 1.0]], [["d2", 1.0]]]),
+        ("scores", True, [[("d1", 0.5), ("d2", 0.5), ("d0", 0.25)], [("d2", 0.5), ("d0", 0.25)]]),
+        ("both", True, [[("d1", 1.0), ("d2", 0.0)], [("d2", 1.0)]]),
+        ("dicts", True, [[("d1", 1), ("d2", 1)], [("d2", 1)]]),
+        ("lazily", True, [["d1", "d2"], ["d2"]]),
+        ("numbers", True, [[(3, 0.5), (4, 0.25)], [(3, 0.5), (4, 0.25)]]),
+        ("later", True, [["d1", "d2"], ["d2"]]),
+        ("listed", False, [["d1", "d2"], ["d2"]]),
+        ("named", False, [["d1", "d2"], ["d2"]]),
+        ("by_text", False, [["d1", "d2"], ["d2"]]),
+        ("by_id", False, [["d1", "d2"], ["d2"]]),
+        ("array", False, [["d1", "d2"], ["d2", "d3"]]),
+        ("generated", False, [["d1", "d2"], ["d2"]]),
+    ],
+)
+def test_what_a_function_is_asked_and_what_it_may_return(
+    tmp_path: Path, name: str, singly: bool, expected: list[Any]
+) -> None:
+    found = retriever(tmp_path, f"mine:{name}", code=WAYS)
+    assert found.each is singly
+    assert found.retrieve(Queries(["one", "two"], ["q1", "q2"]), 2) == expected
+    assert len(found.spent) == (2 if singly else 1)
+
+
+def test_the_file_says_how_a_function_is_asked(tmp_path: Path) -> None:
+    assert retriever(tmp_path, "mine:listed", code=WAYS, each=False).way.startswith("f(queries, k)")
+    assert retriever(tmp_path, "mine:listed", code=WAYS, each=True).way.startswith("f(query, k)")
+    assert retriever(tmp_path, "mine:query", code=WAYS, each=False).each is False
+    code = "def search(corpus, k):\n    return [['d1'] for _ in corpus]\n"
+    assert retriever(tmp_path, "mine:search", code=code, factory=False).retrieve(["one"], 1) == [["d1"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("short", r"short\(queries, k\): expected 2 rankings, one a query, found 1; .* set each: true"),
+        ("strange", r"strange\(queries, k\): expected a list of rankings, .* found a dict with the key 'three'"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_the_function(tmp_path: Path, name: str, words: str) -> None:
+    with pytest.raises(groupgt.RetrieverError, match=words):
+        retriever(tmp_path, f"mine:{name}", code=WAYS).retrieve(["one", "two"], 2)
 
 
 def test_a_target_that_takes_a_corpus_needs_one(tmp_path: Path) -> None:
@@ -278,7 +370,7 @@ def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
 
 def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2\)$"):
-        run(tmp_path, "build", "def build():\n    return {}['x']\n")
+        run(tmp_path, "build", "def build(corpus):\n    return {}['x']\n")
 
 
 @pytest.mark.parametrize("value", ["None", "'ab'", "[]", "[None] * len(queries)", "[[1.5]] * len(queries)"])
@@ -367,11 +459,11 @@ def build(corpus):
 """
 
 
-def test_what_it_prints_is_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_prints_is_no_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text(PRINTING)
     file = small(tmp_path, 'own: {use: python, with: {target: "mine:build"}}')
     main(["run", str(file), "--allow-code"])
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert "while it" not in out
     for when in ("is imported", "is built", "answers"):
         assert f"while it {when}\n" in err
