@@ -116,7 +116,7 @@ def test_every_part_of_the_tests_is_told() -> None:
     package = {path.name for path in (ROOT / "groupgt").iterdir() if path.is_dir()}
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
     tools = {path.name for path in (ROOT / "tests").glob("*.py")} - {"__init__.py", "conftest.py"}
-    told = re.findall(r"tests/(\w+(?:\.py)?)", TEXT.partition("## How it is tested")[2])
+    told = re.findall(r"tests/(\w+(?:\.py|\.lock)?)", TEXT.partition("## How it is tested")[2])
     modules = {f"tests.{name.removesuffix('.py')}" for name in tools if not name.startswith("test_")}
     assert folders - package - set(told) == set()
     assert {name for name in modules if name not in TEXT and f"{name.replace('.', '/')}.py" not in TEXT} == set()
