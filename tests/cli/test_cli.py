@@ -216,7 +216,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["evaluate", "qa.jsonl", "bm25.trec", "--labeller", "ids"], "did you mean 'id'"),
         (["evaluate", "qa.jsonl", "bm25.trec", "./bm25.trec"], "duplicate run name"),
         (["evaluate", "bm25.trec", "qa.jsonl"], "expected ground truth"),
-        (["evaluate", "qa.jsonl"], "Missing argument"),
+        (["evaluate", "qa.jsonl"], "RUNS: expected the runs to measure"),
         (["evaluate", "qa.jsonl", "bm25.trec", "-m", "recall@2000tokens"], "needs the length of every result"),
         (["evalute"], "No such command 'evalute' (did you mean 'evaluate'?)"),
         (["run", "nope.yaml"], "cannot be read"),
