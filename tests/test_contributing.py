@@ -120,4 +120,4 @@ def test_every_part_of_the_tests_is_told() -> None:
     modules = {f"tests.{name.removesuffix('.py')}" for name in tools if not name.startswith("test_")}
     assert folders - package - set(told) == set()
     assert {name for name in modules if name not in TEXT and f"{name.replace('.', '/')}.py" not in TEXT} == set()
-    assert all((ROOT / "tests" / name).exists() for name in told)
+    assert [name for name in told if not list((ROOT / "tests").glob(f"{name}*"))] == []
