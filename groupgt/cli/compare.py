@@ -12,6 +12,7 @@ from groupgt.cli.output import (
     FILE,
     Decorator,
     check_table_ending,
+    details_option,
     format_option,
     prepared,
     show_result,
@@ -54,6 +55,7 @@ BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare w
 @click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @format_option
+@details_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def compare_command(
     inputs: Inputs,

@@ -22,6 +22,7 @@ from groupgt.cli.inputs import (
 from groupgt.cli.output import (
     FILE,
     check_table_ending,
+    details_option,
     format_option,
     show,
     show_json,
@@ -41,6 +42,7 @@ from groupgt.model.values import UNITS
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @format_option
+@details_option
 @input_options(EVALUATION, SEVERAL_CONVENTIONS)
 def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, style: str) -> None:
     """Compute metrics for RUNS (files, folders or globs; each file is one run) against the ground truth in TRUTH.

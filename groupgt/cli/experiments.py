@@ -13,16 +13,18 @@ from groupgt.cli.compare import setting_options
 from groupgt.cli.output import (
     FILE,
     check_outputs,
+    details_option,
     format_option,
     output_option,
     say,
     show,
     show_csv,
+    show_document,
     show_json,
     show_rows,
 )
 from groupgt.errors import ConfigError, near_names
-from groupgt.render.document import Block, document
+from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
 
 CACHE = Path(".groupgt/cache")
@@ -48,6 +50,7 @@ CACHE = Path(".groupgt/cache")
 @output_option("Folder for results (default: the one named in CONFIG).")
 @click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
 @format_option
+@details_option
 def run_command(
     config: Path,
     check: bool,
@@ -108,7 +111,7 @@ def run_command(
 
 
 def _show_outcome(outcome: Any, style: str) -> None:
-    from groupgt.experiment.display import report, times
+    from groupgt.experiment.display import items
     from groupgt.experiment.results import means_grid, results_of, timings_of
 
     if style == "json":
@@ -116,8 +119,8 @@ def _show_outcome(outcome: Any, style: str) -> None:
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        texts = (outcome.from_cache, report(outcome, style), times(outcome, style), outcome.unseen)
-        show("\n\n".join(text for text in texts if text))
+        above, below = ([text] if text else [] for text in (outcome.from_cache, outcome.unseen))
+        show_document([*above, *items(outcome, timed=True), *below], style, outcome.experiment.config.name)
 
 
 @click.command("report")
@@ -130,6 +133,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
 @click.option("--html", "page", type=FILE, help="Write an HTML report of the comparison: one self-contained page.")
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @format_option
+@details_option
 def report_command(
     folders: tuple[Path, ...],
     as_history: bool,
@@ -177,12 +181,12 @@ def report_command(
     if style == "csv":
         show_csv(*_by_dataset({dataset: comparison.csv_rows() for dataset, comparison in comparisons.items()}))
         return
-    blocks: list[Block] = []
+    blocks: list[Item] = []
     for dataset, comparison in comparisons.items():
         if len(comparisons) > 1:
             blocks.append(f"dataset {dataset}")
         blocks += comparison.blocks()
-    show(document(blocks, style))
+    show_document(blocks, style)
 
 
 def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
@@ -193,11 +197,11 @@ def _show_history(grids: dict[str, Grid], style: str, footer: str) -> None:
     if style == "csv":
         show_csv(*_by_dataset(grids))
         return
-    blocks: list[Block] = []
+    blocks: list[Item] = []
     for dataset, (headers, rows) in grids.items():
         lines = [[*row[:-3], signed(row[-3]), small(row[-2]), row[-1]] for row in rows]
         blocks += [f"dataset {dataset}", (headers, lines)] if len(grids) > 1 else [(headers, lines)]
-    show(document([*blocks, footer], style))
+    show_document([*blocks, footer], style)
 
 
 def _by_dataset(grids: dict[str, Grid]) -> Grid:

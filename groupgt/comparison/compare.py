@@ -26,7 +26,7 @@ from groupgt.evaluation.tables import population
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.document import Block, document
+from groupgt.render.document import Item, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
@@ -102,9 +102,12 @@ class Comparison(Findings, Result):
         """What a page of it is called."""
         return f"against {self.baseline}"
 
-    def blocks(self, metrics: Sequence[str] | None = None, *, population: bool = True) -> list[Block]:
-        """The same as tables and paragraphs; of some metrics alone, where they are named."""
-        return list(shown.blocks(self, metrics, population=population))
+    def blocks(self) -> list[Item]:
+        """Everything, the verdict first, for `groupgt.render.document` to set."""
+        from groupgt.comparison.pictures import Differences
+        from groupgt.comparison.verdict import verdict
+
+        return [Verdict(list(verdict(Differences.of(self)))), *shown.items(self), *shown.notes(self)]
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""

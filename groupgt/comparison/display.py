@@ -15,9 +15,11 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import MOST_SLICES, Slice, extremes, reversals, slices_of, too_many
 from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.tables import population
+from groupgt.evaluation.verdict import doubts
 from groupgt.metrics.language import Metric
 from groupgt.render import tables
-from groupgt.render.document import Block
+from groupgt.render.document import Block, Detail, Item, Table, bare
 from groupgt.render.tables import counted, fixed, signed, small, span
 
 # More than this are counted and not named.
@@ -88,7 +90,8 @@ class Findings:
     @cached_property
     def warnings(self) -> list[str]:
         """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
-        return [*_missing(self.evaluations), *_weak(self.rows, self.settings, self.baseline, self.labels)]
+        missing = [f"warning: {text}" for text in doubts(self.evaluations)]
+        return [*missing, *_weak(self.rows, self.settings, self.baseline, self.labels)]
 
     def power(self, *, difference: float | None = None, wanted: float = 0.8) -> PowerAnalysis:
         """How large a difference these queries show, and how many show a wanted one; needs SciPy.
@@ -119,19 +122,6 @@ class Findings:
     @cached_property
     def _reversals(self) -> list[tuple[Row, Slice, Row]]:
         return list(reversals(self.rows, self.slices, self.metrics))
-
-
-def _missing(evaluations: Mapping[str, Evaluation]) -> list[str]:
-    """Runs that lack results of queries, which then count as failures."""
-    lines = []
-    for name, evaluation in evaluations.items():
-        missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
-        if missing and evaluation.policy.missing == "zero":
-            lines.append(
-                f"warning: {name} has no results for {missing:,} of {counted(total, 'query', 'queries')}, "
-                "scored as zero (policy missing=zero; missing=skip leaves them out)"
-            )
-    return lines
 
 
 def _weak(rows: Sequence[Row], settings: Settings, baseline: str, labels: Mapping[str, str]) -> list[str]:
@@ -167,18 +157,30 @@ def _some(names: Sequence[str]) -> str:
     return f"{', '.join(names[:NAMED])}{more}"
 
 
-MARK = "*"
+def items(findings: Findings, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
+    """The tables, where differences come from and who fails where; at last the test.
 
-
-def blocks(findings: Findings, metrics: Sequence[str] | None = None, *, population: bool = True) -> Iterator[Block]:
-    """The tables, where differences come from, who fails where, the test and the population."""
+    A `brief` one has the tables of means and deltas alone; all else are details.
+    """
     chosen = list(findings.metrics) if metrics is None else list(metrics)
     yield from main_blocks(findings, chosen)
-    yield from _pairs(findings, chosen)
-    yield from _slices(findings, chosen)
-    yield from _failures(findings, chosen)
-    yield from findings.warnings
-    yield "\n".join([_footer(findings), *(findings.footer if population else [])])
+    for item in (*_pairs(findings, chosen), *_slices(findings, chosen), *_failures(findings, chosen)):
+        yield Detail(bare(item)) if brief else item
+    yield _footer(findings)
+
+
+def notes(findings: Findings) -> Iterator[Item]:
+    """The population: as it was read from result folders, or counted."""
+    if not findings.evaluations:
+        yield "\n".join(findings.footer)
+        return
+    evaluations = list(findings.evaluations.values())
+    yield "\n".join(population(evaluations, [findings.convention]))
+    yield Detail(f"policy {evaluations[0].policy}")
+
+
+# Columns that a narrow terminal does without, first first.
+SHED = ("differ", "effect", "p", "queries")
 
 
 def main_blocks(findings: Findings, metrics: Sequence[str] | None = None) -> Iterator[Block]:
@@ -188,7 +190,9 @@ def main_blocks(findings: Findings, metrics: Sequence[str] | None = None) -> Ite
     against = ["delta", f"{level} of delta", "p", *corrected, "effect", "wins/ties/losses", "differ"]
     for text in findings.metrics if metrics is None else metrics:
         headers = [findings.labels[text], "mean", level, "queries", *against]
-        yield headers, [_cells(row, len(corrected)) for row in findings.rows if row.metric == text]
+        rows = [_cells(row, len(corrected)) for row in findings.rows if row.metric == text]
+        shed = [name for name in SHED if name != "p" or corrected]
+        yield Table(headers, rows, (*shed, level, "wins/ties/losses", f"{level} of delta"))
 
 
 def _p_header(settings: Settings) -> str:
@@ -205,7 +209,7 @@ def _cells(row: Row, corrected: int) -> list[Any]:
     contrast = row.against
     if contrast is None:
         return [*mean, "baseline", *[""] * (5 + corrected)]
-    delta = [signed(contrast.delta) + (MARK if row.significant else ""), span(contrast.delta_interval)]
+    delta = [signed(contrast.delta) + (tables.MARK if row.significant else ""), span(contrast.delta_interval)]
     p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + corrected]
     counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
     return [*mean, *delta, *p_values, _effect(contrast.effect_size), counts, f"{contrast.differ:,}"]
@@ -223,7 +227,7 @@ def _pairs(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
         rows: list[list[Any]] = []
         for pair in (pair for pair in findings.pairs if pair.metric == text):
             contrast = pair.against
-            delta = signed(contrast.delta) + (MARK if contrast.p_value <= findings.settings.alpha else "")
+            delta = signed(contrast.delta) + (tables.MARK if contrast.p_value <= findings.settings.alpha else "")
             p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + len(corrected)]
             rows.append([pair.first, pair.second, delta, *p_values, small(pair.tukey), contrast.pairs])
         if rows:
@@ -231,7 +235,7 @@ def _pairs(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
             yield headers, rows
 
 
-def _slices(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
+def _slices(findings: Findings, metrics: Sequence[str]) -> Iterator[Item]:
     """For each column one table a metric, of deltas; and in words what stands out."""
     for by in dict.fromkeys(part.by for part in findings.slices):
         parts = [part for part in findings.slices if part.by == by]
@@ -245,7 +249,9 @@ def _slices(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
                 if system == findings.baseline:
                     rows.append([f"{system} (mean)", *(fixed(row.mean) for row in inner)])
                 else:
-                    rows.append([system, *(signed(row.delta) + (MARK if row.significant else "") for row in inner)])
+                    rows.append(
+                        [system, *(signed(row.delta) + (tables.MARK if row.significant else "") for row in inner)]
+                    )
             headers = [f"{findings.labels[text]}: delta by {by}", *(part.value for part in parts)]
             yield _turned(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in findings.left_out.items():
@@ -257,7 +263,7 @@ def _slices(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
             lines = [*lines[:NAMED], f"… and {len(lines) - NAMED:,} more such lines"]
         lines += _reversals(findings, metrics)
         if lines:
-            yield "\n".join(lines)
+            yield Detail("\n".join(lines))
 
 
 def _population(part: Slice, text: str) -> str:
@@ -300,7 +306,7 @@ def _verb(metrics: Mapping[str, Metric], row: Row) -> str:
     return "gains" if (row.delta > 0) == metrics[row.metric].higher_is_better else "loses"
 
 
-def _failures(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
+def _failures(findings: Findings, metrics: Sequence[str]) -> Iterator[Item]:
     failures = findings.failures
     if failures is None or len(failures.systems) < 2:
         return
@@ -318,8 +324,8 @@ def _failures(findings: Findings, metrics: Sequence[str]) -> Iterator[Block]:
     yield [f"complete {within}", "solved", "only by this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
     line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} solved by every run, {len(nobody):,} by none"
-    yield line + (f": {', '.join(nobody[:NAMED])}{' …' if len(nobody) > NAMED else ''}" if nobody else "")
-    yield from _headroom(findings, metrics, within)
+    yield Detail(line + (f": {', '.join(nobody[:NAMED])}{' …' if len(nobody) > NAMED else ''}" if nobody else ""))
+    yield from map(Detail, _headroom(findings, metrics, within))
 
 
 def _headroom(findings: Findings, metrics: Sequence[str], within: str) -> Iterator[Block]:
@@ -348,7 +354,7 @@ def _footer(findings: Findings) -> str:
     settings = findings.settings
     lines = [
         f"against {findings.baseline}: {settings.described}, p {_corrected(settings, comparisons(findings.rows))}, "
-        f"{MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
+        f"{tables.MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
         + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
     ]
     if settings.correction != "none":

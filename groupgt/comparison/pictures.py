@@ -32,10 +32,14 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class Differences:
-    """A comparison with the systems it is of; `systems.primary` is the metric that decides."""
+    """A comparison with the systems it is of; `systems.primary` is the metric that decides.
+
+    `has_baseline` says whether somebody named the baseline, or it is only the first.
+    """
 
     table: Comparison
     systems: Systems
+    has_baseline: bool = True
 
     @classmethod
     def of(cls, table: Comparison, primary: str | None = None, **more: Any) -> Differences:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from groupgt.comparison import pictures
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.pictures import Differences, interval
-from groupgt.comparison.tests import SLACK
+from groupgt.comparison.verdict import verdict
 from groupgt.evaluation.report import dataset_of as evaluated
 from groupgt.evaluation.report import template
 from groupgt.evaluation.systems import known
 from groupgt.render import figures
 from groupgt.render.page import data
-from groupgt.render.tables import counted, p_text, signed
-
-NO_BREAK = "\u00a0"
-# Names that a sentence lists.
-NAMED = 3
+from groupgt.render.tables import counted
 
 
 def dataset_of(found: Differences, name: str) -> data.Dataset:
@@ -27,7 +22,7 @@ def dataset_of(found: Differences, name: str) -> data.Dataset:
     names = found.systems.names
     dataset = evaluated(found.systems, name)
     dataset["tests"] = _tests(found)
-    dataset["verdict"] += [*_leads(found), *_losses(found), *_doubts(found)]
+    dataset["verdict"] = list(verdict(found))
     if len(names) > 1:
         dataset["baseline"] = names.index(found.table.baseline)
         dataset["contrasts"] = list(_contrasts(found))
@@ -91,80 +86,6 @@ def _tests(found: Differences) -> list[str]:
     if found.pairs:
         told.append(f"p of other pairs {kind} over {counted(len(found.pairs), 'comparison')}")
     return told
-
-
-def _leads(found: Differences) -> Iterator[data.Sentence]:
-    """By how much the best leads the baseline and the next best, and whether that is real."""
-    systems, baseline = found.systems, found.table.baseline
-    best = systems.best
-    if best is None or len(systems.names) < 2:
-        return
-    if best == baseline:
-        yield {"kind": "same", "parts": ["It is the baseline: no other system is better."]}
-    elif (each := found.between(best, baseline)) is not None:
-        over = comparisons(found.table.rows) if found.is_compared else len(found.pairs)
-        yield _lead(found, "the baseline ", baseline, each, over)
-    means = {name: mean for name in systems.names if (mean := systems.mean(name)) is not None}
-    others = [name for name, mean in means.items() if name not in (best, baseline) and mean != means[best]]
-    if others:
-        choose = max if systems.higher else min
-        following = choose(others, key=means.__getitem__)
-        if (each := found.between(best, following)) is not None:
-            over = comparisons(found.table.rows) if best == baseline and found.is_compared else len(found.pairs)
-            yield _lead(found, "the next best, ", following, each, over, ",")
-
-
-def _lead(found: Differences, who: str, name: str, each: Contrast, over: int, comma: str = "") -> data.Sentence:
-    settings = found.table.settings
-    real = each.p_value <= settings.alpha
-    low, high = each.delta_interval
-    between = "" if math.isnan(low) else f" (interval {signed(low)} to {signed(high)})"
-    sure, doubt = (" significantly, by", "") if real else (" by", ", which may be chance")
-    corrected = settings.correction != "none" and over > 1
-    note = f" after correction for {counted(over, 'comparison')} ({settings.correction})" if corrected else ""
-    counts = f"better on {counted(each.wins, 'question')}, worse on {each.losses:,}"
-    chance = p_text(each.p_value).replace(" ", NO_BREAK)
-    said = f"{comma}{sure} {signed(each.delta)}{between}{doubt}: {chance}{note}; {counts}."
-    return {"kind": "gain" if real else "same", "parts": [f"It leads {who}", name, said]}
-
-
-def _losses(found: Differences) -> Iterator[data.Sentence]:
-    """On what the best loses to the baseline: the slice in which it loses most."""
-    best, baseline, primary = found.systems.best, found.table.baseline, found.systems.primary
-    if best is None or best == baseline:
-        return
-    lost = []
-    for part in found.table.slices:
-        row = part.index.get((best, primary))
-        gain = math.nan if row is None or not row.pairs else row.delta if found.systems.higher else -row.delta
-        if row is not None and gain < -SLACK:
-            lost.append((gain, part, row))
-    if lost:
-        _, part, row = min(lost, key=lambda each: each[0])
-        real = "significant" if row.significant else "not significant"
-        said = f": {signed(row.delta)} over {counted(row.pairs, 'question')} ({real})."
-        yield {"kind": "loss", "parts": [f"It loses to the baseline where {part.by} = ", part.value, said]}
-
-
-def _doubts(found: Differences) -> Iterator[data.Sentence]:
-    """What nobody solves, and what keeps a reader from concluding too much."""
-    failures = found.table.failures
-    if failures is not None and failures.nobody:
-        within = ""
-        if failures.cutoff is not None:
-            within = (
-                f" within {failures.cutoff:,} results" if isinstance(failures.cutoff, int) else f" @{failures.cutoff}"
-            )
-        who = "No system meets" if len(found.systems.names) > 1 else "It does not meet"
-        count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'question')}"
-        parts = [f"{who} all groups{within} for {count}: "]
-        for name in failures.nobody[:NAMED]:
-            parts += [name, ", "]
-        parts[-1] = " …" if len(failures.nobody) > NAMED else "."
-        yield {"kind": "doubt", "parts": parts}
-    for warning in found.table.warnings:
-        text = warning.removeprefix("warning: ")
-        yield {"kind": "doubt", "parts": [f"{text[:1].upper()}{text[1:]}."]}
 
 
 def _headroom(found: Differences) -> list[list[Any]]:

@@ -12,11 +12,11 @@ import numpy as np
 
 from groupgt.evaluation import pictures
 from groupgt.evaluation.systems import Systems, details, known
+from groupgt.evaluation.verdict import best_sentence
 from groupgt.model.hits import Ints
 from groupgt.render import figures
 from groupgt.render.drawing import Figure, replaced
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, span
 
 # Questions that the page lists; of more, those that say most.
 LISTED = 10_000
@@ -39,7 +39,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
     missing = len(systems.qids) - len(kept)
     return {
         "name": name,
-        "verdict": [verdict(systems)],
+        "verdict": [best_sentence(systems)],
         "primary": list(systems.metrics).index(systems.primary),
         "baseline": None,
         "metrics": _metrics(systems),
@@ -59,23 +59,6 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "passages": systems.passages,
         "left_out": [f"{missing:,} questions on which systems differ least"] if missing else [],
     }
-
-
-def verdict(systems: Systems) -> data.Sentence:
-    """Which system is best, and its mean."""
-    best = systems.best
-    if best is None:
-        return {"kind": "doubt", "parts": ["No question counts, so there is no mean."]}
-    mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
-    between = "" if interval is None else f" (interval {span(interval)})"
-    over = f"over {counted(systems.questions_of(best), 'question')}"
-    size = f"{systems.label} of {fixed(mean)}{between}"
-    if len(systems.names) == 1:
-        return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
-    alike = sum(systems.mean(name) == mean for name in systems.names) - 1
-    also = f", as {counted(alike, 'other has', 'others have')}" if alike else ""
-    said = f" is the best of {len(systems.names):,} systems, with a mean {size} {over}{also}."
-    return {"kind": "best", "parts": ["", best, said]}
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:

@@ -167,13 +167,14 @@ class Evaluation(Result):
         return [f"by {column}", *(part["value"] for part in parts)], rows
 
     def footer(self) -> list[str]:
-        """The convention, the policy and the counts: no number without its population."""
+        """The convention and the counts that are not 0; the policy and the labeller, where they are not the default."""
         counts = dict(self.counts)
         total = counts.pop("queries")
-        population = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
+        told = {name: count for name, count in counts.items() if count or name == "evaluated"}
+        population = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in told.items())
         return [
             f"convention {self.convention}; {counted(total, 'query', 'queries')}: {population}",
-            f"policy {self.policy}",
+            *([f"policy {self.policy.changes}"] if self.policy.changes else []),
             *([f"labeller {self.labeller}"] if self.labeller.name != "id" else []),
         ]
 

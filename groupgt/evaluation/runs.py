@@ -19,10 +19,11 @@ from groupgt.evaluation.tables import (
     side_by_side,
     slices_side_by_side,
 )
+from groupgt.evaluation.verdict import doubt, doubts, verdict_of_runs
 from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.render.document import Block
+from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.exports import frame_of
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
@@ -58,10 +59,15 @@ class Evaluations(Result, Mapping[str, Evaluation]):
     def _all(self) -> list[Evaluation]:
         return list(self.by_name.values())
 
-    def blocks(self) -> list[Block]:
-        """The means side by side, those of each slice, and the population."""
-        lines = "\n".join(population(self._all, self.conventions))
-        return [*grids(self._all, self.conventions), *slices_side_by_side(self._all), lines]
+    def blocks(self) -> list[Item]:
+        """Which run is best and what is doubtful, the means side by side, those of each slice, and the population."""
+        return [
+            Verdict([*verdict_of_runs(self._all), *map(doubt, doubts(self.by_name))]),
+            *grids(self._all, self.conventions),
+            *(Table(*grid, keep=1 if len(self._all) == 1 else 2) for grid in slices_side_by_side(self._all)),
+            "\n".join(population(self._all, self.conventions)),
+            Detail(f"policy {self._all[0].policy}"),
+        ]
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each run; with slices a row for each mean, as in `to_polars`."""

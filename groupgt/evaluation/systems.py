@@ -20,7 +20,7 @@ from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Ints
-from groupgt.model.policy import PRESETS, Policy
+from groupgt.model.policy import Policy
 from groupgt.model.values import Budget
 from groupgt.render.encodings import About
 from groupgt.render.page import data
@@ -295,10 +295,7 @@ def policy_text(policy: Policy) -> str:
     >>> policy_text(Policy()), policy_text(Policy(missing="skip"))
     ('default policy', 'policy missing=skip')
     """
-    usual = PRESETS["default"]
-    fields = {name: getattr(policy, name) for name in policy.__dataclass_fields__}
-    other = [f"{name}={value}" for name, value in fields.items() if value != getattr(usual, name)]
-    return f"policy {', '.join(other)}" if other else "default policy"
+    return f"policy {policy.changes}" if policy.changes else "default policy"
 
 
 def known(value: float) -> float | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.compare import Comparison
+from groupgt.comparison.display import items as items_of
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import MOST_COLUMNS, grids, population, slices_of, slices_side_by_side
@@ -20,13 +21,14 @@ from groupgt.experiment.systems import combined
 from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
-from groupgt.render.document import Block, document
+from groupgt.render.document import Block, Detail, Item, Table, Verdict, document
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, fixed, signed
 from groupgt.retrievers.base import Answers
 
 if TYPE_CHECKING:
+    from groupgt.comparison.pictures import Differences
     from groupgt.render.drawing import Figure
 
 
@@ -55,11 +57,13 @@ class Outcome(Result):
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    # What was worked out of these once: texts by style, and each data set's systems against one another.
     texts: dict[str, str] = field(default_factory=dict, repr=False)
+    differences: dict[str, Differences] = field(default_factory=dict, repr=False)
 
-    def blocks(self) -> list[Block]:
-        """The tables of every data set with their populations, the best, and the gates."""
-        return list(_blocks(self))
+    def blocks(self) -> list[Item]:
+        """The verdict, the tables of every data set with their populations, and the gates."""
+        return list(items(self))
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """The same in any tabulate format: what the result folder holds."""
@@ -145,51 +149,57 @@ class Outcome(Result):
 
 
 def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """The tables of every dataset with their populations, the best, and the gates: the same bytes each time."""
-    if style not in outcome.texts:  # the same is written and printed
-        outcome.texts[style] = document(list(_blocks(outcome)), style, outcome.experiment.config.name)
+    """The verdict, the tables of every data set with their populations, and the gates: the same bytes each time."""
+    if style not in outcome.texts:  # the same is written to more than one file
+        outcome.texts[style] = document(items(outcome), style, outcome.experiment.config.name)
     return outcome.texts[style]
 
 
-def _blocks(outcome: Outcome) -> Iterator[Block]:
-    is_timeless = outcome.experiment.rule.is_timeless
+def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
+    """Everything that is said of an outcome, the verdict first; with `timed` what is time, too."""
+    from groupgt.experiment.verdict import across, verdict
+
+    several = len(outcome.evaluations) > 1
+    yield Verdict(list(across(outcome, timed=timed)))
+    for dataset in outcome.evaluations:
+        if several:
+            yield f"dataset {dataset}"
+        yield Verdict(verdict(outcome, dataset, timed=timed))
+    yield from _gates(outcome, timed=timed)
     yield from shared.blocks_of(outcome.experiment, outcome.evaluations)
     for dataset, by_system in outcome.evaluations.items():
-        if len(outcome.evaluations) > 1:
+        if several:
             yield f"dataset {dataset}"
         if by_system:
-            yield from _grids(outcome, dataset)
-            yield "\n".join(population(list(by_system.values()), [outcome.experiment.config.convention]))
-        for name, why in outcome.failed.get(dataset, {}).items():
-            yield f"failed: {name}: {why}"
-        if is_timeless and dataset in outcome.best and len(by_system) > 1:
-            yield _best(outcome, outcome.best[dataset], _tied(outcome, dataset)) + _worth(outcome, dataset)
-    if is_timeless and outcome.overall is not None:
-        yield _overall(outcome)
-    yield from _gates(outcome, timed=False)
+            yield from _tables(outcome, dataset)
+    if timed:
+        yield from _times(outcome)
 
 
-def _grids(outcome: Outcome, dataset: str) -> Iterator[Block]:
+def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
-    primary = outcome.experiment.config.evaluate.primary
-    yield from grids(evaluations, [outcome.experiment.config.convention])
+    convention, primary = outcome.experiment.config.convention, outcome.experiment.config.evaluate.primary
+    yield from grids(evaluations, [convention])
     if len(evaluations) > MOST_COLUMNS and primary is not None:
-        yield from slices_of(evaluations, primary)
+        yield from map(Detail, slices_of(evaluations, primary))
     else:
-        yield from slices_side_by_side(evaluations)
+        sliced = slices_side_by_side(evaluations)
+        yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)
+    yield "\n".join(population(evaluations, [convention]))
+    yield Detail(f"policy {evaluations[0].policy}")
 
 
-def _against(outcome: Outcome, dataset: str) -> Iterator[Block]:
+def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
     """The whole comparison by the primary metric (by all, where that is not compared), and the deltas of all others."""
     comparison, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
     first = next(iter(outcome.evaluations[dataset].values()))
     compared = list(comparison.metrics)
     in_full = [text for text in compared if primary is not None and text == first.text_of(primary)] or compared
     if len(in_full) < len(compared):
-        yield from _deltas(comparison, first)
-    yield from comparison.blocks(in_full, population=False)
+        yield from map(Detail, _deltas(comparison, first))
+    yield from items_of(comparison, in_full, brief=True)
 
 
 def _deltas(comparison: Comparison, first: Evaluation) -> Iterator[Grid]:
@@ -207,53 +217,18 @@ def _deltas(comparison: Comparison, first: Evaluation) -> Iterator[Grid]:
         yield headers, rows
 
 
-def _best(outcome: Outcome, name: str | None, tied: int = 0) -> str:
-    others = f" (and {tied:,} more with the same figures)" if tied else ""
-    return f"best by {outcome.experiment.rule.words}: {name or 'none'}{others}"
-
-
-def _worth(outcome: Outcome, dataset: str) -> str:
-    """What the best gains against the baseline, and whether that is real."""
-    section, table, best = outcome.experiment.config.evaluate, outcome.comparison.get(dataset), outcome.best[dataset]
-    if table is None or best is None or best == table.baseline or section.best.strategy != "primary":
-        return ""
-    first = outcome.evaluations[dataset][best]
-    if section.primary is None or (text := first.text_of(section.primary)) not in table.metrics:
-        return ""
-    row = table[best][text]
-    return f" ({signed(row.delta)} against {table.baseline}, {'' if row.significant else 'not '}significant)"
-
-
-def _tied(outcome: Outcome, dataset: str) -> int:
-    """How many systems have the figures of the best, of the metrics that decide."""
-    rule, evaluations, best = outcome.experiment.rule, outcome.evaluations[dataset], outcome.best[dataset]
-    if best is None:
-        return 0
-    means = rule.means_of(evaluations[best])
-    return sum(rule.means_of(evaluation) == means for evaluation in evaluations.values()) - 1
-
-
-def _overall(outcome: Outcome) -> str:
-    count = len(outcome.evaluations)
-    return f"best over {count} data sets by {outcome.experiment.rule.words} (macro means): {outcome.overall}"
-
-
 def _gates(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
-    """The gates as a table, and a line for those that nothing was held against."""
-    gates = [gate for gate in outcome.gates if gate.timed == timed]
+    """The gates as a table, with `timed` those on time too, and a line for those that nothing was held against."""
+    gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
     if gates:
         rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", gate.reason] for gate in gates]
         yield ["gate", "result", "why"], rows
-    if not timed and (idle := outcome.idle_gates):
+    if idle := outcome.idle_gates:
         yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
 
 
-def times(outcome: Outcome, style: str = tables.DEFAULT) -> str:
-    """How long each system took, and what follows from that: of other bytes each time."""
-    return document(list(_time_blocks(outcome)), style)
-
-
-def _time_blocks(outcome: Outcome) -> Iterator[Block]:
+def _times(outcome: Outcome) -> Iterator[Block]:
+    """How long each system took: other figures each time."""
     several = len(outcome.evaluations) > 1
     rows: list[list[Any]] = []
     for timing in outcome.timings:
@@ -261,13 +236,8 @@ def _time_blocks(outcome: Outcome) -> Iterator[Block]:
         name = f"{timing.dataset}: {timing.system}" if several else timing.system
         rows.append([name, _digits(timing.build_s), len(timing.single_ms), *map(_digits, (*single, *batched))])
     if rows:
-        yield ["time", "build s", "timed", "one by one: p50 ms", "p95 ms", "in batches: p50 ms", "p95 ms"], rows
-    if not outcome.experiment.rule.is_timeless:
-        for dataset, best in outcome.best.items():
-            yield f"{f'dataset {dataset}: ' if several else ''}{_best(outcome, best)}"
-        if outcome.overall is not None:
-            yield _overall(outcome)
-    yield from _gates(outcome, timed=True)
+        headers = ["time", "build s", "timed", "p50 ms", "p95 ms", "batched p50 ms", "batched p95 ms"]
+        yield Table(headers, rows, ("timed", "batched p95 ms", "batched p50 ms"))
 
 
 def _digits(value: float | None) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from groupgt.comparison import pictures
@@ -24,7 +25,13 @@ Drawable = dict[str, Callable[[], Figure]]
 
 
 def differences(outcome: Outcome, dataset: str) -> Differences:
-    """The systems of one data set against one another."""
+    """The systems of one data set against one another: the same each time it is asked for."""
+    if dataset not in outcome.differences:
+        outcome.differences[dataset] = _differences(outcome, dataset)
+    return outcome.differences[dataset]
+
+
+def _differences(outcome: Outcome, dataset: str) -> Differences:
     found, config = outcome.evaluations[dataset], outcome.experiment.config
     table = outcome.comparison.get(dataset)
     if table is None:
@@ -33,7 +40,8 @@ def differences(outcome: Outcome, dataset: str) -> Differences:
     scores = {system: own.scores for system, own in answers.items() if own is not None and own.scores}
     hide = Hide(outcome.experiment.document.secrets)
     passages = outcome.passages.get(dataset, {})
-    return Differences.of(table, config.evaluate.primary, passages=passages, scores=scores, hide=hide)
+    one = Differences.of(table, config.evaluate.primary, passages=passages, scores=scores, hide=hide)
+    return replace(one, has_baseline=dataset in outcome.comparison)
 
 
 def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:

@@ -11,15 +11,15 @@ from datetime import datetime
 import groupgt
 from groupgt.comparison.report import dataset_of
 from groupgt.evaluation.report import drawing
-from groupgt.evaluation.systems import known
 from groupgt.experiment import pictures
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
+from groupgt.experiment.verdict import across, failed_sentences, gate_sentences, joined
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.page.private import Hide
-from groupgt.render.tables import counted, fixed
+from groupgt.render.tables import counted
 
 # What the table of systems shows of times, and where a timing has it.
 TIMES = {
@@ -28,10 +28,6 @@ TIMES = {
     "p95 ms": "latency_p95_ms",
     "batched ms": "batched_p50_ms",
 }
-# Reasons of failed gates that a sentence holds.
-REASONS = 3
-# Systems of which it is told on which data set they do best.
-TOLD = 3
 
 
 def page_bytes_of(outcome: Outcome) -> bytes:
@@ -47,7 +43,7 @@ def page_of(outcome: Outcome) -> data.Page:
         "title": str(document.as_written(outcome.experiment.config.name, ("name",))),
         "datasets": [part.dataset() for part in parts.values()],
         "facts": _facts(outcome),
-        "across": list(_across(outcome)),
+        "across": list(across(outcome, timed=False)),
         "times": {
             "made": datetime.now().astimezone().isoformat(timespec="seconds"),
             "machine": _machine(outcome.timings),
@@ -76,9 +72,7 @@ class Part:
         failed: dict[str, str] = self.hide(self.outcome.failed.get(self.name, {}))
         dataset["failed"] = list(failed.items())
         dataset["gates"] = self.gates(timed=False)
-        dataset["verdict"] += self.gate_verdict(timed=False)
-        for name, why in failed.items():
-            dataset["verdict"].append({"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]})
+        dataset["verdict"] = joined(dataset["verdict"], list(self.gate_verdict(timed=False)), failed_sentences(failed))
         for system in dataset["systems"]:
             system["about"] = self._about(self.outcome.experiment.systems[system["name"]])
         dataset["drawings"] |= {
@@ -108,16 +102,8 @@ class Part:
 
     def gate_verdict(self, *, timed: bool) -> Iterator[data.Sentence]:
         """What the gates said."""
-        gates = self.gates(timed=timed)
-        broken = [gate for gate in gates if not gate["passed"]]
-        kind = " on time" if timed else ""
-        if broken:
-            count = f"{len(broken):,} of {counted(len(gates), 'gate')}{kind} failed"
-            reasons = "; ".join(gate["reason"] for gate in broken[:REASONS])
-            yield {"kind": "failed", "parts": [f"{count}: {reasons}."]}
-        elif gates:
-            passed = f"The gate{kind} passed." if len(gates) == 1 else f"All {len(gates):,} gates{kind} passed."
-            yield {"kind": "gate", "parts": [passed]}
+        gates = [(gate["passed"], gate["reason"]) for gate in self.gates(timed=timed)]
+        return gate_sentences(gates, timed=timed)
 
     def times(self) -> dict[str, list[float | None]]:
         """How long each system took."""
@@ -149,35 +135,3 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     facts.append(("seed", str(outcome.experiment.config.seed)))
     hide = Hide(outcome.experiment.document.secrets)
     return [*facts, *((hide(name), f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
-
-
-def _across(outcome: Outcome) -> Iterator[data.Sentence]:
-    """The best over several data sets; and where questions are the same, on which corpus each system does best."""
-    if outcome.overall is not None and len({name for found in outcome.evaluations.values() for name in found}) > 1:
-        said = f" is the best over all {len(outcome.evaluations):,} data sets, by the mean of its means."
-        yield {"kind": "best", "parts": ["", outcome.overall, said]}
-    yield from _corpora(outcome)
-
-
-def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
-    """On which data set a system reaches most, and least, by the primary metric."""
-    sets = {name: found for name, found in outcome.evaluations.items() if found}
-    primary = outcome.experiment.config.evaluate.primary
-    truths = {next(iter(found.values())).truth.digest for found in sets.values()}
-    if len(sets) < 2 or len(truths) > 1 or primary is None:
-        return
-    first = next(iter(next(iter(sets.values())).values()))
-    text = first.text_of(primary)
-    label, higher = first.label_of(text), first.metrics[text].higher_is_better
-    for system in list(dict.fromkeys(name for found in sets.values() for name in found))[:TOLD]:
-        means = {name: known(found[system].means[text]) for name, found in sets.items() if system in found}
-        ordered = sorted(
-            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
-        )
-        if len(ordered) > 1:
-            (most, best), (least, worst) = ordered[0], ordered[-1]
-            said = [" does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
-            yield {
-                "kind": "note",
-                "parts": ["", system, *said, worst, f" ({fixed(least)}); the questions are the same."],
-            }

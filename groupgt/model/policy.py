@@ -68,6 +68,16 @@ class Policy:
         faults.stop(ConfigError)
         return replace(PRESETS[preset], **options)
 
+    @property
+    def changes(self) -> str:
+        """What differs from the default.
+
+        >>> Policy(missing="skip").changes
+        'missing=skip'
+        """
+        usual = asdict(PRESETS["default"])
+        return ", ".join(f"{name}={value}" for name, value in asdict(self).items() if value != usual[name])
+
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in asdict(self).items())
 

@@ -42,7 +42,7 @@ class Verdict:
 class Detail:
     """What is shown on request alone, and always in files."""
 
-    item: Grid | Table | str
+    item: Grid | Table | Verdict | str
 
 
 # A table (headers, rows), or a paragraph.
@@ -74,7 +74,7 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
     |-------|--------|
     | x     | 0.5000 |
     """
-    shown = [item.item if isinstance(item, Detail) else item for item in items if _is_shown(item, screen)]
+    shown = [bare(item) for item in items if _is_shown(item, screen)]
     if style == tables.DEFAULT:
         return "\n\n".join(_on_screen(shown, screen))
     parts = [drawn(item, style) for item in shown]
@@ -84,6 +84,11 @@ def document(items: Iterable[Item], style: str = tables.DEFAULT, title: str = ""
         parts.insert(0, r"% needs \usepackage{booktabs}")
     body = "\n\n".join(parts)
     return PAGE.format(title=html.escape(printable(title)), body=body) if style == "html" else body
+
+
+def bare(item: Item) -> Block | Verdict:
+    """An item, whether or not it is a detail."""
+    return item.item if isinstance(item, Detail) else item
 
 
 def _is_shown(item: Item, screen: Screen) -> bool:

@@ -159,11 +159,13 @@ def _shortened(cells: Cells, width: int) -> Cells:
     """Long text is cut, the longest first, as far as that helps."""
     widths = cells.widths()
     longest = list(widths)
+    # What a row is stays whole, where it leaves room for the widest of the other columns.
+    kept = cells.keep if total([*widths[: cells.keep], max(widths[cells.keep :], default=0)]) <= width else 0
     while total(longest) > width:
         text = [
             place
             for place, header in enumerate(cells.headers)
-            if not cells.right[place] and longest[place] > max(SHORTEST, columns_of(header))
+            if place >= kept and not cells.right[place] and longest[place] > max(SHORTEST, columns_of(header))
         ]
         if not text:
             break

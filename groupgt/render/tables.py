@@ -124,19 +124,36 @@ def cells_of(
     keep: int = 1,
 ) -> layout.Cells:
     """A table as text: figures stand right, and what `layout.fitted` may leave out or divide is named."""
-    right = [bool(rows) and all(_is_figure(row[column]) for row in rows) for column in range(len(headers))]
+    columns = [[row[column] for row in rows] for column in range(len(headers))]
+    right = [_are_figures(column, is_name=place < keep) for place, column in enumerate(columns)]
+    texts = [[_cell(cell, style) for cell in row] for row in rows]
+    for column in (place for place, is_right in enumerate(right) if is_right and style == DEFAULT):
+        # Marks of significance stand outside the column of digits.
+        if any(row[column].endswith(MARK) for row in texts):
+            for row in texts:
+                row[column] += "" if row[column].endswith(MARK) else " "
     return layout.Cells(
         [_cell(header, style) for header in headers],
-        [[_cell(cell, style) for cell in row] for row in rows],
+        texts,
         right,
         tuple(shed),
         keep,
     )
 
 
-def _is_figure(cell: Cell) -> bool:
-    """Whether a cell is a number, or the text of one."""
-    return not isinstance(cell, str) or re.fullmatch(r"[-+]?[0-9]+\.[0-9]+", cell) is not None
+# What marks a significant difference.
+MARK = "*"
+_FIGURE = re.compile(r"[-+<>]?[0-9][0-9,]*(\.[0-9]+)?\*?|[-+]?∞")
+# What stands in columns of figures where there is none.
+_NO_FIGURE = ("", "–", "baseline", "none", "never")
+
+
+def _are_figures(cells: Sequence[Cell], *, is_name: bool) -> bool:
+    """Whether all cells of a column are numbers, or texts of numbers; a name may look like a number and is none."""
+    texts = [cell for cell in cells if isinstance(cell, str) and cell not in _NO_FIGURE]
+    if is_name and texts:
+        return False
+    return bool(cells) and all(map(_FIGURE.fullmatch, texts)) and (bool(texts) or any(cell != "" for cell in cells))
 
 
 def snippet(text: str, size: int) -> str:

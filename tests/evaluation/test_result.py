@@ -21,7 +21,8 @@ def test_the_first_example() -> None:
     assert result.per_query["recall@5"].to_list() == [0.5, 1.0]
     assert "recall@5" in str(result)
     assert "2 queries: evaluated 2" in str(result)
-    assert "missing=zero" in str(result)
+    assert "policy" not in str(result)
+    assert "policy missing=skip" in str(groupgt.evaluate(TRUTH, RUN, ["mrr"], policy={"missing": "skip"}))
     assert "<table>" in result._repr_html_()
     assert result.table("github").startswith("| metric")
     with pytest.raises(groupgt.MetricError, match="was not evaluated"):

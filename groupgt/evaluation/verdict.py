@@ -1,0 +1,100 @@
+"""What is to be concluded of evaluations of one ground truth, in sentences, and what keeps a reader from it.
+
+Terminal, page and summaries say the same: `comparison.verdict` and `experiment.verdict` add their own sentences.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.systems import Systems
+from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed, span
+
+# Names that a sentence lists.
+NAMED = 3
+
+
+def best_sentence(systems: Systems) -> data.Sentence:
+    """Which system is best, and its mean."""
+    best = systems.best
+    if best is None:
+        return {"kind": "doubt", "parts": ["No question counts, so there is no mean."]}
+    mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
+    between = "" if interval is None else f" (interval {span(interval)})"
+    over = f"over {counted(systems.questions_of(best), 'question')}"
+    size = f"{systems.label} of {fixed(mean)}{between}"
+    if len(systems.names) == 1:
+        return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
+    alike = sum(systems.mean(name) == mean for name in systems.names) - 1
+    also = f", as {counted(alike, 'other has', 'others have')}" if alike else ""
+    said = f" is the best of {len(systems.names):,} systems, with a mean {size} {over}{also}."
+    return {"kind": "best", "parts": ["", best, said]}
+
+
+def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
+    """Which run is best by how many of the metrics; nothing is tested."""
+    first = evaluations[0]
+    ahead: dict[str, list[str]] = {}
+    decided = 0
+    for text, metric in first.metrics.items():
+        means = {evaluation.name: evaluation.means[text] for evaluation in evaluations}
+        known = [mean for mean in means.values() if not math.isnan(mean)]
+        if len(known) < 2 or min(known) == max(known):
+            continue
+        decided += 1
+        top = max(known) if metric.higher_is_better else min(known)
+        for name in (name for name, mean in means.items() if mean == top):
+            ahead.setdefault(name, []).append(first.label_of(text))
+    if len(evaluations) < 2 or not decided:
+        return
+    winner, labels = max(ahead.items(), key=lambda pair: len(pair[1]))
+    of_all = labels[0] if decided == 1 else f"all {decided} metrics" if len(labels) == decided else ""
+    by = of_all or f"{len(labels)} of {decided} metrics"
+    parts = ["", winner, f" is the best of {len(evaluations):,} runs by {by}"]
+    for name, others in [(name, others) for name, others in ahead.items() if name != winner][:NAMED]:
+        parts += ["; ", name, f" by {', '.join(others[:NAMED])}{' …' if len(others) > NAMED else ''}"]
+    parts.append(". `groupgt compare` says which differences are real.")
+    yield {"kind": "best", "parts": parts}
+
+
+def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+    """Runs without results for some of the queries that count, or for all of them."""
+    alike: dict[tuple[int, int], list[str]] = {}
+    for name, evaluation in evaluations.items():
+        missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
+        if missing and (evaluation.policy.missing != "skip" or missing == total):
+            alike.setdefault((missing, total), []).append(name)
+    for (missing, total), names in alike.items():
+        more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+        who = f"{', '.join(names[:NAMED])}{more} {'has' if len(names) == 1 else 'have'}"
+        if missing == total:
+            yield f"{who} no results for any of {counted(total, 'query', 'queries')}: are these the right files?"
+            continue
+        most = ", more than half" if 2 * missing > total else ""
+        then = "scored as zero (policy missing=zero; missing=skip leaves them out)"
+        yield f"{who} no results for {missing:,} of {counted(total, 'query', 'queries')}{most}, {then}"
+
+
+def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+    """What changes how means are read: queries without results, repeated results, and that no query counts."""
+    if not evaluations:
+        return
+    yield from missing_queries(evaluations)
+    first = next(iter(evaluations.values()))
+    if not first.truth.judgments.defined.any():
+        yield "no query has ground truth that can be met, so there are no means"
+    repeating = {name: own.counts["duplicates"] for name, own in evaluations.items() if own.counts["duplicates"]}
+    if repeating and first.policy.duplicates in ("penalize", "keep"):
+        listed = ", ".join(f"{name} {count:,}" for name, count in list(repeating.items())[:NAMED])
+        more = f" and {len(repeating) - NAMED:,} more runs" if len(repeating) > NAMED else ""
+        meaning = "a repeat keeps its place and hits nothing" if first.policy.duplicates == "penalize" else "both count"
+        yield f"queries with a repeated result: {listed}{more}; {meaning} (policy duplicates={first.policy.duplicates})"
+
+
+def doubt(text: str) -> data.Sentence:
+    """A doubt as a sentence."""
+    end = "" if text.endswith("?") else "."
+    return {"kind": "doubt", "parts": [f"{text[:1].upper()}{text[1:]}{end}"]}

@@ -1,0 +1,106 @@
+"""What is to be concluded of an experiment, in sentences: what its comparisons say, its gates, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from groupgt.comparison.verdict import verdict as compared
+from groupgt.evaluation.systems import known
+from groupgt.experiment.display import Outcome
+from groupgt.experiment.pictures import differences
+from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed
+
+# Reasons of failed gates that a sentence holds.
+REASONS = 3
+# Systems of which it is told on which data set they do best.
+TOLD = 3
+# What is read after the gates.
+LAST = ("doubt", "note")
+
+
+def verdict(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Sentence]:
+    """All sentences of one data set; with `timed` those on time as well, which differ from run to run."""
+    evaluated = bool(outcome.evaluations[dataset])
+    gates = [gate for gate in outcome.gates if gate.dataset == dataset]
+    kinds = [False, True] if timed else [False]
+    on_gates = [
+        sentence
+        for kind in kinds
+        for sentence in gate_sentences([(gate.passed, gate.reason) for gate in gates if gate.timed == kind], timed=kind)
+    ]
+    return joined(
+        list(compared(differences(outcome, dataset))) if evaluated else [],
+        [*_best(outcome, dataset, timed=timed), *on_gates],
+        failed_sentences(outcome.failed.get(dataset, {})),
+    )
+
+
+def joined(compared: Sequence[data.Sentence], more: Sequence[data.Sentence], failed: Any) -> list[data.Sentence]:
+    """The sentences of a comparison with those of an experiment, doubts last."""
+    doubts = [sentence for sentence in compared if sentence["kind"] in LAST]
+    return [*(sentence for sentence in compared if sentence["kind"] not in LAST), *more, *failed, *doubts]
+
+
+def gate_sentences(gates: Sequence[tuple[bool, str]], *, timed: bool) -> Iterator[data.Sentence]:
+    """What gates said: whether each passed, and why."""
+    reasons = [reason for passed, reason in gates if not passed]
+    kind = " on time" if timed else ""
+    if reasons:
+        count = f"{len(reasons):,} of {counted(len(gates), 'gate')}{kind} failed"
+        yield {"kind": "failed", "parts": [f"{count}: {'; '.join(reasons[:REASONS])}."]}
+    elif gates:
+        passed = f"The gate{kind} passed." if len(gates) == 1 else f"All {len(gates):,} gates{kind} passed."
+        yield {"kind": "gate", "parts": [passed]}
+
+
+def failed_sentences(failed: Mapping[str, str]) -> Iterator[data.Sentence]:
+    """Systems that have no results, and why."""
+    for name, why in failed.items():
+        yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
+
+
+def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
+    """The best over several data sets; and where questions are the same, on which corpus each system does best."""
+    several = len({name for found in outcome.evaluations.values() for name in found}) > 1
+    if several and outcome.overall is not None and (timed or outcome.experiment.rule.is_timeless):
+        by = f" by {outcome.experiment.rule.words}, by the mean of its means."
+        yield {
+            "kind": "best",
+            "parts": ["", outcome.overall, f" is the best over all {len(outcome.evaluations):,} data sets{by}"],
+        }
+    yield from _corpora(outcome)
+
+
+def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
+    """On which data set a system reaches most, and least, by the primary metric."""
+    sets = {name: found for name, found in outcome.evaluations.items() if found}
+    primary = outcome.experiment.config.evaluate.primary
+    truths = {next(iter(found.values())).truth.digest for found in sets.values()}
+    if len(sets) < 2 or len(truths) > 1 or primary is None:
+        return
+    first = next(iter(next(iter(sets.values())).values()))
+    text = first.text_of(primary)
+    label, higher = first.label_of(text), first.metrics[text].higher_is_better
+    for system in list(dict.fromkeys(name for found in sets.values() for name in found))[:TOLD]:
+        means = {name: known(found[system].means[text]) for name, found in sets.items() if system in found}
+        ordered = sorted(
+            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
+        )
+        if len(ordered) > 1:
+            (most, best), (least, worst) = ordered[0], ordered[-1]
+            said = [" does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
+            yield {
+                "kind": "note",
+                "parts": ["", system, *said, worst, f" ({fixed(least)}); the questions are the same."],
+            }
+
+
+def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sentence]:
+    """The best by the rule of the file, where that is more than the primary metric alone."""
+    rule, best = outcome.experiment.rule, outcome.best.get(dataset)
+    alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
+    if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
+        return
+    yield {"kind": "best", "parts": [f"Best by {rule.words}: ", best or "none", "."]}
