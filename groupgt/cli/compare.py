@@ -22,6 +22,7 @@ from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
 from groupgt.options import Option, choices, options_of, plain_type
+from groupgt.store.files import write_text
 
 
 def setting_options(*names: str, overriding: bool = False) -> Decorator:
@@ -54,6 +55,7 @@ BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare w
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
+@click.option("--summary", type=FILE, help="Write short Markdown for a pull request: the verdict and what changed.")
 @format_option
 @details_option
 @input_options(EVALUATION, ONE_CONVENTION)
@@ -63,6 +65,7 @@ def compare_command(
     per_query: Path | None,
     failures: Path | None,
     page: Path | None,
+    summary: Path | None,
     style: str,
     **settings: Any,
 ) -> None:
@@ -76,11 +79,13 @@ def compare_command(
         raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
     check_table_ending(per_query)
     check_table_ending(failures)
-    comparison = _comparison(inputs, baseline, settings, per_query, failures, page)
+    comparison = _comparison(inputs, baseline, settings, per_query, failures, page, summary)
     # Nothing is written where something is at fault, and nothing is printed where writing fails.
     print_it = prepared(comparison, style)
     if page is not None:
         comparison.to_html(page, corpus=inputs.texts)
+    if summary is not None:
+        write_text(summary, comparison.summary() + "\n")
     write_table(per_query, lambda: (comparison.per_query.columns, comparison.per_query.rows()))
     if comparison.failures is not None:
         write_table(failures, comparison.failures.rows)

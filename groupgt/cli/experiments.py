@@ -49,6 +49,12 @@ CACHE = Path(".groupgt/cache")
 )
 @output_option("Folder for results (default: the one named in CONFIG).")
 @click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
+@click.option(
+    "--summary",
+    "summary_path",
+    type=FILE,
+    help="Write short Markdown for a job summary or a pull request: verdict, gates, what changed.",
+)
 @format_option
 @details_option
 def run_command(
@@ -62,21 +68,27 @@ def run_command(
     allow_code: bool,
     output: Path | None,
     junit: Path | None,
+    summary_path: Path | None,
     style: str,
 ) -> None:
     """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
     from groupgt.cli.output import Bar
+
+    bar = Bar()
+    bar.doing(f"reading {config}")
+    from groupgt.experiment.display import summary
     from groupgt.experiment.runner import plan, run_experiment
     from groupgt.render.exports import junit_text
     from groupgt.store.files import write_text
 
     if junit is not None and junit.is_dir():
         raise ConfigError(f"--junit {junit}: expected a file, found a folder")
+    if summary_path is not None and summary_path.is_dir():
+        raise ConfigError(f"--summary {summary_path}: expected a file, found a folder")
     if check:
         headers, rows = plan(config, changes=changes, only=only, refresh=refresh, reuse=reuse, allow_code=allow_code)
         show_rows(headers, rows, style)
         return
-    bar = Bar()
     try:
         outcome = run_experiment(
             config,
@@ -95,6 +107,8 @@ def run_command(
         say("stopped; finished retrievals are cached, and the same command resumes from there")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
+    if summary_path is not None:
+        write_text(summary_path, summary(outcome) + "\n")
     if junit is not None:
         cases = [
             (f"{gate.dataset}.{gate.system}", f"gate {gate.gate}: {gate.metric}", None if gate.passed else gate.reason)

@@ -86,6 +86,11 @@ class Bar:
     def __init__(self) -> None:
         self.bar: Any = None
 
+    def doing(self, what: str) -> None:
+        """Says what is done now, from the first second on."""
+        if sys.stderr.isatty():
+            say(what)
+
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
         """Says what is to be done, and begins."""
         if not sys.stderr.isatty() or not queries:

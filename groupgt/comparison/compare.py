@@ -109,6 +109,11 @@ class Comparison(Findings, Result):
 
         return [Verdict(list(verdict(Differences.of(self)))), *shown.items(self), *shown.notes(self)]
 
+    def summary(self) -> str:
+        """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
+        verdict = next(item for item in self.blocks() if isinstance(item, Verdict))
+        return document([f"## {self.title}", verdict, *shown.changed(self)], "github")
+
     def csv_rows(self) -> Grid:
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
         return shown.csv_rows(self)

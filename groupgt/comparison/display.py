@@ -169,6 +169,29 @@ def items(findings: Findings, metrics: Sequence[str] | None = None, *, brief: bo
     yield _footer(findings)
 
 
+# Lost questions that a summary names.
+LOST = 20
+
+
+def changed(findings: Findings) -> Iterator[Item]:
+    """Only what differs significantly from the baseline, and which questions were lost with it."""
+    rows = [row for row in findings.rows if row.against is not None and row.significant]
+    if not rows:
+        yield f"Nothing differs significantly from {findings.baseline}."
+        return
+    headers = ["system", "metric", "mean", f"against {findings.baseline}", _p_header(findings.settings)]
+    cells: list[list[Any]] = [
+        [row.system, findings.labels[row.metric], row.mean, signed(row.delta), small(row.p_value)] for row in rows
+    ]
+    yield headers, cells
+    for name in dict.fromkeys(row.system for row in rows) if findings.failures is not None else ():
+        lost = findings.failures.lost(name, findings.baseline) if findings.failures is not None else []
+        if lost:
+            named = f"{', '.join(lost[:LOST])}{' …' if len(lost) > LOST else ''}"
+            questions = counted(len(lost), "question")
+            yield f"{questions} that {findings.baseline} solves and {name} does not: {named}"
+
+
 def notes(findings: Findings) -> Iterator[Item]:
     """The population: as it was read from result folders, or counted."""
     if not findings.evaluations:

@@ -75,6 +75,11 @@ class Failures:
         parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
         return {name: int(part.sum()) for name, part in parts.items()}
 
+    def lost(self, system: str, than: str) -> list[str]:
+        """The queries that `than` solves and a system does not."""
+        own, other = (self.solved[:, self.systems.index(name)] for name in (system, than))
+        return self._names(other & ~own)
+
     def hardest(self, most: int = 20) -> list[dict[str, Any]]:
         """The groups that fewest systems meet, those met latest first: `qid`, `group`, `systems`, `ranks`."""
         met = (self.first > 0).sum(axis=1)

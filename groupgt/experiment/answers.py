@@ -26,6 +26,9 @@ from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
 class Progress(Protocol):
     """Who is told how far retrieval is."""
 
+    def doing(self, what: str) -> None:
+        """What is done now, apart from retrieving."""
+
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
         """Systems to report, retrievals they need, how many of these are kept, and questions still to be asked."""
 
@@ -41,6 +44,9 @@ class Progress(Protocol):
 
 class Silence:
     """Nobody is told."""
+
+    def doing(self, what: str) -> None:
+        """Says nothing."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
         """Says nothing."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.compare import Comparison
+from groupgt.comparison.display import changed
 from groupgt.comparison.display import items as items_of
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
@@ -174,6 +175,25 @@ def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
             yield from _tables(outcome, dataset)
     if timed:
         yield from _times(outcome)
+
+
+def summary(outcome: Outcome) -> str:
+    """Short Markdown for a pull request: verdict, gates that failed, what differs significantly from the baseline."""
+    from groupgt.experiment.verdict import across, verdict
+
+    parts: list[Item] = [f"## {outcome.experiment.config.name}", Verdict(list(across(outcome, timed=True)))]
+    for dataset in outcome.evaluations:
+        if len(outcome.evaluations) > 1:
+            parts.append(f"### {dataset}")
+        parts.append(Verdict(verdict(outcome, dataset, timed=True)))
+        failed: list[list[Any]] = [
+            [gate.gate, "FAILED", gate.reason] for gate in outcome.gates if gate.dataset == dataset and not gate.passed
+        ]
+        if failed:
+            parts.append((["gate", "result", "why"], failed))
+        if dataset in outcome.comparison:
+            parts += changed(outcome.comparison[dataset])
+    return document(parts, "github")
 
 
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.comparison.compare import comparison_of
-from groupgt.errors import ConfigError, Faults, GroupgtError
+from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Progress, Retrieval, Silence
@@ -28,7 +28,7 @@ from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.results import write_results
 from groupgt.experiment.retrieval import Keeper, Task, cache_of, calls, needed
 from groupgt.experiment.timing import Timing
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, counted
 from groupgt.retrievers.base import Answers
 from groupgt.runtime import no_silent_exit
 from groupgt.store.files import umask
@@ -166,11 +166,13 @@ def run_experiment(
         progress: Who is told how far retrieval is.
     """
     with shared_process():
+        told = progress or Silence()
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
+        told.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         datasets = read_all(experiment)
-        keeper = Keeper(cache_of(experiment), refresh, reuse)
-        retrieval = Retrieval(experiment, datasets, keeper, progress or Silence())
+        retrieval = Retrieval(experiment, datasets, Keeper(cache_of(experiment), refresh, reuse), told)
         retrieval.run(changes, jobs)
+        told.doing(f"evaluating {counted(len(experiment.chosen), 'system')}")
         outcome = _concluded(_evaluated(experiment, datasets, retrieval))
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
         outcome = replace(outcome, folder=write_results(outcome, folder))
@@ -194,7 +196,9 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
                 run = answers[dataset, name].run(name)
                 if timing is not None:
                     timings.append(timing)
-            evaluations[dataset][name] = evaluate_run(data.request, data.truth, run)
+            evaluation = evaluate_run(data.request, data.truth, run)
+            _check_found(evaluation, dataset, name)
+            evaluations[dataset][name] = evaluation
         except GroupgtError as error:
             if system.config.on_error == "fail" and not retrieval.lacks_input(dataset, name):
                 raise
@@ -214,6 +218,17 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         cached=retrieval.kept,
         reused=retrieval.reused(),
     )
+
+
+def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:
+    """Raises `RetrieverError` for a system that found nothing at all: a fault, which zeros would hide."""
+    judged = int(evaluation.truth.judgments.defined.sum())
+    if judged and evaluation.counts["missing"] == judged:
+        raise RetrieverError(
+            f"dataset {dataset!r}: system {name!r} found nothing for any of {counted(judged, 'question')} that have "
+            "ground truth; check that its index is filled, that query ids are the same, its language and tokenizer, "
+            "and its thresholds and filters (`on_error: skip` goes on without it)"
+        )
 
 
 def _concluded(outcome: Outcome) -> Outcome:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from groupgt.comparison.compare import comparison_of
+from groupgt.comparison.display import items as items_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
-from groupgt.render.document import Block
+from groupgt.render.document import Item
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
@@ -25,7 +26,7 @@ def sharing(experiment: Experiment) -> list[list[str]]:
     return [names for names in kinds.values() if len(names) > 1]
 
 
-def blocks_of(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Block]:
+def blocks_of(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
     """For each such kind: the means of every system on every corpus, best first, and what they gain on the baseline."""
     for names in sharing(experiment):
         rows = {(name, system): found for name in names for system, found in evaluations[name].items()}
@@ -41,7 +42,8 @@ def blocks_of(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Eva
             comparison = comparison_of(
                 by_name, f"{names[0]}: {baseline}", experiment.settings, compare.metrics or _compared(experiment, first)
             )
-            yield from comparison.blocks(population=False)
+            yield from items_of(comparison)
+            yield from comparison.warnings
 
 
 def _compared(experiment: Experiment, first: Evaluation) -> list[str]:

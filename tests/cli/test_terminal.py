@@ -41,6 +41,32 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "mine: bm25" in terminal.getvalue()
 
 
+def test_a_run_says_what_it_does_from_the_first_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_starter(tmp_path)
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    main(["run", str(tmp_path / "experiment.yaml"), "--color", "never"])
+    said = [line for line in terminal.getvalue().splitlines() if line.startswith("groupgt: ")]
+    assert said[0] == f"groupgt: reading {tmp_path / 'experiment.yaml'}"
+    assert said[1] == "groupgt: reading 1 data set"
+    assert "groupgt: evaluating 4 systems" in said
+
+
+def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = {f"q{n}": [["a"]] for n in range(20)}
+    rows = [{"qid": qid, "query": "why", "retrieval_gt": groups} for qid, groups in truth.items()]
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for name, ids in (("old", ["a", "b"]), ("new", ["b", "c"])):
+        lines = [{"qid": qid, "retrieved_ids": ids} for qid in truth]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    paths = [str(tmp_path / name) for name in ("qa.jsonl", "old.jsonl", "new.jsonl")]
+    main(["compare", *paths, "-m", "recall@2", "--summary", str(tmp_path / "summary.md")])
+    assert "\x1b" not in capsys.readouterr().out
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert summary.startswith("## against old\n\n- old is the best of 2 systems")
+    assert "| new      | recall@2 | 0.0000 |" in summary
+    assert "20 questions that old solves and new does not: q0, q1" in summary
+
+
 def test_silence_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     drive(Bar())
     assert capsys.readouterr() == ("", "")
