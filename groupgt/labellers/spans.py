@@ -129,7 +129,10 @@ class Spans(Labeller):
             ways.append("let chunks cover an alternative together (joint: true)")
         elif self.options.of != "alternative":
             ways.append("measure the share of the alternative (of: alternative)")
-        return np.setdiff1d(np.arange(len(truth.ids)), reached), " or ".join(ways)
+        # Of documents that have no chunks at all another warning tells.
+        there = set(self.chunks.docs)
+        known = [at for at, form in enumerate(truth.forms or []) if isinstance(form, Span) and form.doc in there]
+        return np.setdiff1d(np.array(known, dtype=np.int64), reached), " or ".join(ways)
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """An interval join of the places of results with those of the alternatives, document by document."""
