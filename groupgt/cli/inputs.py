@@ -285,6 +285,8 @@ def _is_result_folder(path: Path) -> bool:
     """Whether a path names a result folder of `groupgt run`, the folder of these, or the file `latest` in it."""
     from groupgt.store.stamped import LAST, LATEST
 
+    # What is at a URL comes as text.
+    path = Path(path)
     return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
 
 
