@@ -64,9 +64,9 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     inputs.check()
     if near_duplicates and inputs.corpus_path is None:
         raise ConfigError("--near-duplicates: needs the texts; add --corpus")
-    texts = inputs.texts if near_duplicates else None
     runs = [(str(run), run) for run in inputs.runs]
-    show_result(checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), texts, threshold), style)
+    least = threshold if near_duplicates else None
+    show_result(checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, least), style)
 
 
 @click.command("rechunk")

@@ -113,10 +113,10 @@ def check(
     else:
         named = [(str(runs) if isinstance(runs, (str, os.PathLike)) else "run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
-    texts = request.sources.texts(None, "corpus") if near_duplicates else None
+    texts = request.sources.texts(None, "corpus")
     if near_duplicates and not texts:
         raise ConfigError("near_duplicates: needs the texts of passages; pass corpus")
-    return checked(name, grouped, named, request, texts, threshold)
+    return checked(name, grouped, named, request, texts, threshold if near_duplicates else None)
 
 
 def checked(
@@ -124,15 +124,14 @@ def checked(
     truth: GroundTruth,
     runs: Sequence[tuple[str, Any]],
     request: Request,
-    texts: Mapping[str, str] | None = None,
-    threshold: float = 0.9,
+    texts: Mapping[str, str],
+    threshold: float | None = None,
 ) -> Check:
-    """The same of ground truth that is read already; with `texts`, near duplicates are looked for as well."""
+    """The same of ground truth that is read already; with a `threshold`, near duplicates are looked for as well."""
     findings = {name: check_truth(truth)}
-    known = request.sources.texts(None, "corpus") if texts is None else texts
-    if known and request.labeller.name == "id":
-        findings[name].append(check_corpus(truth, known))
-    if texts is not None:
+    if texts and request.labeller.name == "id":
+        findings[name].append(check_corpus(truth, texts))
+    if threshold is not None:
         findings[name].append(check_duplicates(truth, texts, threshold))
     for run_name, run in runs:
         findings[run_name] = check_run(truth, run, request)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import groupgt
+from groupgt.cli.main import main
 from groupgt.curation.check import check_run, check_truth
 from groupgt.evaluation.request import Request
 
@@ -39,3 +42,10 @@ def test_ids_that_are_not_in_the_corpus() -> None:
     ]
     assert near.example == "'B ', where the corpus has 'b'"
     assert not any("not in the corpus" in each.what for each in groupgt.check(truth).findings["truth"])
+
+
+def test_the_command_counts_them_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "truth.jsonl").write_text('{"qid": "q", "retrieval_gt": [["a"], ["b"]]}\n')
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "one"}\n')
+    main(["check", str(tmp_path / "truth.jsonl"), "--corpus", str(tmp_path / "corpus.jsonl"), "--format", "csv"])
+    assert "ids of the ground truth that are not in the corpus,1,b" in capsys.readouterr().out
