@@ -186,17 +186,6 @@ def test_results_as_mappings_with_other_keys(folder: Path) -> None:
     assert "pairs, {id: score}, or mappings with the key id; found mappings with the keys doc_id, score" in str(
         caught.value
     )
-    Path("mine.py").write_text(f"def search(queries, k):\n    return [[{cell}] for _ in queries]\n")
-    texts = [{**row, "query": "?"} for row in rows()] + [
-        {"qid": f"r{number}", "query": "?", "retrieval_gt": [["a"]]} for number in range(8)
-    ]
-    Path("truth.jsonl").write_text("\n".join(map(json.dumps, texts)))
-    text = EXPERIMENT.replace("use: results", "use: python").replace("{path: run.trec}", '{target: "mine:search"}')
-    Path("experiment.yaml").write_text(text)
-    with pytest.raises(groupgt.GroupgtError) as caught_again:
-        groupgt.run_experiment("experiment.yaml", allow_code=True)
-    assert str(caught_again.value).count("expected results as ids or (id, score) pairs") == 1
-    assert "found mappings with the keys doc_id, score (10 times; also at" in str(caught_again.value)
 
 
 def test_runs_without_names() -> None:
