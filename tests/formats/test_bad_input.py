@@ -306,10 +306,10 @@ BAD_CSV: list[tuple[str, bytes, int, tuple[str, ...]]] = [
     ("CR in an id in quotes", swap(CSV, b"x", b'"x\ry"'), 3, ("query 'q1'", "U+000D")),
     ("CR after a quote", swap(CSV, b"x", b'"x"\r'), 3, ("U+000D",)),
     ("CR in the header", swap(CSV, b"qid,", b"qid\r,"), 1, ("U+000D",)),
-    ("CR in the header in quotes", swap(CSV, b"qid,", b'"qid\r",'), 1, ("expected the column 'qid'",)),
+    ("CR in the header in quotes", swap(CSV, b"qid,", b'"qid\r",'), 1, ("the column 'qid' is missing",)),
     ("CR twice after the header", swap(CSV, b"score\n", b"score\r\r\n"), 1, ("U+000D",)),
     ("CR before the header", b"\r" + CSV, 1, ("U+000D",)),
-    ("a separator in the header", swap(CSV, b"score\n", "score\u2028\n".encode()), 1, ("expected the column",)),
+    ("a separator in the header", swap(CSV, b"score\n", "score\u2028\n".encode()), 1, ("'score' is missing",)),
     ("open quote", swap(CSV, b"x", b'"x'), 3, ("CSV",)),
     ("letters after a quote", swap(CSV, b",x,", b',"x"y,'), 3, ("CSV",)),
     ("no score, no rank", b"qid,doc_id\nq1,d1\n", 1, ("score", "rank", "found qid, doc_id")),
@@ -657,9 +657,13 @@ def test_empty_file(side: str, data: bytes, cli: Cli, truth: Path, size: str) ->
     path = put(truth.parent / "empty", data)
     run = put(truth.parent / "run.trec", TREC)
     found = cli("evaluate", *((truth, path) if side == "run" else (path, run)), "-m", "recall", "--format", "csv")
-    assert found.status == 0
-    assert found.out == "metric,mean,queries\n" + ("recall,0.0,2\n" if side == "run" else "recall,,0\n")
     assert f"{path}: the file is empty: 0 " in found.err
+    if side == "truth":
+        assert (found.status, found.out) == (2, "")
+        assert f"{path}: the ground truth is empty" in found.err
+        return
+    assert found.status == 0
+    assert found.out == "metric,mean,queries\nrecall,0.0,2\n"
 
 
 def test_noise(cli: Cli, truth: Path, size: str) -> None:
