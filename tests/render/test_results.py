@@ -102,11 +102,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 PATHS = ["bm25.jsonl", "dense.jsonl"]
 SAME: dict[str, tuple[list[str], Callable[[], Result]]] = {
     "evaluate": (
-        ["evaluate", "qa.jsonl", *PATHS, "-m", "recall@2"],
+        ["evaluate", "qa.jsonl", *PATHS, "-m", "recall@2", "--details"],
         lambda: groupgt.evaluate_runs("qa.jsonl", PATHS, ["recall@2"]),
     ),
     "conventions": (
-        ["evaluate", "qa.jsonl", *PATHS, "-m", "recall,mrr", "-k", "2", "--convention", "autorag,trec"],
+        ["evaluate", "qa.jsonl", *PATHS, "-m", "recall,mrr", "-k", "2", "--convention", "autorag,trec", "--details"],
         lambda: groupgt.evaluate_runs("qa.jsonl", PATHS, ["recall", "mrr"], k=2, convention=["autorag", "trec"]),
     ),
     "misses": (
@@ -118,7 +118,7 @@ SAME: dict[str, tuple[list[str], Callable[[], Result]]] = {
         lambda: groupgt.depth("qa.jsonl", "bm25.jsonl", by="n_groups"),
     ),
     "compare": (
-        ["compare", "qa.jsonl", *PATHS, "-m", "mrr", "--resamples", "10"],
+        ["compare", "qa.jsonl", *PATHS, "-m", "mrr", "--resamples", "10", "--details"],
         lambda: groupgt.compare("qa.jsonl", PATHS, ["mrr"], resamples=10),
     ),
     "check": (["check", "qa.jsonl", "bm25.jsonl"], lambda: groupgt.check("qa.jsonl", "bm25.jsonl")),
