@@ -10,13 +10,14 @@ import copy
 import html
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, listed
+from groupgt.errors import ConfigError, listed, printable
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 MIME = "application/vnd.vegalite.v5+json"
@@ -24,6 +25,8 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 # How much larger a PNG is than the figure on a screen.
 PIXELS = 2
+# What no SVG may hold.
+UNDRAWABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _numbered(name: str, colors: str) -> dict[str, str]:
@@ -156,7 +159,7 @@ class Figure:
     def picture_html(self) -> str:
         """The picture within HTML; needs vl-convert."""
         data = base64.b64encode(_converted(self.spec, ".svg")).decode()
-        return f'<img alt="{html.escape(self.text)}" src="data:image/svg+xml;base64,{data}">'
+        return f'<img alt="{html.escape(printable(self.text))}" src="data:image/svg+xml;base64,{data}">'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """What a notebook draws: the specification, and a picture where vl-convert is there.
@@ -214,9 +217,19 @@ def has_converter() -> bool:
     return find_spec("vl_convert") is not None
 
 
+def _drawable(value: Any) -> Any:
+    """A copy whose texts SVG can hold: control characters, which end vl-convert's process, give way to U+FFFD."""
+    if isinstance(value, str):
+        return UNDRAWABLE.sub("\ufffd", value)
+    if isinstance(value, Mapping):
+        return {key: _drawable(held) for key, held in value.items()}
+    return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def _converted(spec: dict[str, Any], ending: str) -> bytes:
     import vl_convert
 
+    spec = _drawable(spec)
     if ending == ".svg":
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     if ending == ".png":

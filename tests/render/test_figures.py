@@ -7,6 +7,7 @@ import itertools
 import json
 import lzma
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,15 @@ def test_pictures_are_drawn(tmp_path: Path, theme: str) -> None:
     assert figure.save(tmp_path / "a.png", theme=theme).read_bytes()[:4] == b"\x89PNG"
     assert figure.save(tmp_path / "a.pdf", theme=theme).read_bytes()[:5] == b"%PDF-"
     assert figure._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
+
+
+def test_control_characters_are_drawn_as_what_cannot_be_shown(tmp_path: Path) -> None:
+    """Written as they are, they end the process that draws."""
+    pytest.importorskip("vl_convert")
+    figure = SAMPLES["forest"]
+    hostile = json.loads(json.dumps(figure.template).replace("bm25[", "bm\\u0000\\u001b25["))
+    svg = replace(figure, template=hostile).save(tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "bm\ufffd\ufffd25[" in svg
 
 
 @pytest.mark.parametrize("version", ["5.8", "6.4"])
