@@ -95,6 +95,6 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def doubt(text: str) -> data.Sentence:
-    """A doubt as a sentence."""
+    """A doubt as a sentence; it may begin with the name of a run, which stays as it is."""
     end = "" if text.endswith("?") else "."
-    return {"kind": "doubt", "parts": [f"{text[:1].upper()}{text[1:]}{end}"]}
+    return {"kind": "doubt", "parts": [f"{text}{end}"]}

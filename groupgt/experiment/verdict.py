@@ -88,7 +88,7 @@ def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
         ordered = sorted(
             ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
         )
-        if len(ordered) > 1:
+        if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
             (most, best), (least, worst) = ordered[0], ordered[-1]
             said = [" does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
             yield {

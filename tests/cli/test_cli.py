@@ -212,7 +212,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["evaluate", "qa.jsonl", "bm25.trec", "--format", "gitub"], "did you mean 'github'"),
         (["evaluate", "qa.jsonl", "bm25.trec", "--policy", "missing=skp"], "did you mean 'skip'"),
         (["evaluate", "qa.jsonl", "bm25.trec", "--convention", "trek"], "did you mean 'trec'"),
-        (["evaluate", "qa.jsonl", "bm25.trec", "--run-format", "tsv"], "expected trec"),
+        (["evaluate", "qa.jsonl", "bm25.trec", "--run-format", "tsv"], "csv or trec, found 'tsv'"),
         (["evaluate", "qa.jsonl", "bm25.trec", "--labeller", "ids"], "did you mean 'id'"),
         (["evaluate", "qa.jsonl", "bm25.trec", "./bm25.trec"], "duplicate run name"),
         (["evaluate", "bm25.trec", "qa.jsonl"], "expected ground truth"),

@@ -219,7 +219,7 @@ def test_corpora_that_share_their_questions_stand_in_one_table(file: Path) -> No
     file.write_text(
         text.replace("metrics: [recall]}", "metrics: [recall], primary: recall@5}\ncompare: {baseline: plain}")
     )
-    head, _, rest = report(run_experiment(file)).partition("dataset small")
+    head, _, rest = report(run_experiment(file)).rpartition("dataset small")
     assert "small, large: one ground truth, 2 corpora" in head
     assert "add a metric with a budget (recall@4000chars)" in head
     assert "large: plain" in head

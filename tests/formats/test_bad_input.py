@@ -1249,7 +1249,7 @@ def test_k_of_the_library(k: Any) -> None:
     ("preset", "expected"),
     [
         ("autorag", {"missing": "skip", "duplicates": "keep"}),
-        ("trec", {"missing": "skip", "ties": "id"}),
+        ("trec", {"missing": "skip", "duplicates": "error"}),
     ],
 )
 def test_presets_are_printed(preset: str, expected: dict[str, str], cli: Cli, truth: Path) -> None:

@@ -245,6 +245,7 @@ def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tm
 
 
 def test_sweeps_are_drawn_of_an_experiment_and_of_its_folder(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="tfidf needs the extra groupgt[retrieval]")
     shutil.copytree(ROOT / "examples" / "handbook", tmp_path / "examples" / "handbook")
     config = tmp_path / "sweep.yaml"
     config.write_text(

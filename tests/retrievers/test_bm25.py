@@ -54,7 +54,7 @@ def test_stemming() -> None:
         ([], "expected 1 rankings"),
         ([None], "expected a list of results"),
         ([[("a", float("nan"))]], "finite score at rank 1"),
-        ([[1.5]], "text id at rank 1"),
+        ([[1.5]], "at rank 1, found 1.5"),
         ([["a"] * 6], "at most 5"),
     ],
 )
