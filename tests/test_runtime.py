@@ -29,6 +29,7 @@ os.waitpid(child, 0)
 """
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 @pytest.mark.parametrize("state", ["worked", "imported"])
 def test_a_fork_after_polars_began_is_told_and_does_not_hang(state: str) -> None:

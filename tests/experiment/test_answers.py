@@ -89,6 +89,7 @@ def asked(file: Path) -> int:
     return len(file.with_name("asked.txt").read_text().split())
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("way", ["stopped", "killed"])
 def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     code = file.with_name("own_answers.py")

@@ -87,6 +87,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("how", ENDINGS)
 def test_leaving_at_once_is_no_success(file: Path, how: str) -> None:
     module(file, ENDINGS[how])
@@ -112,6 +113,7 @@ def test_leaving_is_told_with_its_line(file: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == told
 
 
+@pytest.mark.faults
 def test_a_worker_that_leaves_at_once(file: Path) -> None:
     module(file, ENDINGS["while it answers"])
     changes = ['systems.other={use: python, with: {target: "my_search:search", version: "2"}}']
@@ -188,6 +190,7 @@ def test_lists_that_are_handed_out_are_the_codes_to_change(file: Path) -> None:
     assert outcome.answers["own", "mine"].ids["q39"] == ["x"]
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("code", ["raise SystemExit(0)", "import sys; sys.exit()", "raise SystemExit('bye')"])
 def test_code_that_ends_the_process_does_not_pass(folder: Path, code: str) -> None:
     (folder / "ending.py").write_text(f"def search(queries, k):\n    {code}\n")

@@ -21,6 +21,7 @@ SCRIPT = "from groupgt.cli.main import main\n\nif __name__ == '__main__':\n    m
 STRANGE = "open('ran', 'w').close()\nraise ImportError('strange code')\n"
 
 
+@pytest.mark.faults
 def test_several_processes_give_the_same_answers(sweep: Path) -> None:
     one = run_experiment(sweep, changes=["cache=null"])
     two = run_experiment(sweep, changes=["cache=null"], jobs=2)

@@ -63,7 +63,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return run
 
 
-@pytest.fixture(params=["small", "large", "huge"])
+@pytest.fixture(params=["small", pytest.param("large", marks=pytest.mark.property), "huge"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """All readers of text files: `large` and `huge` make every file count as one that is."""
     if request.param != "small":
@@ -1419,6 +1419,7 @@ def test_from_a_shell(data: bytes, words: tuple[str, ...], truth: Path) -> None:
     assert "Traceback" not in found.stderr
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="needs /dev/stdin")
 @pytest.mark.parametrize("side", ["truth", "run"])
 def test_a_pipe_is_read_whole_or_refused(side: str, truth: Path) -> None:
@@ -1448,6 +1449,7 @@ def test_no_room_for_the_table(truth: Path) -> None:
     assert "space" in found.stderr
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(sys.platform == "win32", reason="needs resource limits")
 @pytest.mark.parametrize("name", ["values.csv", "values.jsonl", "values.parquet"])
 def test_no_room_for_a_file(name: str, truth: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,7 @@ def test_documents_that_another_outdoes_are_left_out_once(problem: Problem) -> N
     assert covering._undominated(problem, levels, shape, strides).tolist() == sorted(kept)
 
 
+@pytest.mark.property
 def test_ten_thousand_documents_of_twelve_groups() -> None:
     """4,096 states, and documents each in half of the groups; the ideal is the best pair, or a single one."""
     documents = tuple(tuple((group, 1.0) for group in chosen) for chosen in itertools.combinations(range(12), 6))

@@ -20,6 +20,7 @@ def test_short_sums_are_sums(base: float, k: int) -> None:
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.property
 @pytest.mark.parametrize("base", [0.5, 0.9999, 0.99999, 1.0])
 def test_long_sums_go_on_without_looping(base: float) -> None:
     k = 300_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.mutation.__main__ import ROOT, SURVIVORS, explained
 from tests.mutation.mutants import mutants
 
@@ -57,6 +59,7 @@ def test_a_mutant_differs_and_runs(tmp_path: Path) -> None:
     assert len(worths) > 5
 
 
+@pytest.mark.property
 def test_what_is_explained_exists() -> None:
     """A survivor that is explained is a mutant of today's text, and says why it survives."""
     kept = tomllib.loads(SURVIVORS.read_text(encoding="utf-8")).get("survivor", [])
