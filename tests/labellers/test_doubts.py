@@ -63,6 +63,21 @@ def test_documents_that_never_meet() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "way"),
+    [
+        # Two of its four characters lie in each chunk: .5 of the alternative, .2 of a chunk, 2/12 of their union.
+        ({"min_overlap": 0.6}, r"lower min_overlap or let chunks cover an alternative together \(joint: true\)"),
+        ({"of": "result"}, r"lower min_overlap or measure the share of the alternative \(of: alternative\)"),
+        ({"of": "union"}, r"lower min_overlap or measure the share of the alternative \(of: alternative\)"),
+    ],
+)
+def test_an_alternative_that_no_chunk_covers_enough(options: dict[str, Any], way: str) -> None:
+    truth = {"q": [[{"doc": "d", "start": 8, "end": 12}]]}
+    with pytest.warns(groupgt.GroupgtWarning, match=f"1 of 1 alternatives can be hit by no result, .*; {way}"):
+        assert labelled(truth, {"q": ["c1"]}, "spans", chunks=CHUNKS, **options) == {"recall": 0}
+
+
+@pytest.mark.parametrize(
     ("truth", "use", "words"),
     [
         (SPANS, "id", "reads alternatives that are ids, and 'd\\[0:10\\]' is a span; .* such as spans"),

@@ -659,10 +659,10 @@ def test_repeats_are_an_error_where_that_is_asked(spark: SparkSession) -> None:
 
 def test_queries_that_are_missing_or_too_many_are_an_error_where_that_is_asked(spark: SparkSession) -> None:
     frame = there(spark, [("q", "a", 1.0), ("z1", "a", 1.0), ("z0", "a", 1.0)])
-    with pytest.raises(groupgt.DataError, match="query 'z0': has results and no ground truth") as caught:
+    with pytest.raises(groupgt.DataError, match="query 'z0': has results but no ground truth") as caught:
         groupgt.evaluate({"q": [["a"]]}, frame, ["mrr"], policy={"extra": "error"})
     assert caught.value.total == 2
-    with pytest.raises(groupgt.DataError, match="query 'r': has ground truth and no results"):
+    with pytest.raises(groupgt.DataError, match="query 'r': has ground truth but no results"):
         groupgt.evaluate({"q": [["a"]], "r": [["a"]]}, frame, ["mrr"], policy={"missing": "error"})
 
 
