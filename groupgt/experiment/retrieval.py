@@ -72,7 +72,7 @@ class Keeper:
                     self.keep(experiment, data[task.dataset], task, outcome, whole)
                     self.cache.remove(name)
                 except DataError as error:
-                    warnings.warn(f"what was retrieved cannot be kept: {error}", GroupgtWarning, stacklevel=2)
+                    warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=2)
 
     def retrieved(
         self, experiment: Experiment, data: Data, task: Task, answered: Callable[[int], None] = lambda queries: None

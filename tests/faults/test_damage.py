@@ -112,7 +112,7 @@ def test_a_folder_in_place_of_an_entry(tmp_path: Path) -> None:
     path = next((tmp_path / "cache").glob("??/*.zst"))
     path.unlink()
     path.mkdir()
-    with pytest.warns(UserWarning, match="what was retrieved cannot be kept"):
+    with pytest.warns(UserWarning, match="retrieved results cannot be cached"):
         assert run_experiment(file).retrieved == 1
     assert newest(file) == expected
 

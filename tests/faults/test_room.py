@@ -65,7 +65,7 @@ def test_no_room_in_the_cache(
     with monkeypatch.context() as patch:
         patch.setattr(cache, "_put", half)
         _, err = run(capsys, file)
-    assert err.count("groupgt: warning: what was retrieved cannot be kept: ") == RETRIEVALS
+    assert err.count("groupgt: warning: retrieved results cannot be cached: ") == RETRIEVALS
     assert "No space left on device" in err
     assert newest(file) == expected
     assert entries(file) == {}
@@ -81,7 +81,7 @@ def test_a_file_where_the_cache_should_be(
     file = experiment(tmp_path)
     (tmp_path / "cache").write_text("mine", encoding="utf-8")
     _, err = run(capsys, file, *arguments)
-    assert "groupgt: warning: what was retrieved cannot be kept: " in err
+    assert "groupgt: warning: retrieved results cannot be cached: " in err
     assert newest(file) == expected
     assert (tmp_path / "cache").read_text(encoding="utf-8") == "mine"
 
@@ -94,7 +94,7 @@ def test_a_full_disk_keeps_older_entries_and_says_that_newer_ones_are_not_kept(
     before = entries(file)
     monkeypatch.setattr(cache, "_put", half)
     _, err = run(capsys, file, "--refresh")
-    assert err.count("groupgt: warning: what was retrieved cannot be kept: ") == RETRIEVALS
+    assert err.count("groupgt: warning: retrieved results cannot be cached: ") == RETRIEVALS
     assert entries(file) == before
     check_finished(file, expected, folders=[2])
 
@@ -104,7 +104,7 @@ def test_a_cache_that_can_have_no_such_name(
 ) -> None:
     file = experiment(tmp_path)
     _, err = run(capsys, file, "--set", f"cache={'x' * 300}")
-    assert err.count("groupgt: warning: what was retrieved cannot be kept: ") == RETRIEVALS
+    assert err.count("groupgt: warning: retrieved results cannot be cached: ") == RETRIEVALS
     assert {name: data for name, data in newest(file).items() if name != "manifest.json"} == {
         name: data for name, data in expected.items() if name != "manifest.json"
     }
@@ -119,7 +119,7 @@ def test_a_cache_without_permission(
     (tmp_path / "cache").mkdir(mode=mode)
     try:
         _, err = run(capsys, file)
-        assert "groupgt: warning: what was retrieved cannot be kept: " in err
+        assert "groupgt: warning: retrieved results cannot be cached: " in err
         assert newest(file) == expected
     finally:
         (tmp_path / "cache").chmod(0o700)
@@ -214,7 +214,7 @@ def test_files_that_may_not_grow(tmp_path: Path, expected: dict[str, bytes]) -> 
     _, err = call(1000, "run", file, status=2, code=LIMITED)
     lines = err.splitlines()
     assert len(lines) == RETRIEVALS + 1
-    assert all(line.startswith("groupgt: warning: what was retrieved cannot be kept: ") for line in lines[:-1])
+    assert all(line.startswith("groupgt: warning: retrieved results cannot be cached: ") for line in lines[:-1])
     assert "cannot be written: File too large" in lines[-1]
     assert entries(file) == {}
     assert result_folders(file) == []
