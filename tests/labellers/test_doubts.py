@@ -13,6 +13,9 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.evaluation.request import Sources
+from groupgt.labellers import spans
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.plugins import ours
 
 CHUNKS = {"c1": ("d", 0, 10), "c2": ("d", 10, 20)}
@@ -181,3 +184,9 @@ def test_pages_are_carried_with_both_their_ends() -> None:
     assert found.truth["q"] == [["n1"], ["n1", "n2"]]
     with pytest.raises(groupgt.DataError, match="expected an end behind its start"):
         groupgt.rechunk({"q": [["o1"]]}, old, new)
+
+
+def test_places_without_results_and_without_a_table() -> None:
+    labeller = spans.Spans(spans.Options(), Sources())
+    with pytest.raises(groupgt.DataError, match="labeller spans: there are no results, and no chunk table"):
+        labeller.match(GroundTruth.of(SPANS), None)
