@@ -1,0 +1,37 @@
+"""The pages that are made from the code: the reference, and what the project says of itself.
+
+`python -m docs.generate FOLDER` writes them as plain Markdown; `docs/conf.py` has them written when the site is built.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+
+@cache
+def pages() -> dict[str, str]:
+    """Every generated page: its path below `docs`, and its Markdown."""
+    from docs.generate import project
+
+    made: dict[str, str] = {}
+    for part in (project,):
+        made |= part.pages()
+    return made
+
+
+def write(folder: Path) -> list[Path]:
+    """Writes them below a folder and returns their paths."""
+    paths = []
+    for name, text in pages().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.rstrip() + "\n", encoding="utf-8")
+        paths.append(path)
+    return paths

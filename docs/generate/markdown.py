@@ -1,0 +1,73 @@
+"""Markdown from Python: cells, tables, code, and docstrings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+ARGUMENT = re.compile(r"^    (\w+): ", re.MULTILINE)
+
+
+def cell(value: object) -> str:
+    """A text in a cell of a table.
+
+    >>> cell("a|b")
+    'a\\\\|b'
+    """
+    return plain(" ".join(str(value).split())).replace("|", "\\|")
+
+
+def plain(text: str) -> str:
+    """A text in which, outside code, nothing is markup: no emphasis, no HTML, no mathematics.
+
+    >>> plain("Σ_groups <k> of `a_b`")
+    'Σ\\\\_groups \\\\<k> of `a_b`'
+    """
+    parts = re.split(r"(``.*?``|`[^`]*`)", text, flags=re.DOTALL)
+    return "".join(part if part.startswith("`") else re.sub(r"([\\*_<$\[\]])", r"\\\1", part) for part in parts)
+
+
+def code(text: object) -> str:
+    """A text as code within a line, in a table too."""
+    escaped = str(text).replace("|", "\\|")
+    fence = "``" if "`" in escaped else "`"
+    return f"{fence}{escaped}{fence}" if escaped else ""
+
+
+def block(text: str, language: str = "text") -> str:
+    """A text as a block of code."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; its cells are Markdown."""
+    lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def page(title: str, *parts: str) -> str:
+    """A page of its title and its parts, without those that are empty."""
+    return "\n\n".join([f"# {title}", *(part for part in parts if part)]) + "\n"
+
+
+def docstring(text: str) -> str:
+    """A docstring: paragraphs, examples as code, and its arguments as a list."""
+    before, _, arguments = text.partition("\nArgs:\n")
+    parts = []
+    for paragraph in re.split(r"\n{2,}", before.strip()):
+        if paragraph.startswith(">>>"):
+            parts.append(block(paragraph, "pycon"))
+        elif paragraph.startswith("    "):
+            parts.append(block(paragraph))
+        else:
+            parts.append(plain(" ".join(paragraph.split())))
+    if arguments:
+        pieces = ARGUMENT.split(arguments.rstrip())[1:]
+        told = zip(pieces[::2], pieces[1::2])
+        parts.append(bullets(f"{code(name)}: {plain(' '.join(meaning.split()))}" for name, meaning in told))
+    return "\n\n".join(parts)

@@ -1,0 +1,36 @@
+"""What the project says of itself outside `docs`, as pages of the site."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from docs.generate import ROOT
+
+# Files, and the pages that hold them.
+PROJECT = {
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
+    "benchmarks/README.md": "project/speed.md",
+    "examples/handbook/README.md": "project/handbook.md",
+    "examples/rechunked/README.md": "project/rechunked.md",
+    "examples/python_stdlib/README.md": "project/python-stdlib.md",
+}
+LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
+
+
+def pages() -> dict[str, str]:
+    """Each file with its links as they are from its page."""
+    return {page: moved((ROOT / path).read_text(encoding="utf-8"), path, page) for path, page in PROJECT.items()}
+
+
+def moved(text: str, path: str, page: str) -> str:
+    """The text of a file whose place is now that of a page below `docs`."""
+
+    def target(match: re.Match[str]) -> str:
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[1]))
+        whole = posixpath.join("docs", PROJECT[there]) if there in PROJECT else there
+        return posixpath.relpath(whole, posixpath.dirname(posixpath.join("docs", page)))
+
+    return LINK.sub(target, text)
