@@ -23,7 +23,7 @@ from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget, total
 from groupgt.render.document import Block
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid
+from groupgt.render.tables import ALTERNATIVES, Grid, first_of
 
 # Of more results than this the ids are not read again.
 MANY_RESULTS = 5_000_000
@@ -157,20 +157,13 @@ class Failures:
         first, last = np.searchsorted(self.truth.judgments.group_query, [query, query + 1]).tolist()
         return list(range(first, last))
 
-    @cached_property
-    def _numbers(self) -> Ints:
-        """For each group that metrics see, its number among the groups as given."""
-        truth = self.truth
-        return np.unique(truth.group_of[truth.grade > 0])
-
     def _group(self, group: int) -> dict[str, Any]:
         judgments, truth = self.truth.judgments, self.truth
-        number = int(self._numbers[group])
-        first, last = np.searchsorted(truth.group_of, [number, number + 1]).tolist()
+        given = int(truth.relevant_groups[group])
         return {
             "qid": truth.qids[int(judgments.group_query[group])],
-            "group": truth.group_label(number),
-            "alternatives": [truth.ids[place] for place in range(first, last) if truth.grade[place] > 0],
+            "group": truth.group_label(given),
+            "alternatives": [truth.ids[alternative] for alternative in truth.relevant_in(given)],
             "systems": int((self.first[group] > 0).sum()),
             "ranks": {name: int(rank) or None for name, rank in zip(self.systems, self.anywhere[group].tolist())},
         }
@@ -192,7 +185,7 @@ class HardestGroups(Result):
         failures = self.failures
         counts = ", ".join(f"{name} {count:,}" for name, count in failures.solved_counts.items())
         whole = f"complete in the first {failures.cutoff}, of {int(failures.counted.sum()):,} queries"
-        headers, rows = self._grid(self.texts)
+        headers, rows = self._grid(self.texts, ALTERNATIVES)
         parts: list[Block] = [f"{whole}: {counts}; by none {len(failures.nobody):,}"]
         parts.append((headers, rows) if rows else "every run meets every group")
         unmet = int(failures.unmet.sum())
@@ -211,10 +204,11 @@ class HardestGroups(Result):
         """Who solves what, and the hardest groups, as plain Python."""
         return self.failures.to_dict(self.worst)
 
-    def _grid(self, texts: Mapping[str, str]) -> Grid:
+    def _grid(self, texts: Mapping[str, str], most: int | None = None) -> Grid:
+        """A row for each group; `most` is how many of its alternatives are shown (default: all)."""
         rows: list[list[Any]] = []
         for group in self.failures.hardest(self.worst):
-            alternatives = " or ".join(group["alternatives"])
+            alternatives = first_of(group["alternatives"], most, " or ")
             text = " ".join(texts.get(group["alternatives"][0], "").split())
             ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
             shown = f"{alternatives}: {text[:59]}" if text else alternatives

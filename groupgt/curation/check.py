@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.render.document import Block
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, counted
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,8 @@ class Check(Result):
 
 
 HEADERS = ["finding", "count", "example"]
+# An id is shown to this length; of more different sizes than so many the spread is told.
+NAME, SIZES = 40, 4
 
 
 def _row(finding: Finding) -> list[Any]:
@@ -143,26 +144,28 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     judgments = truth.judgments
     undefined = _names(truth.qids, ~judgments.defined)
     equal, nested = _redundant_groups(truth)
-    memberships = np.bincount(judgments.alternative_document, minlength=judgments.documents)
+    in_groups = judgments.alternative_document[judgments.alternative_group >= 0]
+    memberships = np.bincount(in_groups, minlength=judgments.documents)
     shared = sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
     pairs = _nearly_equal(truth)
+    relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
     return [
         Finding("queries", len(truth)),
-        Finding("groups", len(truth.group_query), _sizes(judgments.groups[judgments.defined])),
-        Finding("alternatives", len(truth.ids)),
+        Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
+        Finding("alternatives", int((truth.grade > 0).sum())),
+        Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
+        Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
         Finding("groups without a relevant alternative", truth.irrelevant_groups),
         Finding("groups dropped because they were empty", truth.dropped),
         Finding("duplicate ids in a group", truth.repeated_ids),
         Finding("documents in several groups of one query", len(shared), _first(shared)),
         Finding("queries with two equal groups", len(equal), _first(equal)),
-        Finding(
-            "queries with a group inside another (what meets the one meets the other)", len(nested), _first(nested)
-        ),
+        Finding("queries with a group inside another", len(nested), _first(nested)),
         Finding(
             "ids that differ only in blanks, case or form",
             len(pairs),
-            " and ".join(map(repr, pairs[0])) if pairs else "",
+            " and ".join(repr(_cut(name)) for name in pairs[0]) if pairs else "",
         ),
     ]
 
@@ -181,12 +184,11 @@ def check_run(truth: GroundTruth, results: Any, request: Request) -> list[Findin
         warn_of_no_match(truth, run, labeller, int((defined & labelled.present).sum()))
     missing = _names(truth.qids, defined & ~labelled.present)
     lengths = labelled.hits.length[labelled.present]
-    spread = f"{lengths.min():,} to {lengths.max():,} a query, median {np.median(lengths):,.0f}" if len(lengths) else ""
     hit = np.bincount(labelled.hits.query, minlength=len(truth)) > 0
     without_hit = _names(truth.qids, defined & labelled.present & ~hit)
     return [
         Finding("queries with results", int(labelled.present.sum())),
-        Finding("results of these", int(lengths.sum()), spread),
+        Finding("results of these", int(lengths.sum()), _spread(lengths)),
         Finding("judged queries without results (missing)", len(missing), _first(missing)),
         Finding("queries without ground truth (extra)", labelled.extra),
         Finding("queries with a repeated result", dropped.duplicated),
@@ -222,29 +224,47 @@ def _names(qids: Sequence[str], chosen: Any) -> list[str]:
 
 
 def _first(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (" …" if len(names) > most else "")
+    return ", ".join(map(_cut, names[:most])) + (" …" if len(names) > most else "")
+
+
+def _cut(name: str) -> str:
+    """The beginning of an id, with its blanks."""
+    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
+
+
+def _spread(counts: Ints) -> str:
+    """The least, the most and the median of some counts."""
+    if not len(counts):
+        return ""
+    if counts.min() == counts.max():
+        return f"{counts.min():,} a query"
+    return f"{counts.min():,} to {counts.max():,} a query, median {np.median(counts):,.0f}"
 
 
 def _sizes(groups: Ints) -> str:
-    """How many queries have how many groups."""
-    counts = np.bincount(groups).tolist()
-    return ", ".join(f"{count:,} queries with {size}" for size, count in enumerate(counts) if count)
+    """How many queries have how many groups; of many sizes the spread."""
+    counts = [(count, size) for size, count in enumerate(np.bincount(groups).tolist()) if count]
+    if len(counts) > SIZES:
+        return _spread(groups)
+    return ", ".join(f"{counted(count, 'query', 'queries')} with {size:,}" for count, size in counts)
 
 
 def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
-    """Queries with two equal groups; others with a group inside another."""
-    members: dict[int, set[str]] = {}
-    for alternative in np.flatnonzero(truth.grade > 0).tolist():
-        members.setdefault(int(truth.group_of[alternative]), set()).add(truth.ids[alternative])
-    groups: dict[int, list[set[str]]] = {}
-    for group, names in members.items():
+    """Queries with two equal groups, and queries with a group inside another, larger one."""
+    groups: dict[int, list[frozenset[str]]] = {}
+    for group in truth.relevant_groups.tolist():
+        names = frozenset(truth.ids[alternative] for alternative in truth.relevant_in(group))
         groups.setdefault(int(truth.group_query[group]), []).append(names)
     equal, nested = [], []
     for query, of_query in groups.items():
-        pairs = list(combinations(of_query, 2))
-        if any(first == second for first, second in pairs):
+        distinct = set(of_query)
+        if len(distinct) < len(of_query):
             equal.append(truth.qids[query])
-        elif any(first < second or second < first for first, second in pairs):
+        having: dict[str, set[frozenset[str]]] = {}
+        for names in distinct:
+            for name in names:
+                having.setdefault(name, set()).add(names)
+        if any(len(set.intersection(*(having[name] for name in names))) > 1 for names in distinct):
             nested.append(truth.qids[query])
     return equal, nested
 

@@ -12,11 +12,15 @@ from groupgt.errors import DataError, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.tables import fixed, snippet, table
+from groupgt.render.tables import counted, first_of, fixed, snippet, table
 
-# So many results are shown though they hit nothing.
-SHOWN = 20
+# So many results are shown though they hit nothing, and so many more that hit something.
+SHOWN, FURTHER = 20, 30
+# So many groups, alternatives of each, and groups in one cell are shown; of more groups than `WIDE` none has a column.
+GROUPS, ALTERNATIVES, IN_CELL, WIDE = 20, 10, 8, 12
 SNIPPET = 70
+# A formula filled in is shown to this length, with its end.
+LONGEST, END = 1000, 80
 
 
 def explanation(
@@ -27,7 +31,7 @@ def explanation(
     text = evaluation.truth.texts[query] if evaluation.truth.texts else None
     parts = [
         f"query {qid}" + (f": {text}" if text else ""),
-        _groups_text(evaluation.truth, query, corpus),
+        _groups_text(evaluation, query, corpus),
         _hit_matrix(evaluation, query, corpus),
     ]
     if evaluation.labeller.name != "id":
@@ -39,7 +43,7 @@ def explanation(
     for row in _figures(evaluation, query, metrics):
         lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
         if row["worked"] is not None or np.isnan(row["value"]):
-            lines.append(f"  = {row['worked'] or 'undefined'}")
+            lines.append(f"  = {_without_middle(row['worked'] or 'undefined')}")
         parts.append("\n".join(lines))
     return printable("\n\n".join(parts))
 
@@ -48,18 +52,18 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
     """The same as plain Python: the groups, every result with the groups it hits (from 1), and the formulas."""
     truth, hits = evaluation.truth, evaluation.labelled.hits
     query = _number_of(truth, qid)
-    first_group = int(np.searchsorted(truth.group_query, query))
     groups_hit: dict[int, list[int]] = {}
     for row in np.flatnonzero((hits.query == query) & ~hits.repeat).tolist():
         alternative = int(hits.alternative[row])
         if truth.grade[alternative] > 0:
-            group = int(truth.group_of[alternative]) - first_group + 1
-            groups_hit.setdefault(int(hits.rank[row]), []).append(group)
+            number = int(truth.group_number[truth.group_of[alternative]])
+            groups_hit.setdefault(int(hits.rank[row]), []).append(number)
     ids, _ = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
     return {
         "qid": qid,
         "query": truth.texts[query] if truth.texts else None,
-        "groups": truth[qid],
+        "groups": truth.relevant(qid),
+        "not_relevant": int(truth.judgments.rejected[query]),
         "results": [{"rank": rank, "id": name, "hits": groups_hit.get(rank, [])} for rank, name in enumerate(ids, 1)],
         "metrics": _figures(evaluation, query, metrics),
     }
@@ -86,45 +90,91 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
     ]
 
 
-def _groups_text(truth: GroundTruth, query: int, corpus: Mapping[str, str] | None) -> str:
+def _without_middle(worked: str) -> str:
+    """A formula filled in, without the middle of one that nobody would read to its end."""
+    if len(worked) <= LONGEST:
+        return worked
+    return (
+        f"{worked[: LONGEST - END].rstrip()} … ({len(worked) - LONGEST:,} more characters) … {worked[-END:].lstrip()}"
+    )
+
+
+def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
+    """The groups of a query with their relevant alternatives, and how many documents are judged not relevant."""
+    truth = evaluation.truth
+    groups = truth.relevant_groups[truth.group_query[truth.relevant_groups] == query].tolist()
+    shown = _most_telling(evaluation, groups)
     lines = []
-    for number, group in enumerate(np.flatnonzero(truth.group_query == query).tolist(), 1):
-        alternatives = np.flatnonzero(truth.group_of == group).tolist()
+    for group in shown:
         names = [
-            truth.ids[each] + (f" (grade {truth.grade[each]:g})" if truth.grade[each] != 1 else "")
-            for each in alternatives
+            truth.ids[alternative] + (f" (grade {truth.grade[alternative]:g})" if truth.grade[alternative] != 1 else "")
+            for alternative in truth.relevant_in(group)
         ]
         weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
-        label = truth.group_label(group)
-        title = label if label == f"group {number}" else f"group {number} ({label})"
-        lines.append(f"{title}{weight}: {' or '.join(names)}")
-        for name in (truth.ids[each] for each in alternatives):
+        lines.append(f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ')}")
+        for name in (truth.ids[alternative] for alternative in truth.relevant_in(group)[:ALTERNATIVES]):
             if corpus and name in corpus:
                 lines.append(f"    {name}: {snippet(corpus[name], SNIPPET)}")
+    if len(shown) < len(groups):
+        lines.append(f"and {counted(len(groups) - len(shown), 'more group')}")
+    if rejected := int(truth.judgments.rejected[query]):
+        lines.append(f"judged not relevant: {counted(rejected, 'document')}")
     return "\n".join(lines) if lines else "no groups"
 
 
+def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
+    """Some of many groups: those that are met, then the first ones, in their order."""
+    if len(groups) <= GROUPS:
+        return groups
+    hits = evaluation.labelled.hits
+    met = set(evaluation.truth.group_of[hits.alternative].tolist())
+    return sorted(sorted(groups, key=lambda group: group not in met)[:GROUPS])
+
+
 def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
-    """A row a result, a column a group: the first results, and all that hit something."""
+    """A row a result, a column a group: the first results, and others that hit something.
+
+    Many groups share one column, which names those that a result hits.
+    """
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
     if not length:
         return "no results"
     ids, _ = carrier_of(evaluation.run).ranking(truth.qids[query], evaluation.policy)
-    groups = np.flatnonzero(truth.group_query == query).tolist()
     marks: dict[int, dict[int, str]] = {}
+    rejected: set[int] = set()
     for row in np.flatnonzero(hits.query == query).tolist():
-        alternative = int(hits.alternative[row])
-        mark = "(repeat)" if hits.repeat[row] else "1" if truth.grade[alternative] > 0 else "0"
-        marks.setdefault(int(hits.rank[row]), {})[int(truth.group_of[alternative])] = mark
-    ranks = sorted({*range(1, min(length, SHOWN) + 1), *marks})
+        alternative, rank = int(hits.alternative[row]), int(hits.rank[row])
+        if truth.grade[alternative] > 0:
+            hit, number = marks.setdefault(rank, {}), int(truth.group_number[truth.group_of[alternative]])
+            if not hits.repeat[row] or number not in hit:
+                hit[number] = "(repeat)" if hits.repeat[row] else "1"
+        elif truth.grade[alternative] == 0:
+            rejected.add(rank)
+    first = range(1, min(length, SHOWN) + 1)
+    ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]
+    groups = range(1, int(truth.judgments.groups[query]) + 1)
+    judged = not rejected.isdisjoint(ranks)
     rows = []
     for rank in ranks:
         name = ids[rank - 1] if rank <= len(ids) else "?"
         if corpus is not None and name in corpus:
             name = f"{name}: {snippet(corpus[name], SNIPPET)}"
-        rows.append([str(rank), name, *(marks.get(rank, {}).get(group, "·") for group in groups)])
-    headers = ["rank", "result", *(f"g{number}" for number in range(1, len(groups) + 1))]
-    hidden = length - len(ranks)
-    note = f"{hidden:,} more of {length:,} results hit nothing" if hidden else f"{length:,} results"
+        hit = marks.get(rank, {})
+        rows.append([str(rank), name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])])
+        if judged:
+            rows[-1].append("" if hit or rank not in rejected else "not relevant")
+    columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
+    headers = ["rank", "result", *columns, *(["judged"] if judged else [])]
+    note = f"{length:,} results"
+    if hidden := length - len(ranks):
+        hitting = len(marks.keys() - set(ranks))
+        note = f"{hidden:,} more of {length:,} results, of which {hitting:,} hit something" if hitting else note
+        note = note if hitting else f"{hidden:,} more of {length:,} results hit nothing"
     return f"{table(headers, rows)}\n{note}"
+
+
+def _named(hit: Mapping[int, str]) -> str:
+    """The groups that a result hits, in one cell."""
+    names = [f"g{number}" if mark == "1" else f"g{number} {mark}" for number, mark in sorted(hit.items())]
+    return first_of(names, IN_CELL, " ") or "·"

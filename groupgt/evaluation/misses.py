@@ -21,9 +21,11 @@ from groupgt.render import tables
 from groupgt.render.document import Block
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid
+from groupgt.render.tables import ALTERNATIVES, Grid, first_of
 
 SNIPPET = 60
+# So many groups of a query are shown, those first that are not met, and so many numbers of groups.
+GROUPS = 10
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,17 @@ class Misses(Result):
     def blocks(self) -> list[Block]:
         """How many queries miss a group, the worst of them, and coverage by the number of the group."""
         parts: list[Block] = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
-        headers, rows = self._grid(self.texts)
+        headers, rows = self._grid(self.texts, GROUPS, ALTERNATIVES)
         if rows:
             parts.append((headers, rows))
         if questions := [f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]]:
             parts.append("\n".join(questions))
         headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
         cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in self.by_group]
-        return [*parts, (headers, cells)]
+        parts.append((headers, cells[:GROUPS]))
+        if len(cells) > GROUPS:
+            parts.append(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}")
+        return parts
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each group of the queries listed."""
@@ -64,16 +69,31 @@ class Misses(Result):
         plain: dict[str, Any] = nulls({name: getattr(self, name) for name in names})
         return plain
 
-    def _grid(self, texts: Mapping[str, str]) -> Grid:
-        """A row for each group of the queries listed; the first alternative with its text, if known."""
+    def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
+        """A row for each group of the queries listed; the first alternative with its text, if known.
+
+        `groups` and `alternatives` are how many of them are shown (default: all).
+        """
         rows: list[list[Any]] = []
         for query in self.queries:
-            for group in query["groups"]:
-                alternatives = " or ".join(group["alternatives"])
+            shown = _most_telling(query["groups"], groups)
+            for group in shown:
+                named = first_of(group["alternatives"], alternatives, " or ")
                 if group["alternatives"][0] in texts:
-                    alternatives += f": {tables.snippet(texts[group['alternatives'][0]], SNIPPET)}"
-                rows.append([query["qid"], group["group"], place_of(group, query["results"], self.k), alternatives])
+                    named += f": {tables.snippet(texts[group['alternatives'][0]], SNIPPET)}"
+                rows.append([query["qid"], group["group"], place_of(group, query["results"], self.k), named])
+            if hidden := len(query["groups"]) - len(shown):
+                unmet = sum(not group["met"] for group in query["groups"]) - sum(not group["met"] for group in shown)
+                rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {self.k}", ""])
         return ["query", "group", "met", "alternatives"], rows
+
+
+def _most_telling(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
+    """Some groups of a query, those first that are not met, in their order."""
+    if most is None or len(groups) <= most:
+        return groups
+    chosen = sorted(range(len(groups)), key=lambda place: groups[place]["met"])[:most]
+    return [groups[place] for place in sorted(chosen)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,20 +120,16 @@ class MetRanks:
     def groups(self, query: int) -> list[dict[str, Any]]:
         """The groups of one query as plain Python: `group`, `rank`, `met` and `alternatives`."""
         truth = self.evaluation.truth
-        # Metrics see no group without a relevant alternative: the number of each other one among all of them.
-        numbers = np.unique(truth.group_of[truth.grade > 0])
-        groups = []
-        for group in np.flatnonzero(truth.judgments.group_query == query).tolist():
-            alternatives = np.flatnonzero((truth.group_of == numbers[group]) & (truth.grade > 0)).tolist()
-            groups.append(
-                {
-                    "group": truth.group_label(int(numbers[group])),
-                    "rank": int(self.rank[group]) or None,
-                    "met": bool(self.met[group]),
-                    "alternatives": [truth.ids[alternative] for alternative in alternatives],
-                }
-            )
-        return groups
+        first, last = np.searchsorted(truth.judgments.group_query, [query, query + 1]).tolist()
+        return [
+            {
+                "group": truth.group_label(given),
+                "rank": int(self.rank[group]) or None,
+                "met": bool(self.met[group]),
+                "alternatives": [truth.ids[alternative] for alternative in truth.relevant_in(given)],
+            }
+            for group, given in enumerate(truth.relevant_groups[first:last].tolist(), first)
+        ]
 
 
 def misses(

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, MetricError, display, printable
-from groupgt.evaluation.misses import MetRanks, place_of
+from groupgt.evaluation.misses import GROUPS, MetRanks, place_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.base import Cut
 from groupgt.model.validity import finite_number
-from groupgt.render.tables import counted, fixed, snippet
+from groupgt.render.tables import ALTERNATIVES, counted, first_of, fixed, snippet
 
 # A mean that is short by no more than rounding is not short.
 SLACK = 1e-12
@@ -85,7 +85,9 @@ def _missed(ranks: MetRanks, query: int) -> str:
     if not unmet:
         return f"every group is met, at rank {', '.join(str(group['rank']) for group in groups)}"
     results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
-    return "; ".join(
-        f"misses {group['group']} ({' or '.join(group['alternatives'])}): {place_of(group, results, top)}"
+    missed = [
+        f"misses {group['group']} ({first_of(group['alternatives'], ALTERNATIVES, ' or ')}): "
+        f"{place_of(group, results, top)}"
         for group in unmet
-    )
+    ]
+    return first_of(missed, GROUPS, "; ")

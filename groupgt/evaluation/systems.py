@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,20 +41,18 @@ class Marks:
         self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
         bounds = np.arange(len(self.truth) + 1)
         self._rows = np.searchsorted(self.hits.query, bounds).tolist()
-        self._groups = np.searchsorted(self.truth.group_query, bounds).tolist()
+        self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
     def groups(self, question: int) -> list[data.Group]:
-        """The groups of a question as they were given, with their alternatives."""
+        """The groups of a question with their relevant alternatives."""
         truth = self.truth
-        first, last = self._groups[question], self._groups[question + 1]
-        bounds = np.searchsorted(truth.group_of, np.arange(first, last + 1)).tolist()
         return [
             {
                 "name": truth.group_label(group),
                 "weight": float(truth.group_weight[group]),
-                "alternatives": [(truth.ids[place], float(truth.grade[place])) for place in range(low, high)],
+                "alternatives": [(truth.ids[place], float(truth.grade[place])) for place in truth.relevant_in(group)],
             }
-            for group, (low, high) in enumerate(pairwise(bounds), first)
+            for group in truth.relevant_groups[slice(*self._groups[question : question + 2])].tolist()
         ]
 
     def of(self, question: int) -> list[data.Mark]:
@@ -63,7 +60,7 @@ class Marks:
         rows = slice(self._rows[question], self._rows[question + 1])
         hits: dict[int, list[tuple[int, float, bool]]] = {}
         alternatives, repeats = self.hits.alternative[rows], self.hits.repeat[rows]
-        groups = (self.truth.group_of[alternatives] - self._groups[question]).tolist()
+        groups = (self.truth.group_number[self.truth.group_of[alternatives]] - 1).tolist()
         grades = self.truth.grade[alternatives].tolist()
         for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
             hits.setdefault(rank, []).append((group, grade, repeat))

@@ -34,15 +34,14 @@ def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
 
     No two groups of a query may be called the same; without `blanks` a name is one word, which can be read back.
     """
-    labels = [truth.group_label(group).removeprefix("group ") for group in range(len(truth.group_query))]
+    first = np.searchsorted(truth.group_query, truth.group_query)
+    numbers = [str(number) for number in (np.arange(len(first)) - first + 1).tolist()]
+    names = truth.group_name or [None] * len(numbers)
+    labels = [number if name is None else name for name, number in zip(names, numbers)]
     if not blanks:
         labels = ["_".join(label.split()) for label in labels]
-    queries = truth.group_query.tolist()
     unreadable = not blanks and not are_ids(labels)
-    if unreadable or len(set(zip(queries, labels))) < len(labels):
-        first = np.searchsorted(truth.group_query, truth.group_query)
-        labels = [str(number) for number in (np.arange(len(labels)) - first + 1).tolist()]
-    return labels
+    return numbers if unreadable or len(set(zip(truth.group_query.tolist(), labels))) < len(labels) else labels
 
 
 def _judgments(truth: GroundTruth, *, blanks: bool = True) -> Iterator[Judgment]:

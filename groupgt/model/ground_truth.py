@@ -96,14 +96,25 @@ class GroundTruth:
         query = self.index[qid]
         first, last = np.searchsorted(self.group_query, [query, query + 1]).tolist()
         bounds = np.searchsorted(self.group_of, np.arange(first, last + 1)).tolist()
+        return [
+            self._group_as_written(group, range(low, high)) for group, (low, high) in enumerate(pairwise(bounds), first)
+        ]
+
+    def relevant(self, qid: str) -> list[Any]:
+        """The groups of one query as they were given, of relevant alternatives alone: what there is to be met."""
+        query = self.index[qid]
         groups: list[Any] = []
-        for group, (low, high) in enumerate(pairwise(bounds), first):
-            alternatives = [self._as_written(alternative) for alternative in range(low, high)]
-            name = self.group_name[group] if self.group_name else None
-            weight = {} if self.group_weight[group] == 1 else {"weight": _number(self.group_weight[group])}
-            described = weight if name is None else {**weight, "name": name}
-            groups.append({"alternatives": alternatives, **described} if described else alternatives)
+        for group in self.relevant_groups[self.group_query[self.relevant_groups] == query].tolist():
+            groups.append(self._group_as_written(group, self.relevant_in(group)))
         return groups
+
+    def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
+        """A group as it was given, with some of its alternatives."""
+        written = [self._as_written(alternative) for alternative in alternatives]
+        name = self.group_name[group] if self.group_name else None
+        weight = {} if self.group_weight[group] == 1 else {"weight": _number(self.group_weight[group])}
+        described = weight if name is None else {**weight, "name": name}
+        return {"alternatives": written, **described} if described else written
 
     def _as_written(self, alternative: int) -> Any:
         """An alternative as it was given."""
@@ -247,11 +258,35 @@ class GroundTruth:
         """The number of groups without a relevant alternative, which no metric sees."""
         return len(self.group_query) - len(self.judgments.group_query)
 
+    @cached_property
+    def group_number(self) -> Ints:
+        """The number of each group within its query, from 1; 0 where no alternative is relevant: that is no group."""
+        relevant = np.bincount(self.group_of[self.grade > 0], minlength=len(self.group_query)) > 0
+        counted = np.cumsum(relevant)
+        first = np.searchsorted(self.group_query, self.group_query)
+        numbers: Ints = np.where(relevant, counted - counted[first] + relevant[first], 0)
+        return numbers
+
     def group_label(self, group: int) -> str:
-        """A name for a group, counted among all groups as given: its own, or its number within the query."""
+        """What people call a group, counted among all as given: its number, and its name where it has one.
+
+        >>> truth = GroundTruth.of({"q": [[{"id": "n", "grade": 0}], {"ids": ["a"], "name": "capital"}, ["b"]]})
+        >>> [truth.group_label(group) for group in range(3)]
+        ['no group', 'group 1 (capital)', 'group 2']
+        """
+        number = int(self.group_number[group])
         name = self.group_name[group] if self.group_name else None
-        first = int(np.searchsorted(self.group_query, self.group_query[group]))
-        return name if name is not None else f"group {group - first + 1}"
+        return ("no group" if not number else f"group {number}") + (f" ({name})" if name is not None else "")
+
+    @cached_property
+    def relevant_groups(self) -> Ints:
+        """The groups that metrics see, in their order, counted among all as given."""
+        return np.flatnonzero(self.group_number)
+
+    def relevant_in(self, group: int) -> list[int]:
+        """The relevant alternatives of a group, counted among all as given."""
+        first, last = np.searchsorted(self.group_of, [group, group + 1]).tolist()
+        return [alternative for alternative in range(first, last) if self.grade[alternative] > 0]
 
     def _byte_order(self, alternatives: Ints) -> Ints:
         """The places of these alternatives' documents when ids are sorted by their bytes within each query."""

@@ -30,6 +30,39 @@ def test_check_counts_what_is_doubtful(tmp_path: Path) -> None:
     assert run["queries without ground truth"] == 1
 
 
+def test_documents_are_counted_by_what_they_are_judged() -> None:
+    truth = groupgt.GroundTruth.of(
+        {
+            "q1": [["a", "b"], ["a", {"id": "n", "grade": 0}], [{"id": "n", "grade": 0}]],
+            "q2": [["c"], [{"id": "n", "grade": 0}], [{"id": "m", "grade": 0}]],
+        }
+    )
+    found = {finding.what: (finding.count, finding.example) for finding in check_truth(truth)}
+    assert found["groups"] == (3, "1 query with 1, 1 query with 2")
+    assert found["alternatives"] == (4, "")
+    assert found["relevant documents"] == (3, "1 to 2 a query, median 2")
+    assert found["documents judged not relevant"] == (3, "1 to 2 a query, median 2")
+    assert found["groups without a relevant alternative"] == (3, "")
+    assert found["documents in several groups of one query"] == (1, "a")
+
+
+def test_nested_groups_are_counted_beside_equal_ones() -> None:
+    both, one = [["a"], ["a"], ["a", "b"]], [["c"], ["d", "c"], ["e"]]
+    found = {each.what: each for each in check_truth(groupgt.GroundTruth.of({"both": both, "one": one}))}
+    assert found["queries with two equal groups"].example == "both"
+    assert found["queries with a group inside another"].example == "both, one"
+
+
+def test_cells_are_short() -> None:
+    truth = groupgt.GroundTruth.of(
+        {f"q{n}": [[f"{'x' * 300}{n}"], *([f"{place}"] for place in range(n))] for n in range(50)}
+    )
+    findings = [*check_truth(truth), *check_run(truth, {f"q{n}": ["0"] for n in range(50)}, Request.of())]
+    assert max(len(each.example) for each in findings) < 140
+    assert max(len(each.what) for each in findings) < 50
+    assert next(each.example for each in findings if each.what == "groups") == "1 to 50 a query, median 26"
+
+
 def test_ids_that_are_not_in_the_corpus() -> None:
     truth = {"q1": [["a", "b"]], "q2": [["c"], ["B "]]}
     found = groupgt.check(truth, corpus={"a": "one", "b": "two"}).findings["truth"]

@@ -111,7 +111,7 @@ def test_evidence_stands_beside_each_candidate(folder: Path) -> None:
         "accept": "",
         "qid": "q",
         "query": "How much leave?",
-        "group": "leave",
+        "group": "group 1 (leave)",
         "alternative": "a",
         "candidate": "a3",
         "alternative_text": CORPUS["a"],
@@ -133,13 +133,21 @@ def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixtur
     [
         ({"accept": "perhaps"}, "review.jsonl:1: expected yes, y, x, true, 1, 1.0 .*found 'perhaps'"),
         ({"qid": "p"}, "review.jsonl:1: query 'p' is not in the ground truth"),
-        ({"alternative": "z"}, "review.jsonl:1: query 'q': leave has no alternative 'z'"),
+        ({"alternative": "z"}, "review.jsonl:1: query 'q': group 1 \\(leave\\) has no alternative 'z'"),
         ({"group": "sick days"}, "sick days has no alternative 'a'"),
     ],
 )
 def test_marks_and_rows_that_do_not_fit(folder: Path, change: dict[str, str], words: str) -> None:
     truth = groupgt.read_ground_truth(folder / "truth.jsonl")
-    row = {"accept": "yes", "qid": "q", "query": "", "group": "leave", "alternative": "a", "candidate": "a2", **change}
+    row = {
+        "accept": "yes",
+        "qid": "q",
+        "query": "",
+        "group": "group 1 (leave)",
+        "alternative": "a",
+        "candidate": "a2",
+        **change,
+    }
     row |= {"similarity": 1, "alternative_text": "", "candidate_text": ""}
     row["check"] = check_of(row)
     (folder / "review.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")

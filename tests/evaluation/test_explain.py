@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import groupgt
@@ -26,3 +28,43 @@ def test_weights_are_shown_as_they_were_given() -> None:
     truth = {"q": [{"alternatives": ["a"], "weight": 2}, ["b"]]}
     text = groupgt.evaluate(truth, {"q": ["a"]}, ["mrr.coverage"]).explain("q", "mrr.coverage")
     assert "= (2/1) / (2/1 + 1/2)" in text
+
+
+def test_what_is_judged_not_relevant_is_counted_and_no_group() -> None:
+    truth = {"q": [[{"id": "n", "grade": 0}], {"ids": ["a", {"id": "z", "grade": 0}], "name": "capital"}, ["c"]]}
+    result = groupgt.evaluate(truth, {"q": ["n", "a", "z", "x"]}, ["recall"])
+    lines = result.explain("q").splitlines()
+    assert lines[2:5] == ["group 1 (capital): a", "group 2: c", "judged not relevant: 2 documents"]
+    assert [line.split(maxsplit=2) for line in lines[6:12]] == [
+        ["rank", "result", "g1    g2    judged"],
+        ["------", "--------", "----  ----  ------------"],
+        ["1", "n", "·     ·     not relevant"],
+        ["2", "a", "1     ·"],
+        ["3", "z", "·     ·     not relevant"],
+        ["4", "x", "·     ·"],
+    ]
+    plain = result.explain_dict("q")
+    assert (plain["groups"], plain["not_relevant"]) == ([{"alternatives": ["a"], "name": "capital"}, ["c"]], 2)
+    assert [row["hits"] for row in plain["results"]] == [[], [1], [], []]
+
+
+def test_long_lists_are_cut_with_a_count() -> None:
+    groups: list[list[object]] = [[f"d{number}"] for number in range(300)]
+    judged: list[list[object]] = [[{"id": f"n{number}", "grade": 0}] for number in range(5_000)]
+    ranking = [f"d{number}" for number in range(0, 300, 2)]
+    result = groupgt.evaluate({"q": groups + judged}, {"q": ranking}, ["ndcg"])
+    text = result.explain("q")
+    assert len(text) < 5_000
+    assert "group 39: d38\nand 280 more groups\njudged not relevant: 5,000 documents\n" in text
+    assert "50      d98       g99\n100 more of 150 results, of which 100 hit something\n" in text
+    assert re.search(r"\S … \(3,585 more characters\) … .*1/log2\(149\+1\) \+ 1/log2\(150\+1\)", text)
+    assert max(map(len, text.splitlines())) < 1_100
+    assert len(result.explain_dict("q")["groups"]) == 300
+
+
+def test_a_result_of_many_groups_and_a_group_of_many_alternatives_are_cut() -> None:
+    truth = {"q": [["x", *(f"d{group}-{number}" for number in range(30))] for group in range(20)]}
+    text = groupgt.evaluate(truth, {"q": ["x", "x"]}, ["recall"]).explain("q")
+    assert "group 1: x or d0-0 or d0-1 or d0-2 or d0-3 or d0-4 or d0-5 or d0-6 or d0-7 or d0-8 or 21 more\n" in text
+    assert "1       x         g1 g2 g3 g4 g5 g6 g7 g8 12 more\n" in text
+    assert "2       x         g1 (repeat) g2 (repeat)" in text

@@ -21,7 +21,26 @@ def test_misses_lists_the_worst_first() -> None:
     assert "rank 3 (beyond 2)" in text
 
 
-def test_misses_keeps_group_names_when_one_is_dropped() -> None:
-    truth = {"q": [[{"id": "n", "grade": 0}], {"alternatives": ["a"], "name": "capital"}]}
-    found = misses_of(groupgt.evaluate(truth, {"q": ["x"]}, ["recall"]))
-    assert [group["group"] for group in found.queries[0]["groups"]] == ["capital"]
+def test_groups_are_called_by_their_number_and_name() -> None:
+    truth = {"q": [[{"id": "n", "grade": 0}], {"alternatives": ["a"], "name": "capital"}, ["b"]]}
+    evaluation = groupgt.evaluate(truth, {"q": ["x"]}, ["recall"])
+    found = misses_of(evaluation)
+    assert [group["group"] for group in found.queries[0]["groups"]] == ["group 1 (capital)", "group 2"]
+    assert [row["number"] for row in found.by_group] == [1, 2]
+    assert "group 1 (capital): a\ngroup 2: b\n" in evaluation.explain("q")
+
+
+def test_long_lists_are_cut_with_a_count() -> None:
+    truth = {"q": [[f"d{group}-{number}" for number in range(8)] for group in range(300)]}
+    found = misses_of(groupgt.evaluate(truth, {"q": ["d0-0", "d1-0", "d5-0"]}, ["recall"]), k=2)
+    lines = found.text().splitlines()
+    assert len(lines) < 40
+    assert lines[4] == (
+        "q        group 3   not among its 3 results         d2-0 or d2-1 or d2-2 or d2-3 or d2-4 or 3 more"
+    )
+    assert lines[7].startswith("q        group 6   rank 3 (beyond 2)")
+    assert lines[14] == "q        290 more  288 of them not in the first 2"
+    assert lines[-1] == "and 290 more group numbers, up to 300"
+    # What programs read is whole.
+    assert len(found.csv_rows()[1]) == len(found.to_dict()["queries"][0]["groups"]) == 300
+    assert found.csv_rows()[1][0][3].count(" or ") == 7

@@ -69,7 +69,7 @@ def test_jsonl_keeps_everything(tmp_path: Path) -> None:
     truth = groupgt.read_ground_truth(file)
     assert truth.texts == ["who?"]
     assert truth.columns == {"type": ["multi"], "split": ["test"]}
-    assert truth.group_label(0) == "capital"
+    assert truth.group_label(0) == "group 1 (capital)"
     write.write_ground_truth(other, truth, "jsonl")
     assert json.loads(other.read_text()) == row
 
