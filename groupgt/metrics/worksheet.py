@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -43,51 +44,75 @@ class Sheet:
     """One query, cut at `top` results: `k` is what formulas call k.
 
     `ideal` is the depth at which ideals are cut, None where they are not; `whole` says that they are not cut at the
-    length of the list either. `results` are the relevant results as (rank, grade), `counted` the same with repeats
-    where the policy keeps them, `judged` all judged results, `novel` those that meet a new group as (rank, highest
-    grade of the groups newly met).
+    length of the list either. Tables of results hold (rank, grade). What a formula does not ask for is not looked up.
     """
 
-    judgments: Judgments
+    hits: Hits
     query: int
     top: int
     k: int
     ideal: int | None
     whole: bool
-    groups: tuple[Group, ...]
-    counted_groups: tuple[Group, ...]
-    results: tuple[tuple[int, float], ...]
-    counted: tuple[tuple[int, float], ...]
-    judged: tuple[tuple[int, float], ...]
-    novel: tuple[tuple[int, float], ...]
-    documents: int
-    contents: Mapping[str, Sequence[float]] | None
 
     @classmethod
     def of(cls, hits: Hits, query: int, cut: Cut) -> Sheet:
         """Lays out one query of a run at a cutoff."""
-        top = int(cut.top[query])
+        ideal = None if cut.ideal is None else int(cut.ideal[query])
+        return cls(hits, query, int(cut.top[query]), int(cut.k[query]), ideal, cut.whole)
 
-        def results(table: views.Results) -> tuple[tuple[int, float], ...]:
-            chosen = (table.query == query) & (table.rank <= top)
-            return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
+    @property
+    def judgments(self) -> Judgments:
+        """What is relevant, in every query."""
+        return self.hits.judgments
 
-        return cls(
-            judgments=hits.judgments,
-            query=query,
-            top=top,
-            k=int(cut.k[query]),
-            ideal=None if cut.ideal is None else int(cut.ideal[query]),
-            whole=cut.whole,
-            groups=_groups(hits, query, top, repeats=False),
-            counted_groups=_groups(hits, query, top, repeats=True),
-            results=results(views.relevant_results(hits)),
-            counted=results(views.counted_results(hits)),
-            judged=results(views.judged_results(hits)),
-            novel=results(views.novel_results(hits)),
-            documents=_documents(hits, query, top),
-            contents=_contents(hits, query, top),
-        )
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Each group, with its hits within top."""
+        return _groups(self.hits, self.query, self.top, repeats=False)
+
+    @cached_property
+    def counted_groups(self) -> tuple[Group, ...]:
+        """The same with repeats where the policy keeps them."""
+        return _groups(self.hits, self.query, self.top, repeats=True)
+
+    @cached_property
+    def results(self) -> tuple[tuple[int, float], ...]:
+        """The relevant results."""
+        return self._results(views.relevant_results(self.hits))
+
+    @cached_property
+    def counted(self) -> tuple[tuple[int, float], ...]:
+        """The same with repeats where the policy keeps them."""
+        return self._results(views.counted_results(self.hits))
+
+    @cached_property
+    def judged(self) -> tuple[tuple[int, float], ...]:
+        """All judged results."""
+        return self._results(views.judged_results(self.hits))
+
+    @cached_property
+    def novel(self) -> tuple[tuple[int, float], ...]:
+        """The results that meet a new group, with the highest grade among the groups newly met."""
+        return self._results(views.novel_results(self.hits))
+
+    @cached_property
+    def documents(self) -> int:
+        """How many distinct relevant documents are found: a result may hit several."""
+        rows = views.relevant_hits(self.hits)
+        return len(np.unique(rows.document[(rows.query == self.query) & (rows.rank <= self.top)]))
+
+    @cached_property
+    def contents(self) -> Mapping[str, Sequence[float]] | None:
+        """What was measured of the results' contents, where it was."""
+        contents = self.hits.contents
+        if contents is None:
+            return None
+        chosen = (contents.query == self.query) & (contents.rank <= self.top)
+        return {name: column[chosen].tolist() for name, column in contents.scores.items()}
+
+    def _results(self, table: views.Results) -> tuple[tuple[int, float], ...]:
+        chosen = (table.query == self.query) & (table.rank <= self.top)
+        return tuple(zip(table.rank[chosen].tolist(), table.gain[chosen].tolist()))
 
     @property
     def scale(self) -> float:
@@ -104,19 +129,6 @@ class Sheet:
     def met(self) -> tuple[Group, ...]:
         """The groups met within top."""
         return tuple(group for group in self.groups if group.hits)
-
-
-def _documents(hits: Hits, query: int, top: int) -> int:
-    """How many distinct relevant documents are found: a result may hit several."""
-    rows = views.relevant_hits(hits)
-    return len(np.unique(rows.document[(rows.query == query) & (rows.rank <= top)]))
-
-
-def _contents(hits: Hits, query: int, top: int) -> dict[str, list[float]] | None:
-    if hits.contents is None:
-        return None
-    chosen = (hits.contents.query == query) & (hits.contents.rank <= top)
-    return {name: column[chosen].tolist() for name, column in hits.contents.scores.items()}
 
 
 def _groups(hits: Hits, query: int, top: int, *, repeats: bool) -> tuple[Group, ...]:
