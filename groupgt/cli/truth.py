@@ -38,7 +38,7 @@ from groupgt.curation.suggest import accepted, suggest
 from groupgt.engines.base import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.request import as_ground_truth
-from groupgt.formats.detect import all_there, kind_of, read_run
+from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
@@ -227,7 +227,8 @@ def convert_command(
         all_there(truth or source, [source], in_parts=True)
         kind = "run"
     read = source if inputs.in_parts else Source.at(source)
-    if (kind or ("truth" if source_format in ("trec-subtopics", "beir") else kind_of(read))) == "truth":
+    holds_truth_alone = source_format in TRUTHS and source_format not in RUNS
+    if (kind or ("truth" if holds_truth_alone else kind_of(read))) == "truth":
         _write_truth(target, inputs.truth_at(read, source_format), to)
         return
     if to not in RUN_WRITERS:

@@ -11,7 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.formats import beir, csv, frames, jsonl, mappings, parquet, parts, trec
+from groupgt.formats import (
+    answers,
+    beir,
+    csv,
+    frames,
+    freshstack,
+    jsonl,
+    mappings,
+    multihop,
+    nuggetizer,
+    parquet,
+    parts,
+    trec,
+)
 from groupgt.formats.rows import NESTED, OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
@@ -79,6 +92,15 @@ def _in_trec(source: Source) -> str | None:
 
 # Every format there is; the first that knows a file has it.
 FORMATS = (
+    # Of benchmarks; each knows its files by keys that no other format has.
+    Format("freshstack", freshstack.look, freshstack.read_ground_truth),
+    Format("nuggetizer", nuggetizer.look, nuggetizer.read_ground_truth),
+    Format("multihop-rag", multihop.look, multihop.read_facts, multihop.read_run),
+    Format("multihop-rag-documents", None, multihop.read_documents),
+    Format("qampari", answers.look_qampari, answers.read_qampari),
+    Format("qampari-documents", None, answers.read_qampari_documents),
+    Format("ambigqa", answers.look_ambigqa, answers.read_ambigqa),
+    # Of everyone.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
@@ -101,7 +123,8 @@ def read_ground_truth(
 
     Args:
         path: A path, a URL or a frame; files may be compressed by gzip or zstd.
-        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir or csv (default: detected).
+        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir, csv, or that of a
+            benchmark, such as freshstack (default: detected).
         policy: What is done with doubtful data: a `Policy` or a preset (`autorag`, `trec`).
         ceiling: How many bytes of content may be held; 0 is no limit.
     """

@@ -1,0 +1,84 @@
+"""nuggetizer: nuggets of questions, and which retrieved passages support them.
+
+`assign` writes, for each question and passage, how far the passage supports each nugget: only this names documents.
+`create` writes nuggets alone, which are read as texts. What `assign` says of answers names no document at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupgt.errors import DataError, display, listed
+from groupgt.formats.records import Questions, holds, keys_of, records
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.validity import id_text
+
+GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
+# What the program writes where its model gave no usable answer: the passage stays unjudged.
+FAILED = "failed"
+
+
+def look(source: Source) -> str | None:
+    """`truth` for a file of this format."""
+    return "truth" if holds(source, "qid", "nuggets") else None
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """Each nugget is a group; `support` is the grade 2, `partial_support` 1, `not_support` 0."""
+    keys = keys_of(source).keys()
+    if "docid" not in keys and keys & {"answer_text", "run_id"}:
+        what = "these assignments judge answers, and name no documents"
+        raise DataError(f"{source.path}: {what}; assign retrieved passages: nuggetizer assign --input-kind retrieval")
+    return _assigned(source, policy) if "docid" in keys else _created(source, policy)
+
+
+def _created(source: Source, policy: Policy) -> GroundTruth:
+    """Nuggets without documents: texts, for a labeller that compares texts."""
+    questions = Questions()
+    for where, record in records(source, questions.faults):
+        groups = []
+        for nugget in questions.list_at(record, "nuggets", where, dict):
+            groups.append({"alternatives": [{"text": nugget.get("text")}], "name": nugget.get("text")})
+        questions.add(where, record.get("qid"), groups, record.get("query"))
+    return questions.truth(policy)
+
+
+def _assigned(source: Source, policy: Policy) -> GroundTruth:
+    """One question and passage a record."""
+    questions = Questions()
+    judged: dict[str, dict[str, dict[str, int]]] = {}
+    first: dict[str, tuple[str, Any]] = {}
+    seen: dict[tuple[str, str], str] = {}
+    for where, record in records(source, questions.faults):
+        qid, document = id_text(record.get("qid")), id_text(record.get("docid"))
+        if qid is None or document is None:
+            found = f"{display(record.get('qid'))} and {display(record.get('docid'))}"
+            questions.faults.add(where, f"expected ids (strings or integers) as qid and docid, found {found}")
+            continue
+        if (qid, document) in seen:
+            what = f"query {qid!r}: {document!r} is assigned twice (first at {seen[qid, document]}); remove one"
+            questions.faults.add(where, what)
+            continue
+        seen[qid, document] = where
+        first.setdefault(qid, (where, record.get("text", record.get("query"))))
+        nuggets = judged.setdefault(qid, {})
+        for nugget in questions.list_at(record, "nuggets", where, dict):
+            text, assignment = nugget.get("text"), nugget.get("assignment")
+            if not isinstance(text, str):
+                questions.faults.add(where, f"expected a string as the text of a nugget, found {display(text)}")
+            elif assignment in GRADES:
+                nuggets.setdefault(text, {})[document] = GRADES[assignment]
+            elif assignment == FAILED:
+                nuggets.setdefault(text, {})
+            else:
+                known = listed((*GRADES, FAILED))
+                questions.faults.add(where, f"expected {known} as the assignment, found {display(assignment)}")
+    for qid, nuggets in judged.items():
+        groups = [
+            {"alternatives": [{"id": name, "grade": grade} for name, grade in documents.items()], "name": text}
+            for text, documents in nuggets.items()
+        ]
+        questions.add(first[qid][0], qid, groups, first[qid][1])
+    return questions.truth(policy)

@@ -1,0 +1,164 @@
+"""Records as benchmarks publish them (JSON, JSON Lines or parquet), and the questions that readers make of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from groupgt.errors import DataError, Faults, display
+from groupgt.formats import parquet
+from groupgt.formats.jsonl import distinct_keys, has_surrogate, is_array, no_constant, objects
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.validity import id_text
+
+# Keys of groupgt's own formats: a record with one of them belongs to no benchmark.
+OWN = {"retrieval_gt", "retrieved_ids", "doc_id"}
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|:\s*([{\[]?)|[{}\[\]]', re.DOTALL)
+
+
+def holds(source: Source, *keys: str) -> bool:
+    """Whether the first record of a file has all of these keys, and none of groupgt's own.
+
+    One of them must hold a string or number: an object keyed by query, as ranx writes it, holds none.
+    """
+    found = keys_of(source)
+    return found.keys() >= set(keys) and not found.keys() & OWN and any(found[key] for key in keys)
+
+
+def keys_of(source: Source) -> dict[str, bool]:
+    """The keys of the first record of a file, and whether a string or number stands there; none of other files."""
+    if "record keys" not in source.kept:
+        source.kept["record keys"] = _keys_of(source)
+    keys: dict[str, bool] = source.kept["record keys"]
+    return keys
+
+
+def _keys_of(source: Source) -> dict[str, bool]:
+    if source.is_folder:
+        return {}
+    if source.is_parquet:
+        return dict.fromkeys(parquet.names_of(source), True)
+    head = source.head().lstrip()
+    return _first_keys(head.decode("utf-8", "replace")) if head[:1] in (b"{", b"[") else {}
+
+
+def _first_keys(text: str) -> dict[str, bool]:
+    """The keys of the first object in a text of JSON, which may be cut."""
+    keys: dict[str, bool] = {}
+    depth = opened = 0
+    last = ""
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign[0] == ":":
+            if depth == opened:
+                keys[last[1:-1]] = not token[1]
+            depth += bool(token[1])
+        elif sign in "{[":
+            depth += 1
+            opened = opened or (depth if sign == "{" else 0)
+        elif sign in "}]":
+            if depth == opened:
+                break
+            depth -= 1
+        last = sign
+    return keys
+
+
+def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each record with the place where it stands; what is none is collected as a fault."""
+    if source.is_parquet:
+        for number, row in enumerate(parquet.rows_of(source), 1):
+            yield f"{source.path}: row {number}", row
+    elif _is_one_object(source):
+        yield f"{source.path}:1", _whole(source)
+    else:
+        for number, row in objects(source, faults):
+            yield f"{source.path}:{number}", row
+
+
+def _is_one_object(source: Source) -> bool:
+    """Whether a file is one JSON object over several lines, rather than an object a line."""
+    return not is_array(source) and not source.first_line.rstrip().endswith(b"}")
+
+
+def _whole(source: Source) -> dict[str, Any]:
+    source.check_text()
+    try:
+        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:
+        what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
+        raise DataError(f"{source.path}: expected a JSON object: {what}") from None
+    if b"\\u" in source.data and has_surrogate(value):
+        raise DataError(f"{source.path}: contains a lone surrogate")
+    return dict(value)
+
+
+@dataclass
+class Questions:
+    """Questions gathered from the records of one file, and the faults in them."""
+
+    faults: Faults = field(default_factory=Faults)
+    qids: list[Any] = field(default_factory=list)
+    groups: list[Any] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    texts: list[str | None] = field(default_factory=list)
+    columns: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(
+        self, where: str, qid: Any, groups: list[Any], text: Any = None, columns: Mapping[str, Any] | None = None
+    ) -> None:
+        """Adds one question."""
+        self.qids.append(qid)
+        self.groups.append(groups)
+        self.places.append(where)
+        self.texts.append(text if isinstance(text, str) and text.strip() else None)
+        self.columns.append(dict(columns or {}))
+
+    def list_at(self, record: Mapping[str, Any], key: str, where: str, kind: type) -> list[Any]:
+        """The list at a key, empty where there is none; what else stands there, or in it, is a fault."""
+        cells = record.get(key)
+        if cells is None:
+            return []
+        if not isinstance(cells, list):
+            self.faults.add(where, f"expected a list as {key}, found {display(cells)}")
+            return []
+        sound = [cell for cell in cells if isinstance(cell, kind)]
+        if len(sound) < len(cells):
+            wrong = next(cell for cell in cells if not isinstance(cell, kind))
+            self.faults.add(where, f"expected {_NAMES[kind]} in {key}, found {display(wrong)}")
+        return sound
+
+    def ids_at(self, record: Mapping[str, Any], key: str, where: str) -> list[str]:
+        """The ids in the list at a key."""
+        cells = self.list_at(record, key, where, object)
+        ids = [name for cell in cells if (name := id_text(cell)) is not None]
+        if len(ids) < len(cells):
+            wrong = next(cell for cell in cells if id_text(cell) is None)
+            self.faults.add(where, f"expected ids (strings or integers) in {key}, found {display(wrong)}")
+        return ids
+
+    def truth(self, policy: Policy) -> GroundTruth:
+        """The ground truth of all questions; raises `DataError` with every fault."""
+        names = dict.fromkeys(name for row in self.columns for name in row)
+        columns = {name: [row.get(name) for row in self.columns] for name in names}
+        try:
+            truth = GroundTruth.from_rows(
+                self.qids,
+                self.groups,
+                policy,
+                place=self.places.__getitem__,
+                texts=self.texts if any(self.texts) else None,
+                columns=columns,
+            )
+        except DataError as error:
+            self.faults.merge(error)
+        self.faults.stop()
+        return truth
+
+
+_NAMES: dict[type, str] = {dict: "objects", str: "strings"}

@@ -1,0 +1,449 @@
+"""Public benchmarks as they lie: small made-up files in the shapes that each of them has."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+from groupgt.formats import detect
+from groupgt.formats.detect import TRUTHS, kind_of
+from groupgt.formats.records import keys_of
+from groupgt.formats.source import Source
+
+FRESHSTACK = [
+    {
+        "query_id": "101",
+        "query_title": "How do I stop it?",
+        "query_text": "It runs and runs.",
+        "nuggets": [
+            {
+                "_id": "101_0",
+                "non_relevant_corpus_ids": ["lib/c.py_0_9"],
+                "relevant_corpus_ids": ["lib/a.py_0_9", "lib/b.py_0_9"],
+                "text": "Call stop().",
+            },
+            {"_id": "101_1", "non_relevant_corpus_ids": ["lib/a.py_0_9"], "relevant_corpus_ids": [], "text": "Wait."},
+        ],
+        "answer_id": "7",
+        "answer_text": "Call stop() and wait.",
+        "metadata": {"date": "2024-10-01", "tags": ["lib"]},
+    },
+    {
+        "query_id": "10",
+        "query_title": "",
+        "query_text": "Why?",
+        "nuggets": [
+            {"_id": "10_0", "non_relevant_corpus_ids": ["x"], "relevant_corpus_ids": ["x", "y"], "text": "So."},
+        ],
+        "answer_id": "8",
+        "answer_text": "So.",
+        "metadata": {"date": "2024-10-02", "tags": []},
+    },
+]
+FRESHSTACK_GROUPS = {
+    "101": [
+        {
+            "alternatives": ["lib/a.py_0_9", "lib/b.py_0_9", {"id": "lib/c.py_0_9", "grade": 0}],
+            "name": "Call stop().",
+        },
+        {"alternatives": [{"id": "lib/a.py_0_9", "grade": 0}], "name": "Wait."},
+    ],
+    # x is in both lists: FreshStack's own reader takes it as not relevant.
+    "10": [{"alternatives": [{"id": "x", "grade": 0}, "y"], "name": "So."}],
+}
+
+ARTICLE = {"title": "t", "author": "a", "source": "s", "category": "c", "published_at": "2023-11-01T00:00:00+00:00"}
+MULTIHOP = [
+    {
+        "query": "Did both firms grow?",
+        "answer": "Yes",
+        "question_type": "comparison_query",
+        "evidence_list": [
+            {**ARTICLE, "url": "https://news.example/1", "fact": "Acme grew by 4%."},
+            {**ARTICLE, "url": "https://news.example/1", "fact": "Acme hired."},
+            {**ARTICLE, "url": "https://news.example/2", "fact": "Bolt grew."},
+        ],
+    },
+    {
+        "query": "And the third?",
+        "answer": "Insufficient information.",
+        "question_type": "null_query",
+        "evidence_list": [],
+    },
+]
+MULTIHOP_SAVED = [
+    {
+        "query": row["query"],
+        "answer": row["answer"],
+        "question_type": row["question_type"],
+        "retrieval_list": [
+            {"text": "[Excerpt]\nBolt grew. It did.", "score": 0.9},
+            {"text": "Acme hired.", "score": 0.8},
+        ],
+        "gold_list": row["evidence_list"],
+    }
+    for row in MULTIHOP
+]
+
+QAMPARI = [
+    {
+        "qid": "7__wikidata_simple__dev",
+        "question_text": "What did Autos make?",
+        "answer_list": [
+            {
+                "answer_text": "Red Car",
+                "aid": "7__0",
+                "aliases": ["Red Car", "The Red"],
+                "answer_url": "https://wiki.example/Red_Car",
+                "proof": [
+                    {"proof_text": "The Red Car …", "pid": "7__0__0", "found_in_url": "https://wiki.example/Red_Car"},
+                    {"proof_text": "Autos made …", "pid": "7__0__1", "found_in_url": "https://wiki.example/Autos"},
+                ],
+            },
+            {
+                "answer_text": "Blue Car",
+                "aid": "7__1",
+                "aliases": [],
+                "answer_url": None,
+                "proof": [{"proof_text": "…", "pid": "7__1__0", "found_in_url": "https://wiki.example/Autos"}],
+            },
+        ],
+    }
+]
+AMBIGQA = [
+    {
+        "id": "-123",
+        "question": "When was it founded?",
+        "annotations": [
+            {
+                "type": "multipleQAs",
+                "qaPairs": [
+                    {"question": "When was the town founded?", "answer": ["1624", "in 1624"]},
+                    {"question": "When was the city founded?", "answer": ["1664"]},
+                ],
+            },
+            {"type": "singleAnswer", "answer": ["1700"]},
+        ],
+    },
+    {"id": "45", "question": "Who?", "annotations": [{"type": "singleAnswer", "answer": ["Ann", "Ann Lee", "Ann"]}]},
+]
+
+NUGGETIZER = [
+    {
+        "text": "What is it?",
+        "qid": "2024-1",
+        "candidate_text": "It is a car, made in 1990.",
+        "docid": "d1",
+        "nuggets": [
+            {"text": "It is a car", "importance": "vital", "assignment": "support"},
+            {"text": "It is red", "importance": "okay", "assignment": "not_support"},
+            {"text": "It is fast", "importance": "okay", "assignment": "failed"},
+        ],
+    },
+    {
+        "text": "What is it?",
+        "qid": "2024-1",
+        "candidate_text": "A reddish thing.",
+        "docid": "d2",
+        "nuggets": [
+            {"text": "It is a car", "importance": "vital", "assignment": "partial_support"},
+            {"text": "It is red", "importance": "okay", "assignment": "support"},
+            {"text": "It is fast", "importance": "okay", "assignment": "not_support"},
+        ],
+    },
+]
+CREATED = [{"query": "What is it?", "qid": "2024-1", "nuggets": [{"text": "It is a car", "importance": "vital"}]}]
+ANSWERS = [
+    {
+        "query": "What is it?",
+        "qid": "2024-1",
+        "answer_text": "A car.",
+        "response_length": 2,
+        "run_id": "r",
+        "nuggets": [{"text": "It is a car", "importance": "vital", "assignment": "support"}],
+    }
+]
+
+
+def words(*texts: str) -> list[dict[str, str]]:
+    return [{"text": text} for text in texts]
+
+
+# The format, the records of a file, whether the format is detected, and the groups read.
+SHAPES: list[tuple[str, list[dict[str, Any]], bool, dict[str, Any]]] = [
+    ("freshstack", FRESHSTACK, True, FRESHSTACK_GROUPS),
+    (
+        "multihop-rag",
+        MULTIHOP,
+        True,
+        {"1": [words("Acme grew by 4%."), words("Acme hired."), words("Bolt grew.")], "2": []},
+    ),
+    (
+        "multihop-rag",
+        MULTIHOP_SAVED,
+        True,
+        {"1": [words(f) for f in ("Acme grew by 4%.", "Acme hired.", "Bolt grew.")], "2": []},
+    ),
+    (
+        "multihop-rag-documents",
+        MULTIHOP,
+        False,
+        {"1": [["https://news.example/1"], ["https://news.example/2"]], "2": []},
+    ),
+    (
+        "qampari",
+        QAMPARI,
+        True,
+        {
+            "7__wikidata_simple__dev": [
+                {"alternatives": words("Red Car", "The Red"), "name": "Red Car"},
+                {"alternatives": words("Blue Car"), "name": "Blue Car"},
+            ]
+        },
+    ),
+    (
+        "qampari-documents",
+        QAMPARI,
+        False,
+        {
+            "7__wikidata_simple__dev": [
+                {"alternatives": ["https://wiki.example/Red_Car", "https://wiki.example/Autos"], "name": "Red Car"},
+                {"alternatives": ["https://wiki.example/Autos"], "name": "Blue Car"},
+            ]
+        },
+    ),
+    (
+        "nuggetizer",
+        NUGGETIZER,
+        True,
+        {
+            "2024-1": [
+                {"alternatives": [{"id": "d1", "grade": 2}, "d2"], "name": "It is a car"},
+                {"alternatives": [{"id": "d1", "grade": 0}, {"id": "d2", "grade": 2}], "name": "It is red"},
+                {"alternatives": [{"id": "d2", "grade": 0}], "name": "It is fast"},
+            ]
+        },
+    ),
+    ("nuggetizer", CREATED, True, {"2024-1": [{"alternatives": words("It is a car"), "name": "It is a car"}]}),
+]
+NAMES = [f"{name}-{number}" for number, (name, *_) in enumerate(SHAPES)]
+
+
+def put(path: Path, records: list[dict[str, Any]], how: str = "array") -> Path:
+    """Writes records as they are published: an array, indented or not, a line each, compressed, a parquet file."""
+    if how == "parquet":
+        pl.DataFrame(records, infer_schema_length=None).write_parquet(path)
+        return path
+    if how == "lines":
+        data = "".join(json.dumps(record) + "\n" for record in records)
+    else:
+        data = json.dumps(records, indent=4 if how == "indented" else None)
+    path.write_bytes(gzip.compress(data.encode()) if how == "packed" else data.encode())
+    return path
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    assert end.value.code == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "Traceback" not in told.err
+    return told.err
+
+
+@pytest.mark.parametrize("how", ["array", "indented", "lines", "packed", "parquet"])
+@pytest.mark.parametrize(("name", "records", "detected", "groups"), SHAPES, ids=NAMES)
+def test_every_shape_is_read(
+    tmp_path: Path, name: str, records: list[dict[str, Any]], detected: bool, groups: dict[str, Any], how: str
+) -> None:
+    path = put(tmp_path / "file", records, how)
+    assert dict(groupgt.read_ground_truth(path, name).items()) == groups
+    if detected:
+        assert dict(groupgt.read_ground_truth(path).items()) == groups
+        assert detect._recognized(Source.at(path))[0].name == name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("name", "records", "detected", "groups"), SHAPES, ids=NAMES)
+def test_what_is_read_converts_to_jsonl_and_back(
+    tmp_path: Path, name: str, records: list[dict[str, Any]], detected: bool, groups: dict[str, Any]
+) -> None:
+    path, out = put(tmp_path / "file.json", records), tmp_path / "out.jsonl"
+    main(
+        [
+            "convert",
+            str(path),
+            str(out),
+            "--to",
+            "jsonl",
+            "--from",
+            name,
+            *(["--kind", "truth"] * (name == "multihop-rag")),
+        ]
+    )
+    assert dict(groupgt.read_ground_truth(out).items()) == groups
+
+
+def test_texts_of_questions(tmp_path: Path) -> None:
+    first = groupgt.read_ground_truth(put(tmp_path / "f", FRESHSTACK))
+    assert first.texts == ["How do I stop it? It runs and runs.", "Why?"]
+    second = groupgt.read_ground_truth(put(tmp_path / "m", MULTIHOP))
+    assert second.texts == [row["query"] for row in MULTIHOP]
+    assert second.columns["question_type"] == ["comparison_query", "null_query"]
+    assert groupgt.read_ground_truth(put(tmp_path / "n", NUGGETIZER)).texts == ["What is it?"]
+    assert groupgt.read_ground_truth(put(tmp_path / "q", QAMPARI)).texts == ["What did Autos make?"]
+
+
+def test_of_several_annotations_the_first_is_read_and_said(tmp_path: Path) -> None:
+    path = put(tmp_path / "dev.json", AMBIGQA)
+    with pytest.warns(groupgt.GroupgtWarning, match="1 questions have several annotations"):
+        truth = groupgt.read_ground_truth(path)
+    assert dict(truth.items()) == {
+        "-123": [
+            {"alternatives": words("1624", "in 1624"), "name": "When was the town founded?"},
+            {"alternatives": words("1664"), "name": "When was the city founded?"},
+        ],
+        "45": [words("Ann", "Ann Lee")],
+    }
+    assert truth.columns == {"annotations": [2, 1]}
+    assert truth.texts == ["When was it founded?", "Who?"]
+
+
+def test_saved_results_of_multihop_rag_are_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = put(tmp_path / "bge_retrieval_test.json", MULTIHOP_SAVED)
+    truth = put(tmp_path / "MultiHopRAG.json", MULTIHOP)
+    for first in (truth, saved):
+        result = groupgt.evaluate(first, saved, ["mrr@10", "hit_rate@4", "recall@10"], labeller="text")
+        # Of three facts the third stands in the first text, the second in the second.
+        assert result.means == pytest.approx({"mrr@10": (0 + 1 / 2 + 1) / 3, "hit_rate@4": 1, "recall@10": 2 / 3})
+        assert result.counts["undefined"] == 1
+    main(["evaluate", str(truth), str(saved), "--labeller", "text", "-m", "mrr@10"])
+    assert "0.5000" in capsys.readouterr().out
+
+
+def test_assignments_of_answers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, run = put(tmp_path / "a.jsonl", ANSWERS, "lines"), tmp_path / "r.trec"
+    run.write_text("2024-1 Q0 d1 1 1 t\n")
+    assert "name no documents" in fails(capsys, "evaluate", path, run, "-m", "recall")
+
+
+BAD: list[tuple[str, Any, str]] = [
+    ("freshstack", {**FRESHSTACK[0], "nuggets": "none"}, "expected a list as nuggets, found 'none'"),
+    ("freshstack", {**FRESHSTACK[0], "nuggets": ["none"]}, "expected objects in nuggets, found 'none'"),
+    ("freshstack", {**FRESHSTACK[0], "nuggets": [{"relevant_corpus_ids": [1.5]}]}, "in relevant_corpus_ids, found 1.5"),
+    ("freshstack", {**FRESHSTACK[0], "query_id": None}, "expected a query id"),
+    ("freshstack", {**FRESHSTACK[0], "nuggets": [{"text": "alone"}, FRESHSTACK[0]["nuggets"][0]]}, "empty_groups=drop"),
+    ("multihop-rag", {"query": "?", "evidence_list": [{"fact": 5}]}, "expected a string as the fact, found 5"),
+    ("multihop-rag", {"query": "?", "evidence": []}, "expected the key evidence_list, found query, evidence"),
+    ("qampari", {**QAMPARI[0], "answer_list": [{"answer_text": "a", "aliases": [1]}]}, "expected strings in aliases"),
+    (
+        "ambigqa",
+        {"id": "1", "question": "?", "annotations": [{"type": "none"}]},
+        "expected singleAnswer or multipleQAs",
+    ),
+    ("nuggetizer", {**NUGGETIZER[0], "docid": None}, "expected ids (strings or integers) as qid and docid"),
+    ("nuggetizer", NUGGETIZER[0] | {"nuggets": [{"text": 1}]}, "as the text of a nugget"),
+    (
+        "nuggetizer",
+        NUGGETIZER[0] | {"nuggets": [{"text": "t", "assignment": "maybe"}]},
+        "as the assignment, found 'maybe'",
+    ),
+    ("nuggetizer", NUGGETIZER[1], "'d2' is assigned twice (first at"),
+]
+
+
+@pytest.mark.parametrize(("name", "bad", "words"), BAD, ids=[words for *_, words in BAD])
+def test_faults_name_the_file_and_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, bad: Any, words: str
+) -> None:
+    sound = {"freshstack": FRESHSTACK[1], "multihop-rag": MULTIHOP[0], "qampari": {**QAMPARI[0], "qid": "other"}}
+    before = sound.get(name, NUGGETIZER[1] if name == "nuggetizer" else AMBIGQA[1])
+    path, run = put(tmp_path / "t.jsonl", [before, bad], "lines"), tmp_path / "r.trec"
+    run.write_text("q Q0 d1 1 1 t\n")
+    told = fails(capsys, "evaluate", path, run, "--truth-format", name, "-m", "recall")
+    assert f"{path}:2" in told
+    assert words in told
+
+
+def test_results_of_multihop_rag_that_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = put(tmp_path / "t.json", MULTIHOP)
+    rows = [MULTIHOP_SAVED[0], {"query": "?", "retrieval_list": [{"score": 1}]}, {"query": "?", "gold_list": []}]
+    told = fails(capsys, "evaluate", truth, put(tmp_path / "r.json", rows), "--labeller", "text", "-m", "recall")
+    assert "expected a string as the text, found None" in told
+    assert "expected the key retrieval_list, found query, gold_list" in told
+
+
+# Files of groupgt's own formats that hold what benchmarks hold as well: none of them is taken for one.
+OWN = [
+    (
+        '{"qid": "1", "retrieval_gt": [["a"]], "nuggets": [], "question_text": "?", "answer_list": []}\n',
+        "jsonl",
+        "truth",
+    ),
+    ('{"qid": "1", "retrieved_ids": ["a"], "nuggets": []}\n', "jsonl", "run"),
+    ('{"qid": "1", "doc_id": "a", "score": 1, "nuggets": []}\n', "jsonl", "run"),
+    ('{"evidence_list": {"b": 2}, "query": {"a": 1}}\n', "json", "either"),
+    ('{"nuggets": [["b"]], "qid": [["a"]]}\n', "json", "truth"),
+    ('{"question": {"a": 1.5}, "id": {"b": 2}, "annotations": {}}\n', "json", "run"),
+    ('{"qid": "nuggets"}\n', "jsonl", "either"),
+    ("qid nuggets a 1\n", "trec", "truth"),
+    ("qid,doc_id,score\n1,nuggets,1\n", "csv", "run"),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "kind"), OWN, ids=[text[:30] for text, *_ in OWN])
+def test_what_is_of_groupgt_stays_so(tmp_path: Path, text: str, name: str, kind: str) -> None:
+    path = tmp_path / "file"
+    path.write_text(text)
+    known, found = detect._recognized(Source.at(path))
+    assert known is not None
+    assert (known.name, found) == (name, kind)
+
+
+def test_kinds_for_convert(tmp_path: Path) -> None:
+    assert kind_of(put(tmp_path / "a", FRESHSTACK)) == "truth"
+    assert kind_of(put(tmp_path / "b", MULTIHOP_SAVED)) == "run"
+
+
+KEYS = [
+    ('{"a": 1, "b" : {"c": [{"d": 2}]}, "e":"{\\"f\\": 3}", "h": []}\n{"g": 4}', {"a", "b", "e", "h"}),
+    ('[\n  {\n    "a": [1, {"b": 2}],\n    "c": "x"\n  },\n  {"d": 1}\n]', {"a", "c"}),
+    ('[{"a": "cut o', {"a"}),
+    ('{"a": "b": ', {"a", "b"}),
+    ("[]", set()),
+    ("[1, 2]", set()),
+    ("plain text", set()),
+    ("", set()),
+]
+
+
+@pytest.mark.parametrize(("text", "keys"), KEYS, ids=[repr(text[:20]) for text, _ in KEYS])
+def test_keys_of_the_first_record(tmp_path: Path, text: str, keys: set[str]) -> None:
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert keys_of(Source.at(path)).keys() == keys
+
+
+def test_a_record_longer_than_the_head_is_known(tmp_path: Path) -> None:
+    rows = [{**FRESHSTACK[0], "query_text": '\\"x' * 100_000}]
+    for how in ("array", "indented", "lines"):
+        assert len(groupgt.read_ground_truth(put(tmp_path / how, rows, how), "freshstack")) == 1
+    rows = [{**FRESHSTACK[0], "answer_text": '\\"x' * 100_000}]
+    assert keys_of(Source.at(put(tmp_path / "late", rows))).keys() >= {"query_id", "nuggets"}
+
+
+def test_which_keys_hold_a_string_or_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text('{"a": "x", "b": [1], "c": {"d": 1}, "e": null, "f": 1}')
+    assert keys_of(Source.at(path)) == {"a": True, "b": False, "c": False, "e": True, "f": True}
+
+
+def test_every_format_of_a_benchmark_can_be_named() -> None:
+    assert {name for name, *_ in SHAPES} | {"ambigqa"} <= set(TRUTHS)
