@@ -89,6 +89,8 @@ def setup(app: Any) -> None:
         shutil.rmtree(DOCS / name, ignore_errors=True)
     write(DOCS)
     app.add_html_math_renderer("mathml", (_math(block=False), None), (_math(block=True), None))
+    # What it lists is not in the file.
+    app.connect("env-get-outdated", lambda *_: ["index"])
     app.connect("source-read", _add_contents)
     app.connect("doctree-read", _add_dark_figures, priority=100)
     app.connect("build-finished", _add_llms)

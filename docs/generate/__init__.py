@@ -18,10 +18,10 @@ if str(ROOT) not in sys.path:
 @cache
 def pages() -> dict[str, str]:
     """Every generated page: its path below `docs`, and its Markdown."""
-    from docs.generate import project
+    from docs.generate import choices, commands, formats, keys, metrics, outcomes, project, python
 
     made: dict[str, str] = {}
-    for part in (project,):
+    for part in (metrics, commands, keys, choices, formats, python, outcomes, project):
         made |= part.pages()
     return made
 

@@ -25,7 +25,9 @@ def index() -> str:
 
 
 def _summary(text: str) -> str:
-    return " ".join(text.split("\n\n")[1].split())
+    """The first sentence of a page, without links."""
+    first = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split("\n\n")[1].split()))
+    return re.split(r"(?<=\.) ", first)[0]
 
 
 def entries() -> dict[str, list[tuple[str, str, str]]]:

@@ -1,0 +1,71 @@
+"""What is chosen by name: labellers, retrievers, tokenizers and engines with their options, and the policies."""
+
+from __future__ import annotations
+
+from inspect import getdoc
+
+import groupgt
+from docs.generate.markdown import bullets, cell, code, docstring, page, plain, table
+from groupgt.cli.reference import _default as default_of
+from groupgt.model.policy import CHOICES, PRESETS
+from groupgt.options import options_of
+from groupgt.plugins import KINDS, Plugin, find, ours
+
+SAYS = {
+    "labeller": "What decides which result hits which alternative. "
+    "[When chunk ids change](../labellers.md) shows them at work.",
+    "retriever": "What can be searched with in an experiment, under `systems.NAME.use`. "
+    "[Experiments](../experiments.md) shows them at work.",
+    "tokenizer": "What measures results for budgets such as `@2000tokens`.",
+    "engine": "What labels results: in memory, as a stream of files, or on Spark. "
+    "[Results by the billion](../scale.md) says which way to take.",
+}
+
+
+def pages() -> dict[str, str]:
+    made = {}
+    for kind, known in KINDS.items():
+        if kind != "metric":
+            parts = [part for name in ours(kind) for part in _plugin(find(kind, name))]
+            says = SAYS.get(kind, f"The {known.plural} that can be chosen by name.")
+            made[f"reference/{known.plural}.md"] = page(known.plural.capitalize(), says, *parts)
+    return made | {"reference/policies.md": _policies()}
+
+
+def _plugin(plugin: Plugin) -> list[str]:
+    rows = [
+        [code(option.name), cell(option.expected), code(default_of(option)), cell(option.description)]
+        for option in options_of(plugin.options).values()
+    ]
+    told = any(row[-1] for row in rows)
+    facts = [f"Needs {code(f'groupgt[{extra}]')}." for extra in plugin.extras]
+    facts += ["Runs your code: needs `--allow-code`."] if plugin.runs_code else []
+    headers = ["option", "expected", "default", "meaning"]
+    return [
+        f"## {plugin.name}",
+        f"{plain(plugin.summary).rstrip('.')}.",
+        bullets(facts),
+        docstring(getdoc(plugin.options) or "") if plugin.options is not None else "",
+        table(headers if told else headers[:3], rows if told else [row[:3] for row in rows]) if rows else "",
+    ]
+
+
+def _policies() -> str:
+    default = groupgt.Policy()
+    rows = [[code(name), cell(", ".join(known)), code(getattr(default, name))] for name, known in CHOICES.items()]
+    presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
+    return page(
+        "Policies",
+        "What is done with undefined, missing and doubtful data. The line below every table names the policy.",
+        docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
+        table(["field", "choices", "default"], rows),
+        "## Presets",
+        bullets(presets),
+    )
+
+
+def _of(preset: str) -> list[str]:
+    """What a preset sets other than the default."""
+    chosen, default = groupgt.Policy.of(preset), groupgt.Policy()
+    values = [(name, getattr(chosen, name)) for name in CHOICES]
+    return [f"{name}={value}" for name, value in values if value != getattr(default, name)]

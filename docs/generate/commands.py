@@ -1,0 +1,54 @@
+"""A page for each command: what it does, its arguments and options, all of it from click."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from docs.generate.markdown import block, cell, code, page, plain, table
+from groupgt.cli.main import COMMANDS, cli
+
+
+def pages() -> dict[str, str]:
+    context = click.Context(cli, info_name="groupgt")
+    made = {name: command for name in COMMANDS if (command := cli.get_command(context, name)) is not None}
+    rows = [[f"[{code(f'groupgt {name}')}]({name}.md)", cell(COMMANDS[name][1])] for name in made]
+    index = page(
+        "Every command",
+        f"The {len(made)} commands, each with its arguments and options. [Commands](../../commands.md) shows what they "
+        "print.",
+        table(["command", "does"], rows),
+        "Exit statuses are listed under [Exit statuses and files](../outcomes.md).",
+    )
+    return {"reference/commands/index.md": index} | {
+        f"reference/commands/{name}.md": _page(name, command, context) for name, command in made.items()
+    }
+
+
+def _page(name: str, command: click.Command, parent: click.Context) -> str:
+    context = click.Context(command, parent=parent, info_name=name)
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    return page(
+        f"groupgt {name}",
+        block(f"groupgt {name} {' '.join(command.collect_usage_pieces(context))}"),
+        _text(command.help or COMMANDS[name][1]),
+        table(["option", "meaning"], [_row(option, context) for option in options]) if options else "",
+        _text(command.epilog or ""),
+    )
+
+
+def _row(option: click.Option, context: click.Context) -> list[str]:
+    record = option.get_help_record(context)
+    # An option without a word is still one that can be given.
+    names, meaning = record if record else (", ".join(option.opts), "")
+    return [code(names), cell(meaning)]
+
+
+def _text(text: str) -> str:
+    """Help as click has it: paragraphs, and behind `\\b` lines that stay as they are."""
+    parts = []
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        kept = paragraph.startswith("\b")
+        parts.append(block(paragraph.lstrip("\b\n")) if kept else plain(" ".join(paragraph.split())))
+    return "\n\n".join(parts)

@@ -1,0 +1,160 @@
+"""Formulas of the catalogue as TeX.
+
+Each stands beside the text of the formula that it was written for: where the catalogue's text has changed since, or a
+metric is new, the page shows the text alone.
+"""
+
+from __future__ import annotations
+
+NOTATION = r"""$m$ is the number of groups, $w_g$ the weight of group $g$, $G_g$ the set of its alternatives, and
+$r_g$ the rank of the first result that meets it ($1/r_g = 0$ where none does). $n$ is the number of results in *top*,
+which are the first $k$ where there is a cutoff; without one $k = n$. $\mathrm{rel}_r$ is 1 where the result at rank
+$r$ is relevant and no repeat, else 0, and $y_r$ is its grade; $R$ counts the relevant documents. $\mathrm{new}_r$ is 1
+where the result meets a group that no result before it met. $g \ni r$ and $r \in g$ say that the result at rank $r$
+hits group $g$; $c_g(r)$ counts the hits of that group before $r$, $h_g$ all of them in top, and $b_g(r)$ is the best
+gain before $r$. In bpref, $N$ counts the documents judged non-relevant, and $N_r$ those above rank $r$. A condition in
+brackets is 1 where it holds, else 0. A sum behind max, and an asterisk, belong to an ideal ranking. 0 ÷ 0 is 0."""
+
+_AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
+_ERR_ALPHA = r"\sum_{r \le k} \frac{1}{r} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
+_RBP_ALPHA = r"\sum_{r} \beta^{r-1} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
+_UPGRADES = (
+    r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} w_g \max \left( 0, \mathrm{gain}(y_{r,g}) - b_g(r) \right)"
+)
+_F1 = ("2·P·R ÷ (P + R)", r"\frac{2 \cdot P \cdot R}{P + R}")
+_ANY = r"\max_g \; [\, r_g \le k \,]"
+_ALL = r"\min_g \; [\, r_g \le k \,]"
+
+# By metric: the text in the catalogue, and the formula.
+TEX: dict[str, tuple[str, str]] = {
+    "precision.autorag": ("distinct relevant results in top ÷ len(top)", r"\frac{1}{n} \sum_{r=1}^{n} \mathrm{rel}_r"),
+    "precision.trec": ("relevant results in top ÷ k", r"\frac{1}{k} \sum_{r=1}^{n} \mathrm{rel}_r"),
+    "precision.coverage": (
+        "results that meet a group not met before ÷ len(top)",
+        r"\frac{1}{n} \sum_{r=1}^{n} \mathrm{new}_r",
+    ),
+    "recall.autorag": ("groups met ÷ m", r"\frac{1}{m} \sum_{g=1}^{m} [\, r_g \le k \,]"),
+    "recall.trec": ("distinct relevant found ÷ R", r"\frac{1}{R} \sum_{r=1}^{n} \mathrm{rel}_r"),
+    "recall.coverage": (
+        "weight of groups met ÷ total weight",
+        r"\frac{\sum_{g} w_g \, [\, r_g \le k \,]}{\sum_{g} w_g}",
+    ),
+    "f1.autorag": _F1,
+    "f1.trec": _F1,
+    "f1.coverage": _F1,
+    "hit_rate.autorag": ("1 if any group is met, else 0", _ANY),
+    "hit_rate.trec": ("1 if any relevant result is in top, else 0", r"\max_{r \le n} \; \mathrm{rel}_r"),
+    "hit_rate.coverage": ("1 if any group is met, else 0", _ANY),
+    "complete.autorag": ("1 if every group is met, else 0", _ALL),
+    "complete.trec": (
+        "1 if all R relevant are found, else 0",
+        r"\left[\, \sum_{r=1}^{n} \mathrm{rel}_r = R \,\right]",
+    ),
+    "complete.coverage": ("1 if every group is met, else 0", _ALL),
+    "mrecall": (
+        "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
+        r"\left[\, \sum_{g} [\, r_g \le k \,] \ge \min(m, k) \,\right]",
+    ),
+    "hits": ("number of distinct relevant results in top", r"\sum_{r=1}^{n} \mathrm{rel}_r"),
+    "r_precision": ("relevant in the first R of top ÷ R", r"\frac{1}{R} \sum_{r=1}^{\min(n, R)} \mathrm{rel}_r"),
+    "redundancy": (
+        "(relevant results − results that meet a new group) in top ÷ len(top)",
+        r"\frac{1}{n} \sum_{r=1}^{n} \left( \mathrm{rel}_r - \mathrm{new}_r \right)",
+    ),
+    "judged": ("results in top with a grade ≥ 0 ÷ len(top)", r"\frac{1}{n} \sum_{r=1}^{n} [\, y_r \ge 0 \,]"),
+    "bpref": (
+        "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
+        "each term 1 if none is above",
+        r"\frac{1}{R} \sum_{r} \mathrm{rel}_r \left( 1 - \frac{\min(N_r, R)}{\min(N, R)} \right)",
+    ),
+    "mrr.autorag": (
+        "mean over groups of 1 ÷ rank of its first hit (0 if none)",
+        r"\frac{1}{m} \sum_{g=1}^{m} \frac{1}{r_g}",
+    ),
+    "mrr.trec": ("1 ÷ rank of the first relevant result", r"\frac{1}{\min \{ r : \mathrm{rel}_r = 1 \}}"),
+    "mrr.coverage": (
+        "Σ_groups weight ÷ first-hit rank, divided by the largest such sum any ranking reaches (both cut at k)",
+        r"\frac{\sum_{g} w_g / r_g}{\max \sum_{g} w_g / r_g^{*}}",
+    ),
+    "map.autorag": (
+        "mean over groups of the mean of precision_g at that group's hits (÷ hits found; 0 if none)",
+        r"\frac{1}{m} \sum_{g=1}^{m} \frac{1}{h_g} \sum_{r \in g} \frac{c_g(r) + 1}{r}",
+    ),
+    "map.trec": (
+        "Σ precision@r over relevant r in top ÷ R",
+        r"\frac{1}{R} \sum_{r=1}^{n} \mathrm{rel}_r \; \frac{1}{r} \sum_{s=1}^{r} \mathrm{rel}_s",
+    ),
+    "map.coverage": (
+        "weighted mean over groups of N(r_g) ÷ r_g (0 if not met): r_g is the rank that first meets g, N(r) counts the "
+        "results up to r that met some new group",
+        r"\frac{1}{\sum_g w_g} \sum_{g} w_g \; \frac{1}{r_g} \sum_{s=1}^{r_g} \mathrm{new}_s",
+    ),
+    "completion_rr": ("1 ÷ the rank at which the last group is met (0 if never)", r"\frac{1}{\max_g \, r_g}"),
+    "ndcg.autorag": (
+        "Σ_hits 1/log2(rank + 1) ÷ the same of min(Σ_j |G_j|, len(top)) ones at the head",
+        r"\frac{\sum_{r=1}^{n} \mathrm{rel}_r / \log_2(r+1)}"
+        r"{\sum_{r=1}^{\min(\sum_j |G_j|, \, n)} 1 / \log_2(r+1)}",
+    ),
+    "ndcg.trec": (
+        "Σ gain(grade)/log2(rank + 1) ÷ the same of the R relevant grades, highest first, cut at k",
+        r"\frac{\sum_{r=1}^{n} \mathrm{gain}(y_r) / \log_2(r+1)}"
+        r"{\sum_{r=1}^{\min(R, k)} \mathrm{gain}(y^{*}_r) / \log_2(r+1)}",
+    ),
+    "ndcg.coverage": (
+        "Σ_r Σ_groups weight × max(0, gain(grade) − best gain so far in that group) / log2(r + 1) "
+        "÷ the same of the best ranking, cut at k",
+        rf"\frac{{{_UPGRADES}}}{{\max {_UPGRADES}}}",
+    ),
+    "dcg": ("Σ gain(grade)/log2(rank + 1)", r"\sum_{r=1}^{n} \frac{\mathrm{gain}(y_r)}{\log_2(r+1)}"),
+    "novelty_ndcg": (
+        "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the groups "
+        "newly met ÷ the same of the best grade of each group, highest first, not cut at k",
+        r"\frac{\sum_{r=1}^{n} \mathrm{new}_r \, (2^{y_r} - 1) / \log_2(r+1)}"
+        r"{\sum_{j=1}^{m} (2^{y^{*}_j} - 1) / \log_2(j+1)}",
+    ),
+    "err": (
+        "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
+        r"\sum_{r=1}^{n} \frac{1}{r} \, R_r \prod_{s < r} (1 - R_s), \quad "
+        r"R_r = \frac{2^{y_r} - 1}{2^{y_{\max}}}",
+    ),
+    "rbp": (
+        "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), and a reader looks at 1/(1−p) "
+        "results on average",
+        r"(1 - p) \sum_{r=1}^{n} p^{r-1} \, \mathrm{rel}_r",
+    ),
+    "alpha_ndcg": (
+        "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
+        rf"\frac{{{_AND_ALPHA}}}{{\max {_AND_ALPHA}}}",
+    ),
+    "alpha_dcg": (
+        "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ Σ_{r≤k} m(1−α)^(r−1)/log2(r + 1)",
+        rf"\frac{{{_AND_ALPHA}}}{{\sum_{{r \le k}} m (1-\alpha)^{{r-1}} / \log_2(r+1)}}",
+    ),
+    "err_ia": (
+        "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
+        rf"\frac{{{_ERR_ALPHA}}}{{\sum_{{r \le k}} m (1-\alpha)^{{r-1}} / r}}",
+    ),
+    "nerr_ia": (
+        "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
+        rf"\frac{{{_ERR_ALPHA}}}{{\max {_ERR_ALPHA}}}",
+    ),
+    "nrbp": (
+        "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
+        rf"\frac{{1 - (1-\alpha)\beta}}{{m}} {_RBP_ALPHA}",
+    ),
+    "nnrbp": (
+        "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
+        rf"\frac{{{_RBP_ALPHA}}}{{\max {_RBP_ALPHA}}}",
+    ),
+    "map_ia": (
+        "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
+        r"\frac{1}{m} \sum_{g} \frac{1}{|G_g|} \sum_{r \in g} \frac{c_g(r) + 1}{r}",
+    ),
+    "p_ia": ("Σ_r Σ_g hit ÷ (k·m)", r"\frac{1}{k \cdot m} \sum_{r=1}^{n} \sum_{g} [\, g \ni r \,]"),
+}
+
+
+def tex_of(metric: str, text: str) -> str:
+    """The formula as TeX; nothing where there is none for this text."""
+    written_for, tex = TEX.get(metric, ("", ""))
+    return tex if written_for == text else ""

@@ -1,0 +1,203 @@
+"""Every key of an experiment file, with type, default and an example, from the JSON Schema and the files that run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+
+from docs.generate import ROOT
+from docs.generate.markdown import block, cell, code, page, plain, table
+from groupgt.experiment.json_schema import schema_text
+
+# What a mapping of names, and a list, are called on the way to a key.
+NAME, ITEM = "NAME", "[]"
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key: the way to it, its schema, and whether a file must have it."""
+
+    path: Path
+    schema: Mapping[str, Any]
+    needed: bool
+
+    @property
+    def name(self) -> str:
+        """As it is written here: `evaluate.depth`, `systems.NAME.use`, `gate[].min`."""
+        return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+
+@cache
+def schema() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(schema_text())
+    return found
+
+
+def _resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = part.get("$ref", "")
+    return {**schema()["$defs"][name.rpartition("/")[2]], **part} if name else part
+
+
+def _parts(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A schema, or those of which it is any."""
+    part = _resolved(part)
+    return [one for each in part["anyOf"] for one in _parts(each)] if "anyOf" in part else [part]
+
+
+def keys_of(part: Mapping[str, Any] | None = None, path: Path = ()) -> Iterator[Key]:
+    """Every key of a section and of the sections below it."""
+    section = _resolved(schema() if part is None else part)
+    for name, held in section.get("properties", {}).items():
+        key = Key((*path, name), held, name in section.get("required", ()))
+        yield key
+        for one in _parts(held):
+            yield from _below(one, key.path)
+
+
+def _below(part: Mapping[str, Any], path: Path) -> Iterator[Key]:
+    if "properties" in part:
+        yield from keys_of(part, path)
+    for more in (part.get("additionalProperties"), *part.get("patternProperties", {}).values()):
+        if isinstance(more, Mapping):
+            for one in _parts(more):
+                yield from _below(one, (*path, NAME))
+    items = part.get("items")
+    if isinstance(items, Mapping):
+        for one in _parts(items):
+            yield from _below(one, (*path, ITEM))
+
+
+def type_of(part: Mapping[str, Any]) -> str:
+    """What a value may be, in words."""
+    names = [_type(one) for one in _parts(part)]
+    return " or ".join(dict.fromkeys(names))
+
+
+WORDS = {
+    "string": "string",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "null": "null",
+    "object": "mapping",
+    "array": "list",
+}
+
+
+def _type(part: Mapping[str, Any]) -> str:
+    if "enum" in part:
+        return ", ".join(map(str, part["enum"]))
+    if "const" in part:
+        return str(part["const"])
+    kinds = part.get("type", "object" if "properties" in part else "string")
+    words = " or ".join(WORDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
+    if kinds == "array" and part.get("items"):
+        return f"list of ({type_of(part['items'])})"
+    low, high = part.get("minimum"), part.get("maximum")
+    above, below = part.get("exclusiveMinimum"), part.get("exclusiveMaximum")
+    bounds = [("≥", low), (">", above), ("≤", high), ("<", below)]
+    told = " and ".join(f"{sign} {value}" for sign, value in bounds if value is not None)
+    return f"{words} {told}".strip()
+
+
+@cache
+def files() -> list[tuple[str, Any]]:
+    """The experiment files that the project ships, all of which are run by its tests."""
+    places = [ROOT / "groupgt/experiment/starter_files/experiment.yaml", *sorted((ROOT / "configs").glob("*.yaml"))]
+    return [(path.name, yaml.safe_load(path.read_text(encoding="utf-8"))) for path in places]
+
+
+def example(key: Key) -> tuple[str, str]:
+    """The key as a file has it, and the file; else with its default, or a value of its type."""
+    for name, held in files():
+        for value in _held(held, key.path):
+            return _yaml(key, value), name
+    return _yaml(key, _value(key)), ""
+
+
+def _held(held: Any, path: Path) -> Iterator[Any]:
+    if not path:
+        yield held
+    elif path[0] == ITEM and isinstance(held, list):
+        for one in held:
+            yield from _held(one, path[1:])
+    elif path[0] == NAME and isinstance(held, dict):
+        for one in held.values():
+            yield from _held(one, path[1:])
+    elif isinstance(held, dict) and path[0] in held:
+        yield from _held(held[path[0]], path[1:])
+
+
+def _value(key: Key) -> Any:
+    """A value to show: the default where it says something, else the least of its kind."""
+    default = key.schema.get("default")
+    if default not in (None, [], {}, ""):
+        return default
+    for part in _parts(key.schema):
+        if "enum" in part:
+            return part["enum"][-1]
+        kinds = part.get("type")
+        kind = kinds[0] if isinstance(kinds, list) else kinds
+        if kind in ("integer", "number"):
+            return part.get("minimum", 0.5 if kind == "number" else 1) or 1
+        if kind == "boolean":
+            return True
+        if kind == "array":
+            return ["…"]
+        if kind == "string":
+            return "…"
+    return {}
+
+
+def _yaml(key: Key, value: Any) -> str:
+    """The value below its key, below the last section that the way leads through."""
+    section = next((place for place in reversed(range(len(key.path) - 1)) if key.path[place] not in (NAME, ITEM)), None)
+    whole: Any = {key.path[-1]: value}
+    if section is not None:
+        for part in reversed(key.path[section : len(key.path) - 1]):
+            whole = [whole] if part == ITEM else {"mine" if part == NAME else part: whole}
+    return str(yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100))
+
+
+def default_of(key: Key) -> str:
+    """The default as YAML has it."""
+    if key.needed:
+        return "required"
+    if "default" not in key.schema:
+        return "none"
+    return json.dumps(key.schema["default"], ensure_ascii=False)
+
+
+def pages() -> dict[str, str]:
+    every = list(keys_of())
+    parts = []
+    for key in every:
+        text, where = example(key)
+        source = f" (as in {code(where)})" if where else ""
+        parts += [
+            f"## {key.name}",
+            plain(_resolved(key.schema).get("description", "")),
+            table(
+                ["type", "default"],
+                [[cell(type_of(key.schema)), cell(default_of(key)) if key.needed else code(default_of(key))]],
+            ),
+            f"Example{source}:",
+            block(text, "yaml"),
+        ]
+    return {
+        "reference/experiment-file.md": page(
+            "Keys of an experiment file",
+            f"The {len(every)} keys with type, default and an example. {code(NAME)} stands for a name of yours, "
+            f"{code(ITEM)} for each item of a list.",
+            "What may stand under `with` depends on what is used: see the options of [retrievers](retrievers.md), "
+            "[labellers](labellers.md) and [engines](engines.md). `groupgt schema` prints all of it as JSON Schema. "
+            "[Experiments](../experiments.md) explains how the parts work together.",
+            *parts,
+        )
+    }

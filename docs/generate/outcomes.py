@@ -1,0 +1,101 @@
+"""How commands exit, and the files that are written."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from docs.generate.markdown import bullets, code, page, table
+from groupgt.cli import main as command_line
+from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.starter import write_starter
+
+EXITS = {
+    0: "Done; of `groupgt run`: all gates passed.",
+    1: "A gate failed.",
+    2: "The input is at fault; every fault is listed: its place, what was expected, what was found, and the way out.",
+    130: "Stopped from the keyboard.",
+}
+# What the files of a result folder hold, by name or by folder.
+FILES = {
+    "report.html": "The report: one page that opens from disk.",
+    "table.md": "The tables as Markdown.",
+    "table.txt": "The tables as text, as they are printed.",
+    "table.tex": "The tables as LaTeX.",
+    "results.json": "Everything as JSON; `groupgt schema results` prints its schema.",
+    "means.csv": "A row for each system and data set, a column for each metric.",
+    "per_query.csv": "A row for each query, system and data set.",
+    "per_query.parquet": "The same as parquet.",
+    "comparison.csv": "A row for each comparison with the baseline.",
+    "timings.json": "Latencies; the only file that differs between two runs of the same file and data.",
+    "manifest.json": "Digests, versions and counts: what determines the results.",
+    "runs/": "The results of each system, as TREC run files.",
+    "truth/": "The ground truth of each data set, and as flat qrels for other tools.",
+    "latest": "Beside the folders: the name of the newest.",
+}
+
+
+def exits() -> set[int]:
+    """The statuses that the command line exits with, as its code has them."""
+    source = "".join(inspect.getsource(module) for module in (command_line, _experiments()))
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    constants = [call.args[0] for call in calls if ast.unparse(call.func) in ("sys.exit", "context.exit") and call.args]
+    return {int(each.value) for each in constants if isinstance(each, ast.Constant) and isinstance(each.value, int)}
+
+
+def _experiments() -> object:
+    from groupgt.cli import experiments
+
+    return experiments
+
+
+def files() -> list[str]:
+    """The names of the files that the starter experiment writes in every format there is."""
+    from groupgt.experiment.config import Output
+
+    schema = Output.model_json_schema()["properties"]["formats"]
+    kinds = next(part["items"]["enum"] for part in schema["anyOf"] if "items" in part)
+    with tempfile.TemporaryDirectory() as folder:
+        write_starter(Path(folder))
+        path = Path(folder) / "experiment.yaml"
+        held = yaml.safe_load(path.read_text(encoding="utf-8"))
+        held["output"] = {"formats": kinds}
+        held["systems"] = {"one": "bm25", "other": {"use": "bm25", "with": {"k1": 0.9}}}
+        held["compare"] = {"baseline": "one"}
+        held.pop("gate", None)
+        path.write_text(yaml.safe_dump(held), encoding="utf-8")
+        written = run_experiment(path).folder
+        assert written is not None
+        found = [each.relative_to(written).as_posix() for each in written.rglob("*") if each.is_file()]
+        found += [each.name for each in written.parent.iterdir() if each.is_file()]
+    return sorted({name.partition("/")[0] + "/" if "/" in name else name for name in found})
+
+
+def pages() -> dict[str, str]:
+    statuses = table(["status", "meaning"], [[code(status), meaning] for status, meaning in EXITS.items()])
+    rows = [[code(name), FILES.get(name, "")] for name in files()]
+    return {
+        "reference/outcomes.md": page(
+            "Exit statuses and files",
+            "How commands end, and what `groupgt run` writes.",
+            "## Exit statuses",
+            statuses,
+            "## Files of a result folder",
+            "They are written whole or not at all into `FOLDER/<name>/<time>-<digest>/`. `output.formats` chooses:",
+            table(["file", "holds"], rows),
+            "## Other files",
+            bullets(
+                [
+                    "`.groupgt/cache`: finished retrievals, under the hash of what determines them; `groupgt cache` "
+                    "lists and clears them.",
+                    "`--summary FILE`: short Markdown for a job summary or a pull request.",
+                    "`--junit FILE`: gates as JUnit XML.",
+                    "`--html FILE`: the report.",
+                ]
+            ),
+        )
+    }

@@ -1,0 +1,96 @@
+"""Every public function and class, with signature and docstring."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import groupgt
+from docs.generate.markdown import block, cell, code, docstring, page, plain, table
+
+
+def pages() -> dict[str, str]:
+    functions = {name: held for name, held in _public() if inspect.isroutine(held)}
+    classes = {name: held for name, held in _public() if inspect.isclass(held) and not issubclass(held, Exception)}
+    errors = {name: held for name, held in _public() if inspect.isclass(held) and issubclass(held, Exception)}
+    rows = [[f"[{code(name)}]({name}.md)", _line(held)] for name, held in {**functions, **classes}.items()]
+    told = [[code(name), code(held.__mro__[1].__name__), _line(held)] for name, held in errors.items()]
+    index = page(
+        "Python",
+        f"The {len(functions)} functions, {len(classes)} classes and {len(errors)} errors of `import groupgt`.",
+        table(["name", "what it is"], rows),
+        "## Errors",
+        "Every error says what is wrong and where, what was expected and found, and the way out; `faults` lists them.",
+        table(["error", "is a", "raised for"], told),
+        f"`groupgt.__version__` is {code(groupgt.__version__)}.",
+    )
+    made = {"reference/python/index.md": index}
+    made |= {f"reference/python/{name}.md": _function(name, held) for name, held in functions.items()}
+    return made | {f"reference/python/{name}.md": _class(name, held) for name, held in classes.items()}
+
+
+def _public() -> list[tuple[str, Any]]:
+    return [(name, getattr(groupgt, name)) for name in groupgt.__all__ if not name.startswith("_")]
+
+
+def _line(held: Any) -> str:
+    return cell((inspect.getdoc(held) or "").partition("\n\n")[0])
+
+
+def signature(name: str, held: Any) -> str:
+    """A signature as it is in the source, an argument a line where it is long."""
+    found = inspect.signature(held)
+    short = f"{name}{found}".replace("groupgt.", "")
+    if len(short) <= 100:
+        return short
+    lines, star = [], False
+    for parameter in found.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            lines.append("*")
+            star = True
+        star = star or parameter.kind is parameter.VAR_POSITIONAL
+        lines.append(str(parameter))
+    result = "" if found.return_annotation is found.empty else f" -> {found.return_annotation}"
+    return f"{name}(\n" + "".join(f"    {line},\n" for line in lines) + f"){result}".replace("groupgt.", "")
+
+
+def _function(name: str, held: Any) -> str:
+    return page(f"groupgt.{name}", block(signature(name, held), "python"), docstring(inspect.getdoc(held) or ""))
+
+
+def members(held: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class, those it inherits from ours too."""
+    names: dict[str, Any] = {}
+    for base in reversed(held.__mro__):
+        if base.__module__.startswith("groupgt"):
+            names |= {name: member for name, member in vars(base).items() if not name.startswith("_")}
+    for name, member in names.items():
+        function = getattr(member, "__func__", getattr(member, "func", member))
+        if isinstance(member, property) or callable(function):
+            yield name, member
+
+
+def _class(name: str, held: type) -> str:
+    fields = [
+        [code(each.name), code(each.type)]
+        for each in getattr(held, "__dataclass_fields__", {}).values()
+        if not each.name.startswith("_")
+    ]
+    parts = [docstring(inspect.getdoc(held) or "")]
+    parts += [table(["field", "type"], fields)] if fields else []
+    for member, made in members(held):
+        if member in getattr(held, "__dataclass_fields__", {}):
+            continue
+        parts += [f"## {member}", *_member(member, made)]
+    return page(f"groupgt.{name}", *parts)
+
+
+def _member(name: str, member: Any) -> list[str]:
+    told = docstring(inspect.getdoc(member) or "")
+    function = getattr(member, "__func__", member)
+    if inspect.isfunction(function):
+        return [block(signature(name, function), "python"), told]
+    getter = getattr(member, "fget", None) or getattr(member, "func", None)
+    hint = getattr(getter, "__annotations__", {}).get("return", "")
+    return [plain("A property") + (f", {code(hint)}." if hint else "."), told]
