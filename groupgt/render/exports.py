@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from groupgt.errors import ConfigError, listed
 from groupgt.runtime import pl
@@ -130,25 +129,27 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]]) -> str:
       </testsuite>
     </testsuites>
     """
+    # With it come urllib, email and http.
+    from xml.sax.saxutils import escape, quoteattr
+
+    def quoted(text: str) -> str:
+        return quoteattr(_plain(text))
+
     failures = sum(why is not None for _, _, why in cases)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         "<testsuites>",
-        f'  <testsuite name={_quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="0" skipped="0">',
+        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="0" skipped="0">',
     ]
     for family, name, why in cases:
-        start = f"    <testcase classname={_quoted(family)} name={_quoted(name)}"
+        start = f"    <testcase classname={quoted(family)} name={quoted(name)}"
         if why is None:
             lines.append(f"{start}/>")
         else:
             lines.append(f"{start}>")
-            lines.append(f"      <failure message={_quoted(why)}>{escape(_plain(why))}</failure>")
+            lines.append(f"      <failure message={quoted(why)}>{escape(_plain(why))}</failure>")
             lines.append("    </testcase>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(_plain(text))
 
 
 def _plain(text: str) -> str:
