@@ -39,6 +39,7 @@ class Query:
     top: list[str | None]
     k: int | None
     params: dict[str, Any]
+    level: float | None = None
 
     @property
     def depth(self) -> int:
@@ -48,7 +49,17 @@ class Query:
     @property
     def relevant(self) -> dict[str, float]:
         """The R relevant documents over all groups, each with its highest grade."""
+        return {document: grade for document, grade in self.grades.items() if self.is_relevant(document)}
+
+    @property
+    def graded(self) -> dict[str, float]:
+        """The documents of a grade above 0, whatever the level."""
         return {document: grade for document, grade in self.grades.items() if grade > 0}
+
+    def is_relevant(self, document: str) -> bool:
+        """Whether a document named in the ground truth is relevant."""
+        grade = self.grades[document]
+        return grade > 0 if self.level is None else grade >= self.level
 
     def groups_of(self, document: str | None) -> list[int]:
         """The numbers of the groups this result hits."""
@@ -79,8 +90,13 @@ def read_group(group: Any) -> tuple[list[tuple[str, float]], float]:
     return pairs, weight
 
 
-def read_truth(groups: Sequence[Any]) -> tuple[list[Group], dict[str, float]]:
-    """The groups that have a relevant alternative, and the highest grade of every document named in any group."""
+def read_truth(
+    groups: Sequence[Any], level: float | None = None, *, unmeetable: bool = False
+) -> tuple[list[Group], dict[str, float]]:
+    """The groups that have a relevant alternative, and the highest grade of every document named in any group.
+
+    With ``unmeetable`` the others are kept beside them, without members, where at least one can be met.
+    """
     kept: list[Group] = []
     grades: dict[str, float] = {}
     for group in groups:
@@ -88,10 +104,12 @@ def read_truth(groups: Sequence[Any]) -> tuple[list[Group], dict[str, float]]:
         members: dict[str, float] = {}
         for document, grade in pairs:
             grades[document] = max(grade, grades.get(document, grade))
-            if grade > 0:
+            if grade > 0 if level is None else grade >= level:
                 members[document] = max(grade, members.get(document, grade))
-        if members:
+        if members or unmeetable:
             kept.append(Group(members, weight))
+    if not any(group.members for group in kept):
+        kept = []
     return kept, grades
 
 
@@ -266,15 +284,15 @@ def dcg(q: Query) -> float:
     """Gains of the relevant results in top, each divided by log2(rank + 1)."""
     total = 0.0
     for rank, document in enumerate(q.top, start=1):
-        if document is not None and document in q.relevant:
-            total += gain_of(q.relevant[document], q.params["gain"]) / math.log2(rank + 1)
+        if document is not None and document in q.graded:
+            total += gain_of(q.graded[document], q.params["gain"]) / math.log2(rank + 1)
     return total
 
 
 def ndcg_trec(q: Query) -> float:
-    """DCG / the DCG of the R grades sorted downwards, cut at k where there is a k."""
+    """DCG / the DCG of the grades above 0 sorted downwards, cut at k where there is a k."""
     ideal = 0.0
-    for rank, grade in enumerate(sorted(q.relevant.values(), reverse=True)[: q.k], start=1):
+    for rank, grade in enumerate(sorted(q.graded.values(), reverse=True)[: q.k], start=1):
         ideal += gain_of(grade, q.params["gain"]) / math.log2(rank + 1)
     return divide(dcg(q), ideal)
 
@@ -380,6 +398,8 @@ class Coverage:
         """Groups that share no document: the best alternative of each, the largest weighted gain first."""
         best_of_group = []
         for gains, weight in zip(self.gains, self.weights, strict=True):
+            if not gains:
+                continue
             document = max(gains, key=lambda alternative: (gains[alternative], alternative))
             best_of_group.append((weight * gains[document], document))
         return self.total([document for _, document in sorted(best_of_group, reverse=True)][:k])
@@ -486,7 +506,7 @@ def novelty_ndcg(q: Query) -> float:
         grade = max(q.groups[j].members[document] for j in new)
         total += (2.0**grade - 1) / math.log2(rank + 1)
     ideal = 0.0
-    best_grades = sorted((max(group.members.values()) for group in q.groups), reverse=True)
+    best_grades = sorted((max(group.members.values()) for group in q.groups if group.members), reverse=True)
     for rank, grade in enumerate(best_grades, start=1):
         ideal += (2.0**grade - 1) / math.log2(rank + 1)
     return divide(total, ideal)
@@ -534,16 +554,16 @@ def judged(q: Query) -> float:
 def bpref(q: Query) -> float:
     """(1/R) sum over retrieved relevant of 1 - min(judged non-relevant above, R) / min(N, R); 1 if none is above."""
     size = len(q.relevant)
-    non_relevant = len([grade for grade in q.grades.values() if grade == 0])
+    rejected = {document for document, grade in q.grades.items() if grade >= 0 and not q.is_relevant(document)}
     above = 0
     total = 0.0
     for document in q.top:
         if document is None or document not in q.grades:
             continue
-        if q.grades[document] == 0:
+        if document in rejected:
             above += 1
-        elif q.grades[document] > 0:
-            total += 1.0 if above == 0 else 1 - min(above, size) / min(non_relevant, size)
+        elif document in q.relevant:
+            total += 1.0 if above == 0 else 1 - min(above, size) / min(len(rejected), size)
     return total / size
 
 
@@ -654,7 +674,7 @@ def map_ia(q: Query) -> float:
             if document in group.members:
                 count += 1
                 precisions += count / rank
-        total += precisions / len(group.members)
+        total += divide(precisions, len(group.members))
     return total / len(q.groups)
 
 
@@ -777,8 +797,15 @@ def reference(
     params: Mapping[str, Any] | None = None,
     k: int | None = None,
     duplicates: str = "penalize",
+    *,
+    level: float | None = None,
+    unmeetable: bool = False,
+    zero: bool = False,
 ) -> float | None:
     """The value of one metric for one query, or None where it is undefined.
+
+    Relevant is a grade above 0, or from ``level`` on; ``unmeetable`` groups without a relevant alternative count; with
+    ``zero`` a query whose documents are all irrelevant is not undefined.
 
     A group is a list of ids or ``{"alternatives": [id or {"id": …, "grade": …}], "weight": …}``, free of blank ids.
     ``convention`` belongs to the metrics of the first table alone and is ``autorag`` where left out.
@@ -795,8 +822,11 @@ def reference(
         raise ValueError(f"unknown duplicate policy {duplicates!r}")
     if duplicates == "keep" and in_force != "autorag":
         raise ValueError("duplicates can be kept under autorag alone")
-    kept, grades = read_truth(groups)
-    if not kept:
+    kept, grades = read_truth(groups, level, unmeetable=unmeetable)
+    if not kept and not (zero and grades):
         return None
     results = apply_duplicates(ranking, duplicates)
-    return metric(Query(kept, grades, results, results[:k], k, filled))
+    query = Query(kept, grades, results, results[:k], k, filled, level)
+    # Without a group all that is wanted is 0 of 0; these look at what else was judged, and at the length of the list.
+    looks_further = name in ("judged", "redundancy", "dcg") or (name, in_force) == ("ndcg", "trec")
+    return metric(query) if kept or looks_further else 0.0

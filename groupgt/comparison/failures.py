@@ -208,8 +208,8 @@ class HardestGroups(Result):
         """A row for each group; `most` is how many of its alternatives are shown (default: all)."""
         rows: list[list[Any]] = []
         for group in self.failures.hardest(self.worst):
-            alternatives = first_of(group["alternatives"], most, " or ")
-            text = " ".join(texts.get(group["alternatives"][0], "").split())
+            alternatives = first_of(group["alternatives"], most, " or ") or "no alternatives"
+            text = " ".join(texts.get((*group["alternatives"], "")[0], "").split())
             ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
             shown = f"{alternatives}: {text[:59]}" if text else alternatives
             rows.append([group["qid"], group["group"], *ranks, shown])

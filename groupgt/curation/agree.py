@@ -224,7 +224,7 @@ def _of_labellers(first: _Opinion, second: _Opinion) -> Agreement:
     """Items are results beside groups, which keep their numbers whatever a labeller makes of their alternatives."""
     truth, length, span = first.truth, first.length, first.span
     one, two = (np.unique(opinion.group * span + opinion.rank) for opinion in (first, second))
-    relevant = np.bincount(truth.group_of[truth.grade > 0], minlength=len(truth.group_query)) > 0
+    relevant = np.bincount(truth.group_of[truth.is_relevant], minlength=len(truth.group_query)) > 0
     both, only_first, only_second = (
         np.bincount(codes // span, minlength=len(truth.group_query))
         for codes in (np.intersect1d(one, two), np.setdiff1d(one, two), np.setdiff1d(two, one))

@@ -152,7 +152,7 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
-        Finding("alternatives", int((truth.grade > 0).sum())),
+        Finding("alternatives", int(truth.is_relevant.sum())),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),

@@ -78,7 +78,7 @@ def _texts_of_alternatives(truth: GroundTruth, corpus: Mapping[str, str]) -> dic
     """The texts of the relevant alternatives, by their number; those without one are an error."""
     faults = Faults()
     texts: dict[int, str] = {}
-    for alternative in np.flatnonzero(truth.grade > 0).tolist():
+    for alternative in np.flatnonzero(truth.is_relevant).tolist():
         form, name = truth.forms[alternative] if truth.forms else None, truth.ids[alternative]
         where = f"query {truth.qids[int(truth.query_of[alternative])]!r}"
         if isinstance(form, Span):

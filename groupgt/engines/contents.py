@@ -35,7 +35,7 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
 
     A repeated id scores 0, unless the policy keeps or drops it. Raises `DataError` where a text is not known.
     """
-    relevant = truth.grade > 0
+    relevant = truth.is_relevant
     alternatives = _relevant_texts(truth, relevant, corpus)
     purpose = "a metric over contents"
     flat = local_carrier_of(run.by_own_ids, purpose).flat(truth, policy, "text")

@@ -38,8 +38,11 @@ def explanation(
         parts.append(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result has already hit, and earns nothing"
         )
-    if not evaluation.truth.judgments.defined[query]:
-        parts.append("no group with a relevant alternative: the query is undefined and left out of all means")
+    if not evaluation.truth.judgments.groups[query]:
+        counts = (
+            "counts as 0" if evaluation.truth.judgments.defined[query] else "is undefined and left out of all means"
+        )
+        parts.append(f"no group with a relevant alternative: the query {counts}")
     for row in _figures(evaluation, query, metrics):
         lines = [f"{row['metric']} = {fixed(row['value'])}", f"  {row['formula']}"]
         if row["worked"] is not None or np.isnan(row["value"]):
@@ -55,7 +58,7 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
     groups_hit: dict[int, list[int]] = {}
     for row in np.flatnonzero((hits.query == query) & ~hits.repeat).tolist():
         alternative = int(hits.alternative[row])
-        if truth.grade[alternative] > 0:
+        if truth.is_relevant[alternative]:
             number = int(truth.group_number[truth.group_of[alternative]])
             groups_hit.setdefault(int(hits.rank[row]), []).append(number)
     ids, _ = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
@@ -111,7 +114,9 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
             for alternative in truth.relevant_in(group)
         ]
         weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
-        lines.append(f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ')}")
+        lines.append(
+            f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ') or 'no alternatives'}"
+        )
         for name in (truth.ids[alternative] for alternative in truth.relevant_in(group)[:ALTERNATIVES]):
             if corpus and name in corpus:
                 lines.append(f"    {name}: {snippet(corpus[name], SNIPPET)}")
@@ -145,11 +150,11 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     rejected: set[int] = set()
     for row in np.flatnonzero(hits.query == query).tolist():
         alternative, rank = int(hits.alternative[row]), int(hits.rank[row])
-        if truth.grade[alternative] > 0:
+        if truth.is_relevant[alternative]:
             hit, number = marks.setdefault(rank, {}), int(truth.group_number[truth.group_of[alternative]])
             if not hits.repeat[row] or number not in hit:
                 hit[number] = "(repeat)" if hits.repeat[row] else "1"
-        elif truth.grade[alternative] == 0:
+        elif truth.grade[alternative] >= 0:
             rejected.add(rank)
     first = range(1, min(length, SHOWN) + 1)
     ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]

@@ -78,8 +78,8 @@ class Misses(Result):
         for query in self.queries:
             shown = _most_telling(query["groups"], groups)
             for group in shown:
-                named = first_of(group["alternatives"], alternatives, " or ")
-                if group["alternatives"][0] in texts:
+                named = first_of(group["alternatives"], alternatives, " or ") or "no alternatives"
+                if group["alternatives"] and group["alternatives"][0] in texts:
                     named += f": {tables.snippet(texts[group['alternatives'][0]], SNIPPET)}"
                 rows.append([query["qid"], group["group"], place_of(group, query["results"], self.k), named])
             if hidden := len(query["groups"]) - len(shown):
@@ -199,7 +199,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
     coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
     complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
-    counted = judgments.defined
+    counted = judgments.groups > 0  # what counts as 0 without a group misses none
     if evaluation.policy.missing == "skip":
         counted = counted & evaluation.labelled.present
     incomplete = np.flatnonzero(counted & ~complete)

@@ -70,7 +70,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
         ("questions", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be met"),
-        ("groups", f"{len(judgments.group_query):,} with {int((truth.grade > 0).sum()):,} alternatives"),
+        ("groups", f"{len(judgments.group_query):,} with {int(truth.is_relevant.sum()):,} alternatives"),
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
     for kind, title in COUNTS.items():

@@ -261,7 +261,7 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceili
     if not len(truth) and not isinstance(value, (Mapping, GroundTruth)):
         title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
         raise DataError(f"{title}: the ground truth is empty; expected at least one query")
-    return truth
+    return truth.under(policy)
 
 
 def _are_paths(value: Any) -> bool:

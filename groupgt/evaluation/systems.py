@@ -61,20 +61,21 @@ class Marks:
         hits: dict[int, list[tuple[int, float, bool]]] = {}
         alternatives, repeats = self.hits.alternative[rows], self.hits.repeat[rows]
         groups = (self.truth.group_number[self.truth.group_of[alternatives]] - 1).tolist()
-        grades = self.truth.grade[alternatives].tolist()
+        # Relevant, judged and not relevant, or less than that.
+        grades = np.where(self.truth.is_relevant, np.inf, self.truth.grade)[alternatives].tolist()
         for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
             hits.setdefault(rank, []).append((group, grade, repeat))
         marks: list[data.Mark] = []
         met: set[int] = set()
         for rank, own in sorted(hits.items()):
-            relevant = [(group, repeat) for group, grade, repeat in own if grade > 0]
+            relevant = [(group, repeat) for group, grade, repeat in own if grade == np.inf]
             new = sorted({group for group, repeat in relevant if not repeat} - met)
             if new:
                 marks.append((rank, "first", new))
                 met.update(new)
             elif relevant:
                 marks.append((rank, "again", sorted({group for group, _ in relevant})))
-            elif any(grade == 0 for _, grade, _ in own):
+            elif any(grade >= 0 for _, grade, _ in own):
                 marks.append((rank, "irrelevant", []))
         return marks
 

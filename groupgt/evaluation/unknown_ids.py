@@ -52,11 +52,11 @@ def warn_of_unreachable(truth: GroundTruth, labeller: Labeller) -> None:
 
     def told() -> int:
         unreachable, way = labeller.unreachable(truth)
-        relevant = [place for place in unreachable.tolist() if truth.grade[place] > 0]
+        relevant = [place for place in unreachable.tolist() if truth.is_relevant[place]]
         if relevant:
             place = relevant[0]
             example = f"{display(truth.ids[place])} of query {truth.qids[int(truth.query_of[place])]!r}"
-            what = f"{len(relevant):,} of {int((truth.grade > 0).sum()):,} alternatives can be hit by no result"
+            what = f"{len(relevant):,} of {int(truth.is_relevant.sum()):,} alternatives can be hit by no result"
             warn(f"labeller {labeller}: {what}, such as {example}; {way}")
         return len(relevant)
 

@@ -58,7 +58,7 @@ class Evaluate(Section):
     best: Annotated[Best, Short("strategy")] = Best()
     by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
     labeller: Annotated[Use, Short("use")] = Use(use="id")
-    policy: Annotated[dict[str, str], Short("preset")] = Field(default={})
+    policy: Annotated[dict[str, str | float | list[str]], Short("preset")] = Field(default={})
     tokenizer: str | None = Field(
         default=None,
         description="Tokenizer for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "

@@ -60,7 +60,9 @@ def _experiment_schema() -> dict[str, Any]:
     definitions["Use"]["properties"]["use"]["anyOf"] = _names("labeller")
     definitions["EngineConfig"]["properties"]["use"]["enum"] = ours("engine")
     definitions["Evaluate"]["properties"]["tokenizer"] |= _tokenizers()
-    choices = {name: {"enum": list(known)} for name, known in CHOICES.items()}
+    choices: dict[str, Any] = {name: {"enum": list(known)} for name, known in CHOICES.items()}
+    choices["level"] = {"type": "number", "exclusiveMinimum": 0}
+    choices["importance"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
     presets = {"enum": list(PRESETS)}
     definitions["Evaluate"]["properties"]["policy"] = {
         "anyOf": [presets, {"properties": {"preset": presets, **choices}, "additionalProperties": False}]

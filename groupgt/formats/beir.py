@@ -54,7 +54,8 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             seen[qid, document] = where
             rows.append((qid, document, grade))
     faults.stop()
-    return gather(one_by_one(rows), policy, texts=_texts(qrels.path.parent.parent / "queries.jsonl"))
+    texts = _texts(qrels.path.parent.parent / "queries.jsonl")
+    return gather(one_by_one(rows), policy, texts=texts, declared=False)
 
 
 def _texts(path: Path) -> dict[str, str]:

@@ -18,7 +18,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
 from groupgt.model.values import UNITS
 
-TRUTH_KEYS = ("qid", "retrieval_gt", "query")
+TRUTH_KEYS = ("qid", "retrieval_gt", "query", "declared")
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
@@ -152,7 +152,8 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     except DataError as error:
         faults.merge(error)
     faults.stop()
-    return replace(truth, keys=tuple(dict.fromkeys(key for row in rows for key in row)))
+    declared = all(row.get("declared", True) for row in rows)
+    return replace(truth, keys=tuple(dict.fromkeys(key for row in rows for key in row)), declared=declared)
 
 
 def read_run(source: Source) -> Run:
@@ -260,6 +261,8 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             if truth.texts:
                 row["query"] = truth.texts[position]
             row["retrieval_gt"] = groups
+            if not truth.declared and truth.policy.empty_groups == "unmeetable":
+                row["declared"] = False  # groups that were rows of qrels are none that must be met
             row |= {name: values[position] for name, values in truth.columns.items()}
             row = {**{key: row[key] for key in truth.keys if key in row}, **row}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -48,7 +48,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             else:
                 judged.append((qid, document, grade))
     faults.stop()
-    return gather(one_by_one(judged), policy)
+    return gather(one_by_one(judged), policy, declared=False)
 
 
 def read_run(source: Source) -> Run:

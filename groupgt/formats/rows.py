@@ -6,6 +6,7 @@ Readers gather them into ground truth and rankings, or stream them as columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -22,8 +23,13 @@ from groupgt.runtime import pl
 Judgment = tuple[str, str, str, float]
 
 
-def gather(rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | None = None) -> GroundTruth:
-    """Ground truth of rows; those of one query and group become a group; a label that is its number is dropped."""
+def gather(
+    rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | None = None, declared: bool = True
+) -> GroundTruth:
+    """Ground truth of rows; those of one query and group become a group; a label that is its number is dropped.
+
+    `declared` says that rows name their groups.
+    """
     queries: dict[str, dict[str, list[Any]]] = {}
     for qid, label, document, grade in rows:
         alternative: Any = document if grade == 1 else {"id": document, "grade": grade}
@@ -36,7 +42,7 @@ def gather(rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | 
         for labelled in queries.values()
     ]
     named = [texts.get(qid) for qid in queries] if texts else None
-    return GroundTruth.from_rows(list(queries), groups, policy, texts=named)
+    return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), declared=declared)
 
 
 def one_by_one(rows: Iterable[tuple[str, str, float]]) -> Iterable[Judgment]:

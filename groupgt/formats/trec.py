@@ -33,7 +33,8 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     if len({second for _, second, _, _ in judged}) > 1:
         text = f"{source.path}: the second column has several values; if they are subtopics (groups), "
         warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
-    return gather(one_by_one((qid, document, grade) for qid, _, document, grade in judged), policy)
+    rows = ((qid, document, grade) for qid, _, document, grade in judged)
+    return gather(one_by_one(rows), policy, declared=False)
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:

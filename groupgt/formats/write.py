@@ -112,7 +112,13 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
         raise DataError(f"{format} has no grades, but this ground truth does; write jsonl")
     if not writer.weights and bool((truth.group_weight != 1).any()):
         raise DataError(f"{format} has no group weights, but this ground truth does; write jsonl")
+    if format != "jsonl" and len(np.unique(truth.group_of)) < len(truth.group_query):
+        raise DataError(
+            f"{format} cannot hold groups without alternatives, but this ground truth has some; write jsonl"
+        )
     lost = []
+    if truth.importance and not writer.weights:
+        lost.append("the importance of groups")
     if truth.columns and not writer.columns:
         lost.append(f"the columns {', '.join(truth.columns)}")
     if truth.texts and not writer.texts:
@@ -123,9 +129,9 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
     named = bool(truth.group_name) and not writer.weights
     if named and (not writer.groups or any(label.isdigit() for label in _labels(truth, blanks=False))):
         lost.append("the names of groups")
-    if truth.group_name and format == "parquet":
+    if (truth.group_name or truth.importance) and format == "parquet":
         truth = GroundTruth.of({qid: [_ids(group) for group in groups] for qid, groups in truth.items()})
-        lost.append("the names of groups")
+        lost += ["the names of groups"] if truth.group_name else []
     writer.write(path, truth)
     return lost
 

@@ -37,7 +37,7 @@ def ndcg_autorag(hits: Hits, cut: Cut) -> Floats:
 
 
 def dcg(hits: Hits, cut: Cut, gain: str = "linear") -> Floats:
-    rows = views.relevant_results(hits)
+    rows = views.graded_results(hits)
     return _discounted(hits, cut, rows.query, rows.rank, gain_of(rows.gain, gain, hits.judgments))
 
 
@@ -107,7 +107,7 @@ def _explain_ndcg_autorag(sheet: Sheet) -> str:
 
 
 def _explain_dcg(sheet: Sheet, gain: str = "linear") -> str:
-    return plus(log_share(rank, _power(grade, gain)) for rank, grade in sheet.results)
+    return plus(log_share(rank, _power(grade, gain)) for rank, grade in sheet.graded)
 
 
 def _explain_ndcg_trec(sheet: Sheet, gain: str = "linear") -> str:
@@ -137,7 +137,7 @@ def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
 
 
 def _explain_novelty_ndcg(sheet: Sheet) -> str:
-    best = sorted((max(group.grades) for group in sheet.groups), reverse=True)
+    best = sorted((max(group.grades) for group in sheet.groups if group.grades), reverse=True)
     return over(
         plus(log_share(rank, _power(grade, "exp")) for rank, grade in sheet.novel),
         plus(log_share(rank, _power(grade, "exp")) for rank, grade in enumerate(best, 1)),

@@ -107,7 +107,7 @@ def _explain_map_coverage(sheet: Sheet) -> str:
 
 
 def _explain_completion_rr(sheet: Sheet) -> str:
-    if len(sheet.met) < len(sheet.groups):
+    if not sheet.groups or len(sheet.met) < len(sheet.groups):
         return "0"
     return f"1/{max(group.first or 0 for group in sheet.met)}"
 

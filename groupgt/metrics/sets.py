@@ -129,11 +129,11 @@ def judged(hits: Hits, cut: Cut) -> Floats:
 def bpref(hits: Hits, cut: Cut) -> Floats:
     rows = views.judged_results(hits)
     judgments = hits.judgments
-    rejected = rows.gain == 0
+    chosen = judgments.is_relevant(rows.gain)
+    rejected: Bools = (rows.gain >= 0) & ~chosen
     # The number of judged non-relevant results above each row, counted within its query.
-    above = np.cumsum(rejected) - rejected
+    above: Ints = np.cumsum(rejected) - rejected
     before = np.concatenate(([0], np.cumsum(np.bincount(rows.query[rejected], minlength=hits.size))))
-    chosen = rows.gain > 0
     query = rows.query[chosen]
     over_it = above[chosen] - before[query]
     relevant, non_relevant = judgments.relevant[query], judgments.rejected[query]
@@ -180,16 +180,16 @@ def _explain_hit_rate(sheet: Sheet) -> str:
 
 
 def _explain_complete_groups(sheet: Sheet) -> str:
-    return "1" if len(sheet.met) == len(sheet.groups) else "0"
+    return "1" if 0 < len(sheet.groups) == len(sheet.met) else "0"
 
 
 def _explain_complete_trec(sheet: Sheet) -> str:
-    return "1" if sheet.documents == sheet.relevant else "0"
+    return "1" if 0 < sheet.relevant == sheet.documents else "0"
 
 
 def _explain_mrecall(sheet: Sheet) -> str:
     groups = len(sheet.groups)
-    return "1" if len(sheet.met) >= (groups if sheet.ideal is None else min(groups, sheet.ideal)) else "0"
+    return "1" if groups and len(sheet.met) >= (groups if sheet.ideal is None else min(groups, sheet.ideal)) else "0"
 
 
 def _explain_hits(sheet: Sheet) -> str:
@@ -212,8 +212,8 @@ def _explain_bpref(sheet: Sheet) -> str:
     relevant, rejected = sheet.relevant, int(sheet.judgments.rejected[sheet.query])
     terms = []
     for rank, grade in sheet.judged:
-        above = sum(other == 0 and place < rank for place, other in sheet.judged)
-        if grade > 0:
+        above = sum(other >= 0 and not sheet.is_relevant(other) and place < rank for place, other in sheet.judged)
+        if sheet.is_relevant(grade):
             terms.append(f"(1 - {min(above, relevant)}/{min(rejected, relevant)})" if above else "1")
     return over(plus(terms), relevant)
 

@@ -55,4 +55,6 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         raise ConfigError(f"per_query knows no lengths and no texts of results: leave out {', '.join(texts)}")
     if policy.missing == "error" or policy.extra == "error":
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
+    if policy.importance:
+        raise ConfigError("a batch does not know all groups: leave out importance, or keep only such groups yourself")
     check_policy(policy, metrics)

@@ -74,6 +74,20 @@ def relevant_results(hits: Hits) -> Results:
     return hits.once("found", lambda: _results(hits, relevant_hits(hits)))
 
 
+def graded_results(hits: Hits) -> Results:
+    """The results whose grade is above 0, whatever the policy's level makes of them."""
+    if hits.judgments.level is None:
+        return relevant_results(hits)
+
+    def make() -> Results:
+        results = judged_results(hits)
+        chosen = results.gain > 0
+        query = results.query[chosen]
+        return Results(query, results.rank[chosen], _nth(query), results.gain[chosen])
+
+    return hits.once("graded", make)
+
+
 def counted_results(hits: Hits) -> Results:
     """The relevant results, and their repeats where the policy keeps them."""
     if not hits.keep:

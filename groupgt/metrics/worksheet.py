@@ -81,6 +81,11 @@ class Sheet:
         return self._results(views.relevant_results(self.hits))
 
     @cached_property
+    def graded(self) -> tuple[tuple[int, float], ...]:
+        """The results of a grade above 0, whatever the policy's level."""
+        return self._results(views.graded_results(self.hits))
+
+    @cached_property
     def counted(self) -> tuple[tuple[int, float], ...]:
         """The same with repeats where the policy keeps them."""
         return self._results(views.counted_results(self.hits))
@@ -117,8 +122,14 @@ class Sheet:
     @property
     def scale(self) -> float:
         """What weights are multiplied with, against those that ideals are computed with."""
+        if not self.groups:
+            return 1.0
         first = int(np.searchsorted(self.judgments.group_query, self.query))
         return float(self.judgments.group_weight[first] / self.judgments.weight[first])
+
+    def is_relevant(self, grade: float) -> bool:
+        """Whether a document of this grade is relevant."""
+        return bool(self.judgments.is_relevant(np.array([grade]))[0])
 
     @property
     def relevant(self) -> int:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from groupgt import native
+from groupgt.errors import ConfigError, listed, near_names
 from groupgt.model.groups import read_groups
-from groupgt.model.hits import Floats, Ints, Judgments
+from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import TEXT, Form, Span, kind_of
@@ -31,7 +32,9 @@ class GroundTruth:
     `group_name` for each group, sorted by query. Where not all alternatives are ids, `forms` says which is a `Span` and
     which a text, and `ids` holds what names them. `texts` holds the query texts, `columns` what else was stored with
     each query: the slices of `by`. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups;
-    `keys` are those of JSON Lines, in their order.
+    `keys` are those of JSON Lines, in their order. `importance` is that of each group, where some have one; `policy`
+    says which grades are relevant and which groups count, and `declared` that groups were given as groups: rows of
+    qrels, each of which becomes a group of one, are not.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -51,12 +54,16 @@ class GroundTruth:
     dropped: int = 0
     forms: list[Form] | None = None
     keys: tuple[str, ...] = ()
+    importance: list[str | None] | None = None
+    policy: Policy = field(default_factory=Policy)
+    declared: bool = True
 
     @classmethod
     def of(cls, groups: Mapping[Any, Any], policy: Policy | None = None) -> GroundTruth:
         """Reads `{qid: groups}`; raises `DataError` with every fault found.
 
-        A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital"}`; an alternative is an
+        A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
+        "vital"}`; an alternative is an
         id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end": 480}`, or `{"text": "…"}`. Integer
         ids are read as their decimal text.
         """
@@ -75,7 +82,7 @@ class GroundTruth:
     ) -> GroundTruth:
         """Reads one row per query; `place(i)` names row i in error messages (a file and its line)."""
         read, known = read_groups(qids, groups, policy, place)
-        truth = cls(**read, texts=texts, columns=columns or {})
+        truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
         vars(truth).update(known)
         return truth._without_repeats()
 
@@ -112,8 +119,13 @@ class GroundTruth:
         """A group as it was given, with some of its alternatives."""
         written = [self._as_written(alternative) for alternative in alternatives]
         name = self.group_name[group] if self.group_name else None
-        weight = {} if self.group_weight[group] == 1 else {"weight": _number(self.group_weight[group])}
-        described = weight if name is None else {**weight, "name": name}
+        described: dict[str, Any] = {}
+        if self.group_weight[group] != 1:
+            described["weight"] = _number(self.group_weight[group])
+        if name is not None:
+            described["name"] = name
+        if self.importance and self.importance[group] is not None:
+            described["importance"] = self.importance[group]
         return {"alternatives": written, **described} if described else written
 
     def _as_written(self, alternative: int) -> Any:
@@ -137,8 +149,42 @@ class GroundTruth:
         texts = [self.texts[position] for position in positions] if self.texts else None
         columns = {name: [values[position] for position in positions] for name, values in self.columns.items()}
         qids = [self.qids[position] for position in positions]
-        chosen = self.from_rows(qids, [self[qid] for qid in qids], Policy(), texts=texts, columns=columns)
-        return replace(chosen, keys=self.keys)
+        chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
+        return replace(chosen, keys=self.keys, declared=self.declared)
+
+    def under(self, policy: Policy) -> GroundTruth:
+        """The same where another policy says which grades are relevant and which groups count.
+
+        Raises `ConfigError` where the policy asks for an importance that no group has.
+        """
+        if policy == self.policy and not policy.importance:
+            return self
+        judged_by = replace(self, policy=policy)
+        return judged_by._of_importance(policy.importance) if policy.importance else judged_by
+
+    def _of_importance(self, wanted: tuple[str, ...]) -> GroundTruth:
+        """The groups of these importances, and nothing of the others."""
+        known = list(dict.fromkeys(name for name in self.importance or () if name is not None))
+        unknown = [name for name in wanted if name not in known]
+        if unknown:
+            has = f"its groups have {listed(known)}" if known else "none of its groups has an importance"
+            near = near_names(unknown[0], known)
+            raise ConfigError(f"policy importance: the ground truth has no groups of {unknown[0]!r}; {has}{near}")
+        kept = np.array([name in wanted for name in self.importance or ()], dtype=np.bool_)
+        if kept.all():
+            return self
+        groups, alternatives = np.flatnonzero(kept).tolist(), np.flatnonzero(kept[self.group_of]).tolist()
+        return replace(
+            self,
+            ids=[self.ids[place] for place in alternatives],
+            group_of=(np.cumsum(kept) - 1)[self.group_of[alternatives]],
+            grade=self.grade[alternatives],
+            group_query=self.group_query[groups],
+            group_weight=self.group_weight[groups],
+            group_name=self.group_name and [self.group_name[group] for group in groups],
+            importance=self.importance and [self.importance[group] for group in groups],
+            forms=self.forms and [self.forms[place] for place in alternatives],
+        )
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
         """The same with other alternatives; those of one group that have one name become one, of the highest grade."""
@@ -235,15 +281,36 @@ class GroundTruth:
         )
 
     @cached_property
+    def is_relevant(self) -> Bools:
+        """Whether each alternative is relevant: its grade is above 0, or at the policy's level or above."""
+        level = self.policy.level
+        relevant: Bools = self.grade > 0 if level is None else self.grade >= level
+        return relevant
+
+    @cached_property
+    def relevant_groups(self) -> Ints:
+        """The groups that metrics see, in their order, counted among all as given.
+
+        They have a relevant alternative; with `empty_groups=unmeetable`, declared groups that have none stand beside
+        them where their query has one that can be met.
+        """
+        can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
+        if self.policy.empty_groups == "unmeetable" and self.declared:
+            can_be_met |= np.isin(self.group_query, self.group_query[can_be_met])
+        return np.flatnonzero(can_be_met)
+
+    @cached_property
     def judgments(self) -> Judgments:
-        """The numeric side, for metrics: groups without a relevant alternative are gone."""
-        relevant = self.grade > 0
-        kept = np.bincount(self.group_of[relevant], minlength=len(self.group_query)) > 0
-        renumber = np.cumsum(kept) - 1
+        """The numeric side, for metrics: groups that do not count are gone."""
+        kept = self.relevant_groups
+        renumber = np.zeros(len(self.group_query), dtype=np.int64)
+        renumber[kept] = np.arange(len(kept))
         return Judgments(
             size=len(self.qids),
             alternative_query=self.query_of,
-            alternative_group=np.where(relevant, renumber[self.group_of], -1) if len(self.ids) else self.group_of,
+            alternative_group=np.where(self.is_relevant, renumber[self.group_of], -1)
+            if len(self.ids)
+            else self.group_of,
             alternative_grade=self.grade,
             alternative_document=self.document_of,
             group_query=self.group_query[kept],
@@ -251,6 +318,8 @@ class GroundTruth:
             documents=len(self.ids),
             byte_order=self._byte_order,
             qid=self.qids.__getitem__,
+            level=self.policy.level,
+            zeros=self.per_query > 0 if self.policy.undefined == "zero" else None,
         )
 
     @cached_property
@@ -260,8 +329,9 @@ class GroundTruth:
 
     @cached_property
     def group_number(self) -> Ints:
-        """The number of each group within its query, from 1; 0 where no alternative is relevant: that is no group."""
-        relevant = np.bincount(self.group_of[self.grade > 0], minlength=len(self.group_query)) > 0
+        """The number of each group within its query, from 1; 0 where metrics do not see it: that is no group."""
+        relevant = np.zeros(len(self.group_query), dtype=np.bool_)
+        relevant[self.relevant_groups] = True
         counted = np.cumsum(relevant)
         first = np.searchsorted(self.group_query, self.group_query)
         numbers: Ints = np.where(relevant, counted - counted[first] + relevant[first], 0)
@@ -278,15 +348,10 @@ class GroundTruth:
         name = self.group_name[group] if self.group_name else None
         return ("no group" if not number else f"group {number}") + (f" ({name})" if name is not None else "")
 
-    @cached_property
-    def relevant_groups(self) -> Ints:
-        """The groups that metrics see, in their order, counted among all as given."""
-        return np.flatnonzero(self.group_number)
-
     def relevant_in(self, group: int) -> list[int]:
         """The relevant alternatives of a group, counted among all as given."""
         first, last = np.searchsorted(self.group_of, [group, group + 1]).tolist()
-        return [alternative for alternative in range(first, last) if self.grade[alternative] > 0]
+        return [alternative for alternative in range(first, last) if self.is_relevant[alternative]]
 
     def _byte_order(self, alternatives: Ints) -> Ints:
         """The places of these alternatives' documents when ids are sorted by their bytes within each query."""

@@ -93,6 +93,7 @@ class _Group(NamedTuple):
     alternatives: list[_Alternative]
     weight: float = 1.0
     name: str | None = None
+    importance: str | None = None
     has_blank: bool = False
 
 
@@ -111,6 +112,7 @@ class _Reader:
         self.group_query: list[int] = []
         self.weights: list[float] = []
         self.names: list[str | None] = []
+        self.importances: list[str | None] = []
         self.repeated = 0
         self.dropped = 0
 
@@ -125,6 +127,7 @@ class _Reader:
             "group_query": np.array(self.group_query, dtype=np.int64),
             "group_weight": np.array(self.weights, dtype=np.float64),
             "group_name": self.names if any(name is not None for name in self.names) else None,
+            "importance": self.importances if any(name is not None for name in self.importances) else None,
             "forms": self.forms if any(form is not None for form in self.forms) else None,
             "repeated_ids": self.repeated,
             "dropped": self.dropped,
@@ -148,18 +151,21 @@ class _Reader:
         self.keep(groups, where)
 
     def keep(self, groups: Sequence[_Group], where: str) -> None:
-        """Keeps the groups of the query read last; empty ones beside others are a fault, or are dropped."""
+        """Keeps the groups of the query read last; empty ones beside others are a fault, dropped, or unmeetable."""
         empty = sum(not group.alternatives for group in groups)
         if empty == len(groups):
             return
-        strict = self.policy.empty_groups == "error"
+        strict, unmeetable = (self.policy.empty_groups == choice for choice in ("error", "unmeetable"))
         if empty and strict:
             what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be met"
-            way = "remove empty groups, or drop them with the policy empty_groups=drop"
+            way = (
+                "remove empty groups, drop them with the policy empty_groups=drop, or count them as groups that "
+                "cannot be met with empty_groups=unmeetable"
+            )
             self.faults.add(where, f"{what}; {way}")
-        self.dropped += empty
+        self.dropped += 0 if unmeetable else empty
         for group in groups:
-            if not group.alternatives:
+            if not group.alternatives and not unmeetable:
                 continue
             if group.has_blank and strict:
                 way = "remove it, or drop it with the policy empty_groups=drop"
@@ -172,6 +178,7 @@ class _Reader:
             self.group_query.append(len(self.qids) - 1)
             self.weights.append(group.weight)
             self.names.append(group.name)
+            self.importances.append(group.importance)
 
     def cells(self, row: Any, where: str) -> list[Any]:
         """The groups of a row; a flat list becomes what the policy says it means."""
@@ -225,10 +232,10 @@ class _Reader:
         return _Group(list(distinct.values()), has_blank=has_blank)
 
     def described_group(self, cell: Mapping[Any, Any], where: str) -> _Group | None:
-        """A group that is a mapping of its alternatives, weight and name."""
+        """A group that is a mapping of its alternatives, weight, name and importance."""
         listed = {"alternatives", "ids"} & set(cell)
-        if not listed or set(cell) - {"alternatives", "ids", "weight", "name"}:
-            expected = '{"alternatives": [...], "weight", "name"}'
+        if not listed or set(cell) - {"alternatives", "ids", "weight", "name", "importance"}:
+            expected = '{"alternatives": [...], "weight", "name", "importance"}'
             self.faults.add(where, f"expected a group {expected}, found {display(cell)}")
             return None
         if len(listed) > 1:
@@ -243,8 +250,8 @@ class _Reader:
             self.faults.add(where, f"expected a group of ids, found {display(alternatives)}")
             return None
         group = self.group(alternatives, where)
-        name = None if cell.get("name") is None else str(cell["name"])
-        return None if group is None else group._replace(weight=weight, name=name)
+        name, importance = (None if cell.get(key) is None else str(cell[key]) for key in ("name", "importance"))
+        return None if group is None else group._replace(weight=weight, name=name, importance=importance)
 
     def alternative(self, cell: Any, where: str) -> _Alternative | None:
         """One alternative; an id that is blank is the empty text. None after a fault."""

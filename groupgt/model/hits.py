@@ -42,8 +42,9 @@ class Judgments(_Remembering):
     An alternative is one membership: a document in two groups is two alternatives of one document. Alternatives are
     sorted by query, then group; groups by query.
 
-    `alternative_group` is −1 where the grade is ≤ 0 (judged, not relevant). `byte_order` gives the documents of the
-    alternatives that it is asked for their places in the byte order of ids within each query.
+    `alternative_group` is −1 where the alternative is judged and not relevant: its grade is ≤ 0, or below `level`
+    where there is one. `byte_order` gives the documents of the alternatives that it is asked for their places in the
+    byte order of ids within each query. `zeros` says which queries count though they have no group, shape (Q,).
     """
 
     size: int
@@ -56,6 +57,13 @@ class Judgments(_Remembering):
     documents: int
     byte_order: Callable[[Ints], Ints]
     qid: Callable[[int], str] = str
+    level: float | None = None
+    zeros: Bools | None = None
+
+    def is_relevant(self, grade: Floats) -> Bools:
+        """Whether documents of these grades are relevant."""
+        relevant: Bools = grade > 0 if self.level is None else grade >= self.level
+        return relevant
 
     @cached_property
     def groups(self) -> Ints:
@@ -64,8 +72,8 @@ class Judgments(_Remembering):
 
     @cached_property
     def defined(self) -> Bools:
-        """Whether a query has a group at all, shape (Q,)."""
-        return self.groups > 0
+        """Whether a query counts: it has a group, or scores 0 without one, shape (Q,)."""
+        return self.groups > 0 if self.zeros is None else (self.groups > 0) | self.zeros
 
     @cached_property
     def weight(self) -> Floats:
@@ -102,12 +110,13 @@ class Judgments(_Remembering):
     @cached_property
     def relevant(self) -> Ints:
         """R: the number of distinct relevant documents of each query, shape (Q,)."""
-        return np.bincount(self.document_query[self.document_grade > 0], minlength=self.size)
+        return np.bincount(self.document_query[self.is_relevant(self.document_grade)], minlength=self.size)
 
     @cached_property
     def rejected(self) -> Ints:
-        """N: the number of documents judged and not relevant (highest grade 0) of each query, shape (Q,)."""
-        return np.bincount(self.document_query[self.document_grade == 0], minlength=self.size)
+        """N: the number of documents judged and not relevant (highest grade from 0 on) of each query, shape (Q,)."""
+        rejected = (self.document_grade >= 0) & ~self.is_relevant(self.document_grade)
+        return np.bincount(self.document_query[rejected], minlength=self.size)
 
     @cached_property
     def one_to_one(self) -> bool:

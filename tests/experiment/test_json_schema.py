@@ -70,6 +70,7 @@ ACCEPTED: dict[str, list[Change]] = {
     "a labeller": [("timed: 2", "labeller: {use: id, with: {}}")],
     "a policy in short": [("timed: 2", "policy: trec")],
     "a policy": [("timed: 2", "policy: {preset: trec, missing: zero}")],
+    "what is relevant": [("timed: 2", "policy: {level: 2, undefined: zero, empty_groups: unmeetable}")],
     "one format": [("[table, json]", "latex")],
     "no formats": [("[table, json]", "[]")],
     "no cache": [("cache: cache", "cache: null")],
@@ -93,6 +94,14 @@ ACCEPTED: dict[str, list[Change]] = {
 def test_the_schema_accepts_what_the_check_accepts(folder: Path, name: str) -> None:
     text = changed(*ACCEPTED[name])
     assert told(folder, text) == []
+    assert objections(folder / "e.yaml") == []
+
+
+@pytest.mark.parametrize("value", ["vital", "[vital, okay]"])
+def test_importances_are_read_from_the_file(folder: Path, value: str) -> None:
+    """The ground truth of the file has none, which is said once it is read."""
+    text = changed(("timed: 2", f"policy: {{level: 0.5, importance: {value}}}"))
+    assert "the ground truth has no groups of 'vital'" in told(folder, text)[0]
     assert objections(folder / "e.yaml") == []
 
 

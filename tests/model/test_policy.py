@@ -48,11 +48,17 @@ def test_all_fields_at_fault_are_told_at_once() -> None:
 
 def test_a_preset_is_where_a_policy_starts() -> None:
     assert Policy.of(None) == Policy.of("default") == Policy.of({}) == Policy()
-    assert Policy.of({"preset": "trec", "missing": "zero"}) == Policy(duplicates="error")
+    assert Policy.of({"preset": "trec", "missing": "zero"}) == Policy(duplicates="error", undefined="zero")
     assert Policy.of("autorag") == Policy(missing="skip", duplicates="keep", ties="input")
     policy = Policy(extra="error")
     assert Policy.of(policy) is policy
-    assert str(policy) == "empty_groups=error, flat_gt=error, missing=zero, extra=error, duplicates=penalize, ties=id"
+    text = "empty_groups=error, flat_gt=error, missing=zero, extra=error, duplicates=penalize, ties=id, undefined=skip"
+    assert str(policy) == text
+    longer = Policy(level=2, importance=("vital", "okay"))
+    assert str(longer).endswith("undefined=skip, level=2, importance=vital+okay")
+    assert longer.changes == "level=2, importance=vital+okay"
+    assert Policy(level=0.1 + 0.2).changes == "level=0.30000000000000004"
+    assert Policy.of(dict(longer.as_texts)) == longer
 
 
 def test_every_field_has_its_default_among_its_choices() -> None:

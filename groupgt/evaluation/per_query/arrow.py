@@ -88,7 +88,7 @@ def _run(batch: pa.Table) -> Run:
 def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:
     """The ground truth of these queries, in their order, however large the whole is."""
     if isinstance(truth, GroundTruth):
-        whole = Ids().read(truth)
+        whole = Ids().read(truth.under(policy))
         return whole.select(whole.index[qid] for qid in qids if qid in whole.index)
     if isinstance(truth, Mapping):
         # Text and integers may name queries, as in `GroundTruth.of`.
