@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +14,11 @@ from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
 
 # Queries with more documents than this are gone through one by one.
-SMALL = 64
+SMALL = 512
+# A gain below this share of the first changes no bit of a sum that begins with it: a double has 53 bits.
+LEAST = 2.0**-60
+# Bounds from this share of the highest on are made exact together.
+NEAR = 1 - 1e-9
 
 
 ALPHA = Parameter("alpha", 0.5, "a number from 0 to 1", lambda value: 0 <= value <= 1)
@@ -132,15 +135,18 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float) -> list[IdealG
     """Where they share some: which document is best depends on those before it."""
     # Documents numbered by query and byte order: in a tie the last one is the greatest.
     distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
+    owner, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     query = np.zeros(len(distinct), dtype=np.int64)
-    query[document] = judgments.alternative_query[rows]
-    group = judgments.alternative_group[rows]
+    query[document] = owner
+    if alpha == 0:  # every hit is worth the same, whatever came before
+        return [ideals.descending(query, np.bincount(document).astype(np.float64))]
     large = np.bincount(query, minlength=judgments.size) > SMALL
-    parts = []
-    for crowded in np.flatnonzero(large).tolist():
-        of_query = query[document] == crowded
-        parts.append(_greedy_one(crowded, document[of_query], group[of_query], alpha))
-    small = ~large[query[document]]
+    crowded = np.flatnonzero(large)
+    bounds = zip(
+        crowded.tolist(), np.searchsorted(owner, crowded).tolist(), np.searchsorted(owner, crowded + 1).tolist()
+    )
+    parts = [_Crowd(document[low:high], group[low:high], alpha).ideal(number) for number, low, high in bounds]
+    small = ~large[owner]
     return [*parts, _greedy_all(query, document[small], group[small], alpha, len(judgments.group_query))]
 
 
@@ -187,36 +193,82 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
     return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
 
 
-def _greedy_one(query: int, document: Ints, group: Ints, alpha: float) -> IdealGains:
-    """One query with very many documents: those in the same groups gain the same, so a heap of such sets is enough."""
-    groups_of: dict[int, list[int]] = {}
-    for one_document, its_group in zip(document.tolist(), group.tolist()):
-        groups_of.setdefault(one_document, []).append(its_group)
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for one_document in sorted(groups_of):
-        alike.setdefault(tuple(sorted(groups_of[one_document])), []).append(one_document)
-    hits_so_far = dict.fromkeys(group.tolist(), 0)
+class _Crowd:
+    """One query with very many documents. Gains only fall, so what a document would have gained before is a bound.
 
-    def gain_now(groups: tuple[int, ...]) -> float:
-        return float(sum((1 - alpha) ** count for count in sorted(hits_so_far[its_group] for its_group in groups)))
+    Documents in the same groups make a set: they gain the same, and the greatest of those left stands for it. Places go
+    by descending document, so that the first of equal gains is the one to take.
+    """
 
-    heap = [(-gain_now(groups), -stack[-1], groups) for groups, stack in alike.items()]
-    heapq.heapify(heap)
-    gains: list[float] = []
-    while heap:
-        negative, place, groups = heapq.heappop(heap)
-        gain = gain_now(groups)
-        if gain != -negative:
-            heapq.heappush(heap, (-gain, place, groups))
-            continue
-        gains.append(gain)
-        for its_group in groups:
-            hits_so_far[its_group] += 1
-        alike[groups].pop()
-        if alike[groups]:
-            heapq.heappush(heap, (-gain_now(groups), -alike[groups][-1], groups))
-    size = len(gains)
-    return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
+    def __init__(self, document: Ints, group: Ints, alpha: float) -> None:
+        document, group = np.unique(document, return_inverse=True)[1], np.unique(group, return_inverse=True)[1]
+        order = np.lexsort((group, document))
+        ends = np.cumsum(np.bincount(document)).tolist()
+        alike: dict[bytes, list[int]] = {}
+        for place, (low, high) in enumerate(zip([0, *ends], ends), 1 - len(ends)):
+            alike.setdefault(group[order[low:high]].tobytes(), []).append(-place)
+        self.stacks = list(alike.values())
+        self.groups = [np.frombuffer(groups, dtype=group.dtype) for groups in alike]
+        self.sizes = np.array([len(groups) for groups in self.groups])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.cells = np.concatenate(self.groups)
+        # The sets that each group has a part in.
+        by_group = np.argsort(self.cells, kind="stable")
+        sets = np.repeat(np.arange(len(self.groups)), self.sizes)[by_group]
+        self.sets = np.split(sets, np.cumsum(np.bincount(self.cells))[:-1])
+        self.hits_so_far = np.zeros(len(self.sets), dtype=np.int64)
+        # What the hit after so many is worth.
+        self.worth = ideals.power(1 - alpha, np.arange(int(np.bincount(group).max()) + 1))
+        self.places = np.array([stack[-1] for stack in self.stacks])
+        self.set_at = np.zeros(len(ends), dtype=np.int64)
+        for at, stack in enumerate(self.stacks):
+            self.set_at[stack] = at
+        # A bound that is loose was exact before some hit; it stays above the gain by more than additions can lose.
+        self.loose = np.zeros(len(self.groups), dtype=np.bool_)
+        self.slack = 1 + 1e-15 * (int(self.sizes.max()) + 4)
+        self.bounds = np.full(len(ends), -np.inf)
+        self.bounds[self.places] = self.gains_of(np.arange(len(self.groups)))
+
+    def gains_of(self, sets: Ints) -> Floats:
+        """What a document of each of these sets gains now."""
+        sizes = self.sizes[sets]
+        local = np.repeat(np.arange(len(sets)), sizes)
+        cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)
+        hits = self.hits_so_far[self.cells[cells]]
+        # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
+        return total(local, self.worth[hits[np.lexsort((hits, local))]], len(sets))
+
+    def ideal(self, query: int) -> IdealGains:
+        """The gains of the documents in their best order, up to those too small to change a sum of them by a bit."""
+        gains: list[float] = []
+        least = float(self.bounds.max()) * LEAST
+        while (gain := float(self.bounds[place := int(self.bounds.argmax())])) > least:
+            if self.loose[self.set_at[place]]:
+                near = self.set_at[np.flatnonzero(self.bounds >= gain * NEAR)]
+                near = near[self.loose[near]]
+                self.bounds[self.places[near]] = self.gains_of(near)
+                self.loose[near] = False
+            else:
+                gains.append(gain)
+                self.take(place)
+        size = len(gains)
+        return IdealGains(np.full(size, query, dtype=np.int64), np.arange(1, size + 1, dtype=np.int64), np.array(gains))
+
+    def take(self, place: int) -> None:
+        """Takes the document at a place: the next of its set comes up, and what shares a group with it gains less."""
+        at = int(self.set_at[place])
+        stack, gain = self.stacks[at], self.bounds[place]
+        self.bounds[stack.pop()] = -np.inf
+        if stack:
+            self.places[at] = stack[-1]
+            self.bounds[stack[-1]] = gain
+        for group in self.groups[at].tolist():
+            hits = self.hits_so_far[group]
+            self.hits_so_far[group] += 1
+            sets = self.sets[group]
+            places = self.places[sets]
+            self.bounds[places] = self.bounds[places] * self.slack - (self.worth[hits] - self.worth[hits + 1])
+            self.loose[sets] = True
 
 
 def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str]) -> str:
