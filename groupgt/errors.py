@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -167,6 +167,17 @@ def listed(names: Iterable[str]) -> str:
     """
     *rest, last = names
     return f"{', '.join(rest)} or {last}" if rest else last
+
+
+def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
+    """The first of some names, and how many more there are; all of them where `most` is None.
+
+    >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
+    ('a or b', 'a or b or 2 more')
+    """
+    if most is None or len(names) <= most:
+        return joint.join(names)
+    return joint.join([*names[:most], f"{len(names) - most:,} more"])
 
 
 def warn(text: str) -> None:

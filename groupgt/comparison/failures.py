@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from groupgt.comparison.schema import FailuresDict
 from groupgt.engines.base import local_carrier_of
-from groupgt.errors import DataError
+from groupgt.errors import DataError, first_of
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
@@ -23,7 +23,7 @@ from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget, total
 from groupgt.render.document import Block
 from groupgt.render.results import Result
-from groupgt.render.tables import ALTERNATIVES, Grid, first_of
+from groupgt.render.tables import ALTERNATIVES, Grid
 
 # Of more results than this the ids are not read again.
 MANY_RESULTS = 5_000_000

@@ -20,6 +20,7 @@ from groupgt.evaluation.request import Request, Sources, labeller_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
+from groupgt.formats.names import told_apart
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric
@@ -150,7 +151,7 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     in memory already is not, for Python lets one thread at a time look at lists. Raises `DataError` where two runs
     have one name.
     """
-    named = list(runs)
+    named = _named(list(runs))
 
     def evaluated(pair: tuple[str, Any]) -> Evaluation:
         name, run = pair
@@ -167,6 +168,19 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
             evaluations = [first, *_in_order(threads.map(evaluated, named[1:]), threads.shutdown)]
     _check_names(evaluations)
     return evaluations
+
+
+def _named(runs: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The runs with names for files of one name, which their folders tell apart."""
+    files = [
+        place
+        for place, (name, run) in enumerate(runs)
+        if not name and isinstance(run, (str, os.PathLike)) and Path(run).is_file()
+    ]
+    named = list(runs)
+    for place, name in zip(files, told_apart([runs[place][1] for place in files])):
+        named[place] = (name, runs[place][1])
+    return named
 
 
 def _in_order(finished: Iterable[Evaluation], shutdown: Callable[..., None]) -> Iterable[Evaluation]:

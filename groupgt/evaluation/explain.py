@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.base import carrier_of
-from groupgt.errors import DataError, near_names, printable
+from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.tables import counted, first_of, fixed, snippet, table
+from groupgt.render.tables import counted, fixed, snippet, table
 
 # So many results are shown though they hit nothing, and so many more that hit something.
 SHOWN, FURTHER = 20, 30

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, Faults, display
+from groupgt.errors import ConfigError, Faults, display, first_of
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -21,7 +21,7 @@ from groupgt.render import tables
 from groupgt.render.document import Block
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
-from groupgt.render.tables import ALTERNATIVES, Grid, first_of
+from groupgt.render.tables import ALTERNATIVES, Grid
 
 SNIPPET = 60
 # So many groups of a query are shown, those first that are not met, and so many numbers of groups.

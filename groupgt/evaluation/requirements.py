@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from groupgt.errors import ConfigError, Faults, MetricError, display, printable
+from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
 from groupgt.evaluation.misses import GROUPS, MetRanks, place_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.base import Cut
 from groupgt.model.validity import finite_number
-from groupgt.render.tables import ALTERNATIVES, counted, first_of, fixed, snippet
+from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
 
 # A mean that is short by no more than rounding is not short.
 SLACK = 1e-12

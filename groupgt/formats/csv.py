@@ -14,6 +14,7 @@ from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats.layout import Layout, layout_of_csv
+from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
@@ -25,7 +26,6 @@ from groupgt.formats.rows import (
     length_of,
     number_text,
     rename_hint,
-    run_name,
 )
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, explained

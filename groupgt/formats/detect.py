@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, warn
 from groupgt.formats import (
     answers,
     beir,
@@ -25,6 +25,7 @@ from groupgt.formats import (
     parts,
     trec,
 )
+from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
 from groupgt.formats.rows import NESTED, OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
@@ -54,7 +55,11 @@ class Format:
 def _in_parquet(source: Source) -> str | None:
     if not source.is_parquet:
         return None
-    return "truth" if {"retrieval_gt", "group"} & set(parquet.names_of(source)) else "run"
+    names = set(parquet.names_of(source))
+    if not {"retrieval_gt", "group"} & names:
+        return "run"
+    # AutoRAG writes the best results of a node beside the ground truth.
+    return "either" if names & set(NESTED) else "truth"
 
 
 def _in_json_lines(source: Source) -> str | None:
@@ -193,7 +198,7 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
         else:
             paths += [str(Source.at(one).path.resolve()) for one in parts.files_of(each) or [Path(each)]]
     title = os.fspath(given[0]) if len(given) == 1 else os.path.dirname(paths[0])
-    chosen = _chosen(format, RUNS) or parts.kind_by_ending(paths[0])
+    chosen = _chosen(format, RUNS) or kind_by_ending(paths[0])
     if chosen is None and not parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), "results")
     if chosen is None:
@@ -211,23 +216,54 @@ def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
 
 
 def run_paths(path: Path_) -> list[Path]:
-    """The files a path names: itself, the files of a folder, or what a glob finds; each is one system."""
+    """The files a path names: itself, the runs of a folder, or those a glob finds; each is one system.
+
+    What is no run (a picture, a table of something else) is passed over, with a warning.
+    """
     text = os.fspath(path)
-    found = Path(text)
-    if found.is_dir():
-        files = sorted(each for each in found.iterdir() if each.is_file() and not each.name.startswith("."))
+    place = Path(text)
+    if place.is_dir():
+        files = sorted(file for file in place.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files:
-            raise DataError(f"{found}: the folder contains no files")
-        return _node_results(files) or files
-    return parts.files_of(text) or [found]
+            raise DataError(f"{place}: the folder contains no files")
+    else:
+        matching = parts.files_of(text)
+        if matching is None:
+            return [place]
+        files = matching
+    runs = [file for file in files if _is_run(file)]
+    copies = _copies(files)
+    others = [file.name for file in files if file not in runs]
+    if not runs:
+        raise DataError(f"{text}: expected runs, found none: {first_of(others, 5)}")
+    passed = [f"{first_of(others, 5)} ({'no run' if len(others) == 1 else 'no runs'})"] if others else []
+    passed += [f"{first_of(copies, 5)} (AutoRAG's copy of the best)"] if copies else []
+    if passed:
+        warn(f"{text}: passed over {' and '.join(passed)}")
+    return [file for file in runs if file.name not in copies]
 
 
-def _node_results(files: Sequence[Path]) -> list[Path]:
-    """Of the folder of an AutoRAG node its results, without the summary and the copy of the best; else nothing."""
-    numbered = [path for path in files if path.suffix == ".parquet" and path.stem.isdecimal()]
-    others = {path.name for path in files} - {path.name for path in numbered}
-    copies = {f"best_{path.name}" for path in numbered}
-    return numbered if numbered and "summary.csv" in others <= {"summary.csv", *copies} else []
+def _copies(files: Sequence[Path]) -> list[str]:
+    """Of the folder of an AutoRAG node the copies of its best results."""
+    names = {file.name for file in files}
+    if "summary.csv" not in names:
+        return []
+    return [name for name in sorted(names) if name.startswith("best_") and name.removeprefix("best_") in names]
+
+
+def _is_run(path: Path) -> bool:
+    """Whether a file in a folder of runs is meant as one, by its content; by its ending where that is damaged."""
+    if ending_of(path.name) in RUNS_ALONE:
+        return True
+    source = Source.at(path)
+    try:
+        known, kind = _recognized(source)
+    except DataError:
+        return ending_of(path.name) in KNOWN
+    if known is None:
+        return kind == EMPTY and ending_of(path.name) in KNOWN
+    # Prose has as many words in a line as results have columns.
+    return kind != "truth" and (known.name != "trec" or any(map(trec.is_result, _first_lines(source))))
 
 
 def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) -> list[Path_]:
@@ -304,6 +340,8 @@ def _title(known: Format, kind: str) -> str:
     return f"{'ground truth' if kind == 'truth' else 'a run'} ({name})"
 
 
+# Endings that nothing but results has.
+RUNS_ALONE = (".trec", ".run", ".res")
 EMPTY, COMMENTS = "empty", "only comments"
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.formats import frames
-from groupgt.formats.rows import SCORES, run_name
+from groupgt.formats.names import run_name
+from groupgt.formats.rows import SCORES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth

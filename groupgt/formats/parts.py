@@ -10,23 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, listed
 from groupgt.formats import csv, frames, parquet, trec
+from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Lists, Run
 from groupgt.runtime import pl
 
-if TYPE_CHECKING:
-    pass
-
-
 # Two letters at least: one is a drive.
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".trec": "trec", ".run": "trec"}
-ENDINGS |= {".txt": "trec", ".res": "trec"}
 
 
 def is_url(path: object) -> bool:
@@ -55,27 +50,6 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
     if not files:
         raise DataError(f"{text}: {'the folder contains no files' if found.is_dir() else 'no file matches'}")
     return files
-
-
-def kind_by_ending(path: str) -> str | None:
-    """The format that a path's ending stands for.
-
-    >>> kind_by_ending("s3://bucket/bm25.trec.gz"), kind_by_ending("s3://bucket/bm25")
-    ('trec', None)
-    """
-    suffixes = [each for each in PurePosixPath(path).suffixes if each not in (".gz", ".zst")]
-    return ENDINGS.get(suffixes[-1]) if suffixes else None
-
-
-def name_of(path: str) -> str:
-    """What a run of many files is called: the last part of a path that is no pattern.
-
-    >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
-    ('bm25', 'dense')
-    """
-    parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if not glob.has_magic(part)]
-    last = PurePosixPath(parts[-1]) if parts else PurePosixPath("results")
-    return last.stem if last.suffix in ENDINGS else last.name
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from groupgt.errors import DataError
+from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -169,19 +170,6 @@ def columns_of_rows(
         raise DataError(f"{title}: the results changed while they were being read")
 
     return Columns(register_io_source(batches, schema=dict(schema)), recheck, ids_checked=True)
-
-
-def run_name(source: Source) -> str:
-    """The file's stem, without the ending of its compression.
-
-    >>> from pathlib import Path
-    >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
-    'bm25.v2'
-    """
-    path = source.path
-    if path.suffix in (".gz", ".zst"):
-        path = path.with_suffix("")
-    return path.stem
 
 
 def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float]) -> str | None:

@@ -12,7 +12,8 @@ import numpy as np
 from groupgt import native
 from groupgt.errors import Faults, GroupgtWarning, display
 from groupgt.formats.layout import layout_of_words
-from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault, run_name
+from groupgt.formats.names import run_name
+from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault
 from groupgt.formats.source import Source
 from groupgt.formats.validity import explained, is_number, number_of
 from groupgt.model import validity
@@ -143,6 +144,16 @@ def _results(
             faults.add(f"{title}:{number}", f"query {display(cells[0].decode())}: {what}")
             continue
         yield cells[0], cells[2], score
+
+
+def is_result(line: bytes) -> bool:
+    """Whether a line is surely a result, by its rank and its score."""
+    cells = line.split()
+    return (
+        len(cells) >= LEAST
+        and validity.is_rank(cells[3].decode("utf-8", "replace"))
+        and validity.number_of_bytes(cells[4]) is not None
+    )
 
 
 def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:

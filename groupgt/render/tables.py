@@ -170,17 +170,6 @@ def snippet(text: str, size: int) -> str:
 ALTERNATIVES = 5
 
 
-def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
-    """The first of some names, and how many more there are; all of them where `most` is None.
-
-    >>> first_of(["a", "b"], 2, " or "), first_of(["a", "b", "c", "d"], 2, " or ")
-    ('a or b', 'a or b or 2 more')
-    """
-    if most is None or len(names) <= most:
-        return joint.join(names)
-    return joint.join([*names[:most], f"{len(names) - most:,} more"])
-
-
 def _cell(cell: Cell, style: str) -> str:
     """The text of a cell on one line, where nothing commands a terminal and a bar is no border."""
     text = _text(cell).strip()

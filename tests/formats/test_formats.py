@@ -16,7 +16,7 @@ import groupgt
 from groupgt.engines.base import all_rankings
 from groupgt.formats import write
 from groupgt.formats.corpus import read_corpus
-from groupgt.formats.detect import kind_of, run_paths
+from groupgt.formats.detect import kind_of
 from groupgt.model.policy import Policy
 
 GROUPED = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e", "ü–漢字"], ["e"]]}
@@ -108,7 +108,7 @@ def test_runs_read_back(tmp_path: Path, format: str, scored: bool) -> None:
     rows = [(qid, ids, [1 / (n + 1) for n in range(len(ids))]) for qid, ids in RUN.items()]
     write.write_run(file, rows, format, scored=scored, tag="t")
     run = groupgt.read_run(file)
-    assert run.name == "system-a.v2"
+    assert run.name == "system-a.v2.dat"
     assert rankings(run) == RUN
 
 
@@ -205,18 +205,6 @@ def test_autorag_files(tmp_path: Path) -> None:
         groupgt.evaluate(qa, node, ["recall"])
 
 
-def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
-    for name in ("0.parquet", "10.parquet", "best_0.parquet"):
-        pl.DataFrame({"retrieved_ids": [["a"]]}).write_parquet(tmp_path / name)
-    assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet", "best_0.parquet"]
-    (tmp_path / "summary.csv").write_text("filename,module_name\n0.parquet,bm25\n")
-    assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet"]
-    results = groupgt.evaluate_runs({"q": [["a"]]}, run_paths(tmp_path), ["recall"])
-    assert [evaluation.means["recall"] for evaluation in results.values()] == [1, 1]
-    (tmp_path / "mine.trec").write_text("q Q0 a 1 1 t\n")
-    assert len(run_paths(tmp_path)) == 5
-
-
 def test_keys_keep_their_order(tmp_path: Path) -> None:
     rows = [
         {"type": "x", "retrieval_gt": [["a"]], "query": "one?", "qid": "q1"},
@@ -263,15 +251,6 @@ def test_which_kind_a_file_is(tmp_path: Path) -> None:
             other = groupgt.read_run if kind == "truth" else groupgt.read_ground_truth
             with pytest.raises(groupgt.DataError, match=r"looks like|is missing|are missing"):
                 other(file)
-
-
-def test_a_folder_or_a_pattern_names_many_runs(tmp_path: Path) -> None:
-    for name in ("b.trec", "a.trec", ".hidden"):
-        (tmp_path / name).write_text("q Q0 a 1 1 t\n")
-    assert [path.name for path in run_paths(tmp_path)] == ["a.trec", "b.trec"]
-    assert [path.name for path in run_paths(tmp_path / "*.trec")] == ["a.trec", "b.trec"]
-    with pytest.raises(groupgt.DataError, match="no file matches"):
-        run_paths(tmp_path / "*.csv")
 
 
 def test_corpora(tmp_path: Path) -> None:

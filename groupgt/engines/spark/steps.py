@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
-from groupgt.formats.parts import name_of
+from groupgt.formats.names import name_of
 from groupgt.formats.rows import NESTED
 from groupgt.formats.trec import LEAST, MOST
 from groupgt.model.run import Remote, Run

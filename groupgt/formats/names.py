@@ -1,0 +1,101 @@
+"""What runs are called: their file's name without the endings that say how it is written, told apart by folders."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import PurePath, PurePosixPath
+
+from groupgt.formats.source import Source
+
+COMPRESSED = (".gz", ".zst")
+# The endings of results, and the format that each stands for; JSON Lines and ranx's JSON are told apart by content.
+ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".trec": "trec", ".run": "trec"}
+ENDINGS |= {".txt": "trec", ".res": "trec"}
+KNOWN = (*COMPRESSED, *ENDINGS, ".jsonl", ".json")
+
+
+def ending_of(path: str) -> str:
+    """The ending of a path before that of its compression, in small letters.
+
+    >>> ending_of("runs/bm25.trec.gz"), ending_of("runs/bm25")
+    ('.trec', '')
+    """
+    endings = [ending.lower() for ending in PurePosixPath(path).suffixes]
+    while endings and endings[-1] in COMPRESSED:
+        endings.pop()
+    return endings[-1] if endings else ""
+
+
+def kind_by_ending(path: str) -> str | None:
+    """The format that a path's ending stands for.
+
+    >>> kind_by_ending("s3://bucket/bm25.trec.gz"), kind_by_ending("s3://bucket/bm25")
+    ('trec', None)
+    """
+    return ENDINGS.get(ending_of(path))
+
+
+def without_endings(name: str) -> str:
+    """A file's name without its known endings, and nothing else.
+
+    >>> [without_endings(name) for name in ("input.bm25.gz", "bm25-k1=0.9-b=0.4", "bm25.v2.trec.gz", ".trec")]
+    ['input.bm25', 'bm25-k1=0.9-b=0.4', 'bm25.v2', '.trec']
+    """
+    while True:
+        stem, dot, ending = name.rpartition(".")
+        if not stem or f"{dot}{ending}".lower() not in KNOWN:
+            return name
+        name = stem
+
+
+def run_name(source: Source) -> str:
+    """What the run of a file is called.
+
+    >>> from pathlib import Path
+    >>> run_name(Source(Path("runs/bm25.v2.trec.gz")))
+    'bm25.v2'
+    """
+    return without_endings(source.path.name)
+
+
+def name_of(path: str) -> str:
+    """What a run of many files is called: the last part of a path that is no pattern.
+
+    >>> name_of("runs/bm25/part-*.parquet"), name_of("s3://bucket/dense.parquet")
+    ('bm25', 'dense')
+    """
+    parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if not glob.has_magic(part)]
+    return without_endings(parts[-1] if parts else "results")
+
+
+def told_apart(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """What the runs of these files are called: where names are equal, with the parts of their folders that differ.
+
+    Files of one folder that differ in their endings alone keep these.
+
+    >>> told_apart(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
+    ['a/bm25', 'b/bm25', 'dense']
+    """
+    names = [without_endings(PurePath(path).name) for path in paths]
+    alike: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        alike.setdefault(name, []).append(place)
+    for places in alike.values():
+        files = [PurePath(os.path.abspath(paths[place])) for place in places]
+        if len(set(files)) < 2:
+            continue
+        for place, file, folders in zip(places, files, _differing([file.parent.parts for file in files])):
+            beside = {other for other in files if other.parent == file.parent}
+            names[place] = "/".join((*folders, names[place] if len(beside) == 1 else file.name))
+    return names
+
+
+def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Of each folder the parts that not all have in common."""
+    if len({len(parts) for parts in folders}) == 1:
+        differs = [len(set(column)) > 1 for column in zip(*folders)]
+        return [tuple(part for part, differing in zip(parts, differs) if differing) for parts in folders]
+    shared = next(at for at in range(min(map(len, folders)) + 1) if len({parts[: at + 1] for parts in folders}) > 1)
+    return [parts[shared:] for parts in folders]

@@ -1,0 +1,123 @@
+"""What runs are called, and which files of a folder are runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.formats.detect import run_paths
+from groupgt.formats.names import told_apart, without_endings
+
+RESULT = "q Q0 a 1 1.0 t\n"
+TRUTH = {"q": [["a"]]}
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("input.bm25.gz", "input.bm25"),
+        ("bm25-k1=0.9-b=0.4", "bm25-k1=0.9-b=0.4"),
+        ("bm25-k1=0.9-b=0.4.trec", "bm25-k1=0.9-b=0.4"),
+        ("bm25.V2.TREC.GZ", "bm25.V2"),
+        ("v1.5.jsonl.zst", "v1.5"),
+        ("run.v2.json", "run.v2"),
+        ("a.res", "a"),
+        (".trec", ".trec"),
+        ("plain", "plain"),
+    ],
+)
+def test_only_known_endings_are_lost(file: str, name: str) -> None:
+    assert without_endings(file) == name
+
+
+def test_the_name_of_a_run_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "bm25-k1=0.9-b=0.4").write_text(RESULT)
+    assert groupgt.read_run(tmp_path / "bm25-k1=0.9-b=0.4").name == "bm25-k1=0.9-b=0.4"
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    files = ["one/run/bm25.trec", "two/run/bm25.trec", "two/run/dense.trec", "two/run/dense.jsonl"]
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(RESULT if file.endswith("trec") else '{"qid": "q", "retrieved_ids": ["a"]}\n')
+    found = groupgt.evaluate_runs(TRUTH, [tmp_path / file for file in files], ["recall"])
+    assert list(found) == ["one/bm25", "two/bm25", "dense.trec", "dense.jsonl"]
+
+
+def test_folders_of_different_depths_and_one_file_twice() -> None:
+    assert told_apart(["bm25.trec", "old/bm25.trec", "old/x/bm25.trec"]) == ["bm25", "old/bm25", "old/x/bm25"]
+    assert told_apart(["a/m/x/r.trec", "a/m/y/r.trec", "b/m/x/r.trec"]) == ["a/x/r", "a/y/r", "b/x/r"]
+    assert told_apart(["a/r.trec", "a/r.csv", "b/r.trec"]) == ["a/r.trec", "a/r.csv", "b/r"]
+    # A run that is named twice is a mistake, which evaluation refuses.
+    assert told_apart(["a/r.trec", "./a/r.trec"]) == ["r", "r"]
+
+
+def test_a_folder_or_a_pattern_names_many_runs(tmp_path: Path) -> None:
+    for name in ("b.trec", "a.trec", ".hidden"):
+        (tmp_path / name).write_text("q Q0 a 1 1 t\n")
+    assert [path.name for path in run_paths(tmp_path)] == ["a.trec", "b.trec"]
+    assert [path.name for path in run_paths(tmp_path / "*.trec")] == ["a.trec", "b.trec"]
+    with pytest.raises(groupgt.DataError, match="no file matches"):
+        run_paths(tmp_path / "*.csv")
+
+
+def test_what_is_no_run_in_a_folder_is_passed_over_and_told(tmp_path: Path) -> None:
+    for name in ("bm25.trec", "input.bm25", "notes"):
+        (tmp_path / name).write_text(RESULT)
+    (tmp_path / "README.md").write_text("Runs of the first round, made on\nTuesday by somebody who left us.\n")
+    (tmp_path / "plot.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    (tmp_path / "qrels.txt").write_text("q 0 a 1\n")
+    (tmp_path / "summary.csv").write_text("filename,module_name,module_params\n0.parquet,bm25,{}\n")
+    with pytest.warns(groupgt.GroupgtWarning) as told:
+        found = run_paths(tmp_path)
+    assert [path.name for path in found] == ["bm25.trec", "input.bm25", "notes"]
+    assert [str(each.message) for each in told] == [
+        f"{tmp_path}: passed over README.md, plot.png, qrels.txt, summary.csv (no runs)"
+    ]
+    with pytest.warns(groupgt.GroupgtWarning, match=r"passed over plot\.png \(no run\)$"):
+        assert run_paths(tmp_path / "[bp]*") == [tmp_path / "bm25.trec"]
+
+
+@pytest.mark.parametrize("name", ["bad.trec", "bad.run.gz", "bad.parquet", "bad.jsonl", "empty.csv"])
+def test_a_damaged_run_in_a_folder_is_not_passed_over(name: str, tmp_path: Path) -> None:
+    content = {"bad.parquet": b"PAR1 and nothing", "empty.csv": b"", "bad.jsonl": b'{"qid": "q", "results": ["a"]}\n'}
+    (tmp_path / name).write_bytes(content.get(name, b"no result\n"))
+    assert run_paths(tmp_path) == [tmp_path / name]
+
+
+def test_a_folder_without_runs(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("nothing\n")
+    with pytest.raises(groupgt.DataError, match=r"expected runs, found none: notes\.md"):
+        run_paths(tmp_path)
+
+
+def test_the_best_results_of_autorag_are_a_run_where_a_run_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "best_0.parquet"
+    rows = {
+        "qid": ["q1", "q2"],
+        "query": ["?", "?"],
+        "retrieval_gt": [[["a"]], [["b"]]],
+        "retrieved_ids": [["a"], ["x"]],
+    }
+    pl.DataFrame(rows).write_parquet(path)
+    assert dict(groupgt.read_ground_truth(path).items()) == {"q1": [["a"]], "q2": [["b"]]}
+    assert groupgt.evaluate(path, path, ["recall"]).means == {"recall": 0.5}
+    pl.DataFrame({name: rows[name] for name in ("qid", "query", "retrieval_gt")}).write_parquet(path)
+    with pytest.raises(groupgt.DataError, match="expected a run, but this looks like ground truth"):
+        groupgt.read_run(path)
+
+
+def test_the_folder_of_an_autorag_node_is_its_results(tmp_path: Path) -> None:
+    for name in ("0.parquet", "10.parquet", "best_0.parquet"):
+        pl.DataFrame({"retrieved_ids": [["a"]]}).write_parquet(tmp_path / name)
+    assert [path.name for path in run_paths(tmp_path)] == ["0.parquet", "10.parquet", "best_0.parquet"]
+    (tmp_path / "summary.csv").write_text("filename,module_name\n0.parquet,bm25\n")
+    told = r"passed over summary\.csv \(no run\) and best_0\.parquet \(AutoRAG's copy of the best\)$"
+    with pytest.warns(groupgt.GroupgtWarning, match=told):
+        paths = run_paths(tmp_path)
+    assert [path.name for path in paths] == ["0.parquet", "10.parquet"]
+    results = groupgt.evaluate_runs(TRUTH, paths, ["recall"])
+    assert [evaluation.means["recall"] for evaluation in results.values()] == [1, 1]
