@@ -1,0 +1,45 @@
+"""Every block of the pages that teach is run, in the order of the page, and prints what the page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import PAGES, ROOT, Block, blocks, checkout, commands, run, session
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_blocks_of_a_page_give_what_it_shows(path: Path, tmp_path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    with checkout(tmp_path):
+        for block, should in run(text):
+            assert block.text == should
+
+
+def test_most_blocks_are_run() -> None:
+    every = [block for path in PAGES for block in blocks(path.read_text(encoding="utf-8"))]
+    assert sum(block.is_run for block in every) > 25
+    assert all(block.told for block in every if block.note == "not run")
+
+
+def test_a_page_that_shows_something_else_is_found(tmp_path: Path) -> None:
+    page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
+    with checkout(tmp_path):
+        ((block, should),) = run(page)
+    assert (block.text, should) == ("3\n", "2\n")
+
+
+def test_a_command_that_fails_is_found(tmp_path: Path) -> None:
+    with checkout(tmp_path), pytest.raises(AssertionError, match="exits 2"):
+        session(Block(0, 0, "console", "$ groupgt evaluate gone.jsonl gone.trec\n", "", ""))
+    with pytest.raises(AssertionError, match="unknown command"):
+        list(commands("rm -r everything"))
+
+
+def test_the_checkout_is_left_alone(tmp_path: Path) -> None:
+    before = sorted(path.name for path in (ROOT / "examples" / "first").iterdir())
+    with checkout(tmp_path):
+        assert Path.cwd() == tmp_path
+        assert sorted(path.name for path in Path("examples/first").iterdir()) == before
+    assert Path.cwd() != tmp_path
