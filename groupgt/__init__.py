@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from groupgt.comparison.compare import Comparison, compare, power
-    from groupgt.comparison.power import PowerAnalysis
+    from groupgt.comparison.misses import HardestGroups, misses
+    from groupgt.comparison.power_analysis import PowerAnalysis
     from groupgt.curation.agree import Agreement, agree
     from groupgt.curation.check import Check, check
     from groupgt.curation.rechunk import Rechunked, rechunk
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     )
     from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
-    from groupgt.evaluation.misses import Misses, misses
+    from groupgt.evaluation.misses import Misses
     from groupgt.evaluation.result import Evaluation
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
     from groupgt.experiment.display import Outcome
@@ -56,13 +57,14 @@ _HOME = {
     "GroundTruth": "model.ground_truth",
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
+    "HardestGroups": "comparison.misses",
     "Lengths": "model.values",
     "Metric": "metrics.language",
     "MetricError": "errors",
     "Misses": "evaluation.misses",
     "Outcome": "experiment.display",
     "Policy": "model.policy",
-    "PowerAnalysis": "comparison.power",
+    "PowerAnalysis": "comparison.power_analysis",
     "Rechunked": "curation.rechunk",
     "RetrieverError": "errors",
     "Run": "model.run",
@@ -76,7 +78,7 @@ _HOME = {
     "label": "evaluation.evaluate",
     "list_metrics": "metrics.language",
     "metric": "metrics.own",
-    "misses": "evaluation.misses",
+    "misses": "comparison.misses",
     "parse_metric": "metrics.language",
     "power": "comparison.compare",
     "read_ground_truth": "formats.detect",
@@ -99,6 +101,7 @@ __all__ = [
     "GroundTruth",
     "GroupgtError",
     "GroupgtWarning",
+    "HardestGroups",
     "Lengths",
     "Metric",
     "MetricError",

@@ -114,6 +114,7 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], 
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="Target power.")
 @setting_options("test", "alpha", "correction")
 @format_option
+@details_option
 @input_options(EVALUATION, ONE_CONVENTION)
 def power_command(
     inputs: Inputs,

@@ -104,20 +104,20 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     help="Cutoff: a group counts as met if it has a hit in the first k results.",
 )
 @format_option
+@details_option
 @input_options(TRUTH, RUNS, LABELLER)
 def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     """List the groups that the worst queries miss, with the rank of their first hit, and how well groups are covered.
 
     With several RUNS: the groups that the fewest runs meet, with the rank of their first hit in each run.
     """
-    from groupgt.comparison.failures import HardestGroups, failures_of
+    from groupgt.comparison.misses import hardest_of
     from groupgt.evaluation.misses import misses_of
 
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([f"recall.coverage@{k}"], "coverage"))
     if len(evaluations) > 1:
-        failures = failures_of({evaluation.name: evaluation for evaluation in evaluations}, k)
-        show_result(HardestGroups(failures, worst, inputs.texts), style)
+        show_result(hardest_of(evaluations, k, worst, inputs.texts), style)
     else:
         show_result(misses_of(evaluations[0], k, worst, inputs.texts), style)
 
@@ -135,6 +135,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
 )
 @click.option("--intervals", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
 @format_option
+@details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals: float, style: str) -> None:
     """Find the smallest cutoff, or budget, at which a given share of queries is fully covered."""

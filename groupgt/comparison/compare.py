@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.comparison import display as shown
 from groupgt.comparison.contrast import Contrast, Pair, Row, Scored, comparisons
 from groupgt.comparison.display import Findings
-from groupgt.comparison.power import PowerAnalysis
+from groupgt.comparison.power_analysis import PowerAnalysis
 from groupgt.comparison.schema import ComparisonDict, ContrastDict, PairDict, RowDict
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import CorrectionName, TestName

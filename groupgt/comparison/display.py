@@ -10,16 +10,19 @@ from typing import Any
 
 from groupgt.comparison.contrast import Pair, Row, Scored, comparisons, pairs_of, rows_of
 from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
-from groupgt.comparison.power import PowerAnalysis, alpha_of, power_of, whose_power
+from groupgt.comparison.power import alpha_of, power_of
+from groupgt.comparison.power_analysis import PowerAnalysis, whose_power
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import MOST_SLICES, Slice, extremes, reversals, slices_of, too_many
 from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import population
+from groupgt.evaluation.systems import policy_text
+from groupgt.evaluation.tables import below_means
 from groupgt.evaluation.verdict import doubts
 from groupgt.metrics.language import Metric
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Table, bare
+from groupgt.render.encodings import About
 from groupgt.render.tables import counted, fixed, signed, small, span
 
 # More than this are counted and not named.
@@ -113,7 +116,19 @@ class Findings:
             whose=whose_power(powers, self.settings),
             labels=self.labels,
             footer=tuple(self.footer),
+            rows=self.rows,
+            settings=self.settings,
+            about=self._about,
+            warnings=list(doubts(self.evaluations)),
         )
+
+    @property
+    def _about(self) -> About:
+        """What a figure of the first metric states."""
+        queries = max((row.queries for row in self.rows), default=0)
+        first = next(iter(self.evaluations.values()), None)
+        rules = "" if first is None else policy_text(first.policy)
+        return About(next(iter(self.labels.values())), queries, self.convention, rules)
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Slices in which a system gains where it loses over all, or the other way round."""
@@ -198,7 +213,7 @@ def notes(findings: Findings) -> Iterator[Item]:
         yield "\n".join(findings.footer)
         return
     evaluations = list(findings.evaluations.values())
-    yield "\n".join(population(evaluations, [findings.convention]))
+    yield below_means(evaluations, [findings.convention])
     yield Detail(f"policy {evaluations[0].policy}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -14,16 +14,13 @@ from numpy.typing import NDArray
 
 from groupgt.comparison.schema import FailuresDict
 from groupgt.engines.base import local_carrier_of
-from groupgt.errors import DataError, first_of
+from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget, total
-from groupgt.render.document import Block
-from groupgt.render.results import Result
-from groupgt.render.tables import ALTERNATIVES, Grid
 
 # Of more results than this the ids are not read again.
 MANY_RESULTS = 5_000_000
@@ -170,50 +167,6 @@ class Failures:
 
     def _names(self, chosen: Bools) -> list[str]:
         return [self.truth.qids[at] for at in np.flatnonzero(chosen & self.counted).tolist()]
-
-
-@dataclass(frozen=True, eq=False)
-class HardestGroups(Result):
-    """The groups that fewest systems meet, at most `worst` of them; `texts`, by id, are shown beside ids."""
-
-    failures: Failures
-    worst: int = 20
-    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def blocks(self) -> list[Block]:
-        """How many queries each system completes, and the groups with the rank at which each system has them."""
-        failures = self.failures
-        counts = ", ".join(f"{name} {count:,}" for name, count in failures.solved_counts.items())
-        whole = f"complete in the first {failures.cutoff}, of {int(failures.counted.sum()):,} queries"
-        headers, rows = self._grid(self.texts, ALTERNATIVES)
-        parts: list[Block] = [f"{whole}: {counts}; by none {len(failures.nobody):,}"]
-        parts.append((headers, rows) if rows else "every run meets every group")
-        unmet = int(failures.unmet.sum())
-        if unmet > len(rows):
-            parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that at least one run misses")
-        qids = dict.fromkeys(row[0] for row in rows)
-        if questions := [f"{qid}: {text}" for qid in qids if (text := failures.text_of(qid))]:
-            parts.append("\n".join(questions))
-        return parts
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each group, with the rank at which each system has it."""
-        return self._grid(self.texts)
-
-    def to_dict(self) -> FailuresDict:
-        """Who solves what, and the hardest groups, as plain Python."""
-        return self.failures.to_dict(self.worst)
-
-    def _grid(self, texts: Mapping[str, str], most: int | None = None) -> Grid:
-        """A row for each group; `most` is how many of its alternatives are shown (default: all)."""
-        rows: list[list[Any]] = []
-        for group in self.failures.hardest(self.worst):
-            alternatives = first_of(group["alternatives"], most, " or ") or "no alternatives"
-            text = " ".join(texts.get((*group["alternatives"], "")[0], "").split())
-            ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
-            shown = f"{alternatives}: {text[:59]}" if text else alternatives
-            rows.append([group["qid"], group["group"], *ranks, shown])
-        return ["query", "group", *self.failures.systems, "alternatives"], rows
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,7 @@ def drawable(found: Differences) -> dict[str, Callable[[], Figure]]:
             "differences": lambda: differences(found),
             "deltas": lambda: deltas(found),
             "outcomes": lambda: outcomes(found),
+            "power": lambda: found.table.power().plot(),
         }
     return known_figures
 

@@ -10,25 +10,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, overload
 
 import numpy as np
 
 from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, TESTS, scipy_stats
+from groupgt.comparison.tests import SLACK, scipy_stats
 from groupgt.errors import ConfigError, Faults, display
 from groupgt.model.hits import Floats, Ints
-from groupgt.render.document import Block
-from groupgt.render.exports import nulls
-from groupgt.render.results import Result
-from groupgt.render.tables import Grid, fixed, signed
 
-# More questions than this are not looked for, and those beyond a million not told apart.
-MOST, MILLION = 10**9, 10**6
+# More queries than this are not looked for.
+MOST = 10**9
 # Noncentral t distributions shifted by more than this are not computed.
 FAR = 35.0
 # Where more questions than this are expected to differ, the t test's power is near enough.
@@ -312,84 +307,3 @@ def alpha_of(rows: Sequence[Row], settings: Settings) -> float:
     """The alpha of one comparison: Bonferroni's share where the table corrects."""
     count = comparisons(rows) if settings.correction != "none" else 1
     return settings.alpha / max(count, 1)
-
-
-@dataclass(frozen=True)
-class PowerAnalysis(Result, Sequence[Power]):
-    """A `Power` for each system and metric, of the whole and then of each slice.
-
-    `wanted` is the power to be reached, `alpha` that of each comparison of the whole; `labels` are what tables call
-    metrics, `footer` says what was measured.
-    """
-
-    powers: tuple[Power, ...]
-    wanted: float
-    baseline: str
-    alpha: float
-    whose: str
-    labels: Mapping[str, str] = field(repr=False)
-    footer: Sequence[str] = field(default=(), repr=False)
-
-    def blocks(self) -> list[Block]:
-        """A row for each system and metric, and whose power it is."""
-        share = f"{100 * self.wanted:g} %"
-        headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
-        headers += ["wanted", "power", f"queries needed at {share} power"]
-        rows = []
-        for row in self.powers:
-            least = "none" if row.detectable is None and row.reached is not None else row.detectable
-            asked = [signed(row.difference), fixed(row.reached, 2), _needed_text(row)]
-            measured = [row.system, self.labels[row.metric], row.queries, signed(row.delta), row.spread]
-            rows.append([*self._slice(row), *measured, least, *asked])
-        note = f"against {self.baseline}: {self.whose}, two-sided, alpha {self.alpha:.4g} per comparison"
-        return [([*self._slice_headers, *headers], rows), "\n".join([note, *self.footer])]
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each system and metric."""
-        names = ["system", "metric", "queries", "delta", "spread", "detectable", "difference", "reached", "needed"]
-        rows = [[*self._slice(row), *(getattr(row, name) for name in names)] for row in self.powers]
-        return [*self._slice_headers, "run", *names[1:-2], "power", "queries_needed"], rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None for what cannot be said."""
-        first = ("by", "value", "alpha")
-        rows = [{**{name: getattr(row, name) for name in first}, **_without(asdict(row), first)} for row in self.powers]
-        plain: dict[str, Any] = nulls({"power": self.wanted, "rows": rows})
-        return plain
-
-    @property
-    def _slice_headers(self) -> list[str]:
-        return ["by", "slice"] if any(row.by for row in self.powers) else []
-
-    def _slice(self, row: Power) -> list[str]:
-        return [row.by, row.value] if self._slice_headers else []
-
-    @overload
-    def __getitem__(self, place: int) -> Power: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Power]: ...
-    def __getitem__(self, place: int | slice) -> Power | Sequence[Power]:
-        return self.powers[place]
-
-    def __len__(self) -> int:
-        return len(self.powers)
-
-
-def _without(plain: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in plain.items() if name not in names}
-
-
-def _needed_text(own: Power) -> str:
-    if own.needed is None:
-        return "–" if own.reached is None else "never" if abs(own.difference) < SLACK else f">{MILLION:,}"
-    return f"{own.needed:,}" if own.needed <= MILLION else f">{MILLION:,}"
-
-
-def whose_power(powers: Sequence[Power], settings: Settings) -> str:
-    """Whose power is shown, in words."""
-    exact = TESTS[settings.test].title
-    if not any(own.exact for own in powers):
-        return "paired t test"
-    if all(own.exact for own in powers if own.reached is not None):
-        return exact
-    return f"{exact} where all differences have the same size, paired t test otherwise"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -14,14 +14,18 @@ from groupgt.errors import ConfigError, Faults, display
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.verdict import NAMED, doubt, doubts, subject
 from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import UNITS, Lengths
-from groupgt.render.document import Block
+from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
+from groupgt.render.figures import figure_named
+from groupgt.render.page import data
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, counted
 
 METRIC = "complete.coverage"
 NEVER = np.iinfo(np.int64).max
@@ -61,15 +65,40 @@ class Depths(Result, Sequence[Depth]):
     level: float
     policy: Policy
     sliced: bool = False
+    evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
 
-    def blocks(self) -> list[Block]:
-        """A row for each depth, and how intervals are made."""
+    def blocks(self) -> list[Item]:
+        """How deep one must look, a row for each depth, and as a detail how intervals are made."""
         level = f"{100 * self.level:g} % interval"
         unit = self.depths[0].unit if self.depths else "results"
         headers = ["run", "share complete", unit, level, "queries", "undefined", "missing", "ever complete"]
         rows = [[*self._slice(depth), *_cells(depth)] for depth in self.depths]
+        table = Table(
+            [*(["by", "slice"] if self.sliced else []), *headers],
+            rows,
+            ("undefined", "missing"),
+            3 if self.sliced else 1,
+        )
+        changes = [f"policy {self.policy.changes}"] if self.policy.changes else []
         lines = f"{level}s of order statistics\npolicy {self.policy}"
-        return [([*(["by", "slice"] if self.sliced else []), *headers], rows), lines]
+        return [Verdict(list(self._verdict())), table, *changes, Detail(lines)]
+
+    def _verdict(self) -> Iterator[data.Sentence]:
+        """Of each share, up to three, the run that needs least; and what changes how all of it is read."""
+        whole = [depth for depth in self.depths if not depth.by]
+        for share in list(dict.fromkeys(depth.share for depth in whole))[:NAMED]:
+            yield _sentence([depth for depth in whole if depth.share == share])
+        yield from map(doubt, doubts({each.name: each for each in self.evaluations}))
+
+    def plot(self, name: str = "ecdf") -> Figure:
+        """A figure of `groupgt.render.figures.FIGURES`: by which rank the first hit, and all groups, have come."""
+        from groupgt.evaluation.pictures import drawable
+        from groupgt.evaluation.systems import Systems
+
+        return figure_named(name, drawable(Systems.of({each.name: each for each in self.evaluations})))
+
+    def _figure(self) -> Figure | None:
+        return self.plot() if self.evaluations else None
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each depth."""
@@ -102,6 +131,25 @@ class Depths(Result, Sequence[Depth]):
 
     def __len__(self) -> int:
         return len(self.depths)
+
+
+def _sentence(depths: Sequence[Depth]) -> data.Sentence:
+    """Depths of several runs for one share: the least of them first, then what others need."""
+    known = [depth for depth in depths if depth.queries]
+    if not known:
+        return {"kind": "doubt", "parts": ["No query counts, so there is no depth."]}
+    first, *others = sorted(known, key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached))
+    share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
+    if first.depth is None:
+        parts = [*subject(first.run), f" never fully covers {share}: all its results cover {100 * first.reached:.3g} %"]
+    else:
+        between = "" if first.interval[1] is None else f" (interval {_range(*first.interval)})"
+        parts = [*subject(first.run), f" fully covers {share} within {counted(first.depth, first.unit[:-1])}{between}"]
+    for depth in others[:NAMED]:
+        needs = f" needs {depth.depth:,}" if depth.depth is not None else f" covers {100 * depth.reached:.3g} % in all"
+        parts += ["; ", depth.run, needs]
+    parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
+    return {"kind": "best" if first.depth is not None else "same", "parts": parts}
 
 
 def _cells(depth: Depth) -> list[Any]:
@@ -185,7 +233,8 @@ def depths_of(
 ) -> Depths:
     """The same of runs that are labelled already."""
     depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, level, lengths)]
-    return Depths(tuple(depths), level, evaluations[0].policy, bool(evaluations[0].slicer.by))
+    sliced = bool(evaluations[0].slicer.by)
+    return Depths(tuple(depths), level, evaluations[0].policy, sliced, tuple(evaluations))
 
 
 def _of_run(

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, display, first_of
-from groupgt.evaluation.evaluate import evaluate_run
-from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.systems import policy_text
+from groupgt.evaluation.verdict import doubt, doubts, subject
 from groupgt.metrics import views
 from groupgt.model.hits import Bools, Ints
-from groupgt.model.policy import Policy
 from groupgt.model.validity import is_integer
 from groupgt.model.values import total
-from groupgt.render import tables
-from groupgt.render.document import Block
+from groupgt.render import figures, tables
+from groupgt.render.document import Detail, Item, Verdict
+from groupgt.render.drawing import Figure
+from groupgt.render.encodings import About
 from groupgt.render.exports import nulls
+from groupgt.render.page import data
 from groupgt.render.results import Result
-from groupgt.render.tables import ALTERNATIVES, Grid
+from groupgt.render.tables import ALTERNATIVES, Grid, counted
 
 SNIPPET = 60
 # So many groups of a query are shown, those first that are not met, and so many numbers of groups.
@@ -34,7 +36,8 @@ class Misses(Result):
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
     where no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`,
-    by id, are shown beside ids.
+    by id, are shown beside ids; `run` is the name of the run, `rules` its convention and policy, and `doubts` says what
+    changes how all of it is read.
     """
 
     k: int
@@ -43,21 +46,55 @@ class Misses(Result):
     incomplete: int
     evaluated: int
     texts: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    run: str = "results"
+    rules: tuple[str, str] = field(default=("", ""), repr=False)
+    doubts: Sequence[str] = field(default=(), repr=False)
 
-    def blocks(self) -> list[Block]:
-        """How many queries miss a group, the worst of them, and coverage by the number of the group."""
-        parts: list[Block] = [f"{self.incomplete:,} of {self.evaluated:,} queries miss a group in the first {self.k}"]
+    def blocks(self) -> list[Item]:
+        """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
+        parts: list[Item] = [Verdict(list(self._verdict()))]
         headers, rows = self._grid(self.texts, GROUPS, ALTERNATIVES)
         if rows:
             parts.append((headers, rows))
+        if len(self.queries) < self.incomplete:
+            parts.append(f"the worst {len(self.queries):,} of {self.incomplete:,} queries; --worst lists more")
         if questions := [f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]]:
             parts.append("\n".join(questions))
         headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
         cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in self.by_group]
-        parts.append((headers, cells[:GROUPS]))
+        parts.append(Detail((headers, cells[:GROUPS])))
         if len(cells) > GROUPS:
-            parts.append(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}")
+            parts.append(Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}"))
         return parts
+
+    def _verdict(self) -> Iterator[data.Sentence]:
+        """How many queries have all they need, and whether the rest comes later or not at all."""
+        complete = f"{self.evaluated - self.incomplete:,} of {counted(self.evaluated, 'query', 'queries')}"
+        said = f" meets every group within {first_results(self.k)} for {complete}"
+        missed = sum(round(row["groups"] * (1 - row["met"])) for row in self.by_group)
+        never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in self.by_group)
+        if missed == 1:
+            said += f", and misses 1 group, which {'is not in its results at all' if never else 'comes later'}"
+        elif missed:
+            later = missed - never
+            where = [f"{never:,} {'is' if never == 1 else 'are'} not in its results at all"] if never else []
+            where += [f"{later:,} {'comes' if later == 1 else 'come'} later"] if later else []
+            said += f", and misses {counted(missed, 'group')}: {', '.join(where)}"
+        yield {"kind": "best", "parts": [*subject(self.run), f"{said}."]}
+        yield from map(doubt, self.doubts)
+
+    def plot(self) -> Figure:
+        """A figure of the groups of the queries listed, by the rank of their first hit."""
+        rows = [
+            {"group": f"{query['qid']}: {group['group']}", "system": self.run, "rank": group["rank"]}
+            for query in self.queries
+            for group in query["groups"]
+        ]
+        note = "" if len(self.queries) == self.evaluated else f"the worst {len(self.queries):,} of them"
+        return figures.group_ranks(rows, About("rank of the first hit", self.evaluated, *self.rules, note))
+
+    def _figure(self) -> Figure | None:
+        return self.plot() if self.queries else None
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each group of the queries listed."""
@@ -132,55 +169,8 @@ class MetRanks:
         ]
 
 
-def misses(
-    truth: Any,
-    run: Any,
-    k: int = 10,
-    worst: int = 20,
-    *,
-    policy: Policy | str | dict[str, str] | None = None,
-    labeller: Any = "id",
-    corpus: Any = None,
-    name: str = "",
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    engine: Any = "auto",
-) -> Misses:
-    """Lists the groups that a run does not meet within k results, worst queries first.
-
-    Raises `DataError` or `ConfigError`.
-
-    Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        run: `{qid: ranking}`, a `Run`, a path or a frame.
-        k: A group is met within the first k results.
-        worst: How many queries to list.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
-        corpus: A path or `{id: text}`: for the labeller, and to show texts beside ids.
-        name: The name of the run.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of a run file (default: detected).
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
-
-    >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
-    >>> found.queries[0]["groups"][1]["rank"]
-    3
-    """
-    _check(k, worst)
-    request = Request.of(
-        policy=policy,
-        labeller=labeller,
-        corpus=corpus,
-        truth_format=truth_format,
-        run_format=run_format,
-        engine=engine,
-    )
-    evaluation = evaluate_run(request, request.truth_of(truth), run, name)
-    return misses_of(evaluation, k, worst, {} if corpus is None else request.sources.texts(None, "corpus"))
-
-
-def _check(k: int, worst: int) -> None:
+def check_misses(k: int, worst: int) -> None:
+    """Raises `ConfigError` for numbers that are none."""
     faults = Faults()
     for option, value in (("k", k), ("worst", worst)):
         if not is_integer(value) or value < 1:
@@ -190,7 +180,7 @@ def _check(k: int, worst: int) -> None:
 
 def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mapping[str, str] | None = None) -> Misses:
     """The queries that miss most within k, worst first: by weight met, then by how late the rest comes."""
-    _check(k, worst)
+    check_misses(k, worst)
     truth, hits = evaluation.truth, evaluation.labelled.hits
     judgments = truth.judgments
     ranks = MetRanks.of(evaluation, k)
@@ -199,10 +189,10 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
     coverage = np.divide(covered, judgments.total_weight, out=np.ones(len(truth)), where=judgments.total_weight > 0)
     earliness = total(judgments.group_query, (rank > 0) / np.maximum(rank, 1), len(truth))
     complete = np.bincount(judgments.group_query[met], minlength=len(truth)) == judgments.groups
-    counted = judgments.groups > 0  # what counts as 0 without a group misses none
+    counts = judgments.groups > 0  # what counts as 0 without a group misses none
     if evaluation.policy.missing == "skip":
-        counted = counted & evaluation.labelled.present
-    incomplete = np.flatnonzero(counted & ~complete)
+        counts = counts & evaluation.labelled.present
+    incomplete = np.flatnonzero(counts & ~complete)
     order = np.lexsort((incomplete, earliness[incomplete], coverage[incomplete]))
     queries = [
         {
@@ -214,15 +204,35 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
         }
         for query in incomplete[order][:worst].tolist()
     ]
-    by_group = _coverage_by_number(judgments.group_query, rank, met, counted)
-    return Misses(k, queries, by_group, len(incomplete), int(counted.sum()), texts or {})
+    by_group = _coverage_by_number(judgments.group_query, rank, met, counts)
+    rules = evaluation.convention, policy_text(evaluation.policy)
+    return Misses(
+        k,
+        queries,
+        by_group,
+        len(incomplete),
+        int(counts.sum()),
+        texts or {},
+        evaluation.name,
+        rules,
+        tuple(doubts({evaluation.name: evaluation})),
+    )
+
+
+def first_results(k: int) -> str:
+    """How a sentence calls the results that are looked at.
+
+    >>> first_results(1), first_results(10)
+    ('the first result', 'the first 10 results')
+    """
+    return "the first result" if k == 1 else f"the first {k:,} results"
 
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
     """Where a group is met, in words."""
     if group["rank"] is None:
         return f"not among its {results:,} results" if results else "no results"
-    return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k})")
+    return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k:,})")
 
 
 def _coverage_by_number(group_query: Ints, rank: Ints, met: Bools, counted: Bools) -> list[dict[str, Any]]:

@@ -179,8 +179,10 @@ class Evaluation(Result):
         ]
 
     def blocks(self) -> list[Block]:
-        """The means, those of each slice, and the population."""
-        return [self.grid(), *self.slice_grids(), "\n".join(self.footer())]
+        """The means, those of each slice, the population, and what to know of the convention."""
+        from groupgt.evaluation.tables import below_means
+
+        return [self.grid(), *self.slice_grids(), below_means([self], [self.convention])]
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""

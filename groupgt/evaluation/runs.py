@@ -12,10 +12,10 @@ from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request, metrics_in
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import (
+    below_means,
     grids,
     means_and_slices,
     per_query_rows,
-    population,
     side_by_side,
     slices_side_by_side,
 )
@@ -65,7 +65,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
             Verdict([*verdict_of_runs(self._all), *map(doubt, doubts(self.by_name))]),
             *grids(self._all, self.conventions),
             *(Table(*grid, keep=1 if len(self._all) == 1 else 2) for grid in slices_side_by_side(self._all)),
-            "\n".join(population(self._all, self.conventions)),
+            below_means(self._all, self.conventions),
             Detail(f"policy {self._all[0].policy}"),
         ]
 

@@ -123,6 +123,13 @@ def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) ->
     return [*lines, *footers[0][1:]]
 
 
+def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
+    """What stands below a table of means: the population, and what to know of the convention."""
+    from groupgt.evaluation.convention import notes
+
+    return "\n".join([*population(evaluations, conventions), *notes(evaluations)])
+
+
 def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
     rows: list[list[Any]] = []

@@ -94,6 +94,11 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         yield f"queries with a repeated result: {listed}{more}; {meaning} (policy duplicates={first.policy.duplicates})"
 
 
+def subject(name: str) -> list[str]:
+    """The beginning of a sentence on a run: its name, or `The run` where it has none."""
+    return ["The run", ""] if name in ("", "results") else ["", name]
+
+
 def doubt(text: str) -> data.Sentence:
     """A doubt as a sentence; it may begin with the name of a run, which stays as it is."""
     end = "" if text.endswith("?") else "."

@@ -13,7 +13,7 @@ from groupgt.comparison.display import changed
 from groupgt.comparison.display import items as items_of
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import MOST_COLUMNS, grids, population, slices_of, slices_side_by_side
+from groupgt.evaluation.tables import MOST_COLUMNS, below_means, grids, slices_of, slices_side_by_side
 from groupgt.experiment import shared
 from groupgt.experiment.answers import Reused
 from groupgt.experiment.experiment import Experiment
@@ -207,7 +207,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)
-    yield "\n".join(population(evaluations, [convention]))
+    yield below_means(evaluations, [convention])
     yield Detail(f"policy {evaluations[0].policy}")
 
 

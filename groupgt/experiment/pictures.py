@@ -14,7 +14,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.systems import Systems
 from groupgt.experiment.display import Outcome
-from groupgt.render import figures
+from groupgt.render import tradeoffs
 from groupgt.render.drawing import Figure
 from groupgt.render.page.private import Hide
 
@@ -110,7 +110,7 @@ def sweeps_of(
             row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
             rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
         rows.sort(key=lambda row: [_place(matrix[key], row[axis]) for axis, key in axes.items()])
-        found[f"sweep {family}"] = figures.sweep(rows, about, [f"{key} of {family}" for key in keys])
+        found[f"sweep {family}"] = tradeoffs.sweep(rows, about, [f"{key} of {family}" for key in keys])
     return found
 
 
@@ -150,7 +150,7 @@ def latency(systems: Systems, milliseconds: Mapping[str, float]) -> Figure | Non
         # Names too near to one another would cover each other.
         if row["front"] == "yes" and (not named or row["latency"] * APART < named):
             row["label"], named = row["system"], row["latency"]
-    return figures.latency(rows, systems.about(systems.label))
+    return tradeoffs.latency(rows, systems.about(systems.label))
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:

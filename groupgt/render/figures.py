@@ -1,12 +1,13 @@
 """The figures: a function each, which takes a plain table and returns a `Figure`; nothing here knows an evaluation.
 
+Those of sweeps, latency and power are in `tradeoffs`.
+
 A table is a list of rows, dicts whose keys each function names. Texts that begin with `$` are colors of
 `drawing.THEMES`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,6 @@ from groupgt.render.encodings import (
     across,
     between,
     by_system,
-    color_only,
     colored,
     distinct,
     down,
@@ -371,119 +371,6 @@ def _rank_kind(rank: int | None) -> str:
     return RANKS[0] if rank == 1 else RANKS[1] if rank <= 3 else RANKS[2] if rank <= 10 else RANKS[3]
 
 
-def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
-    """A metric over one parameter, as lines with intervals, or over two, as a heat map.
-
-    Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
-    """
-    best = max((row for row in rows if row.get("value") is not None), key=lambda row: row["value"], default=None)
-    said = f"Means of {about.metric} over {' and '.join(parameters)}"
-    if best is not None:
-        place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
-        said += f"; the highest is {fixed(best['value'])}, where {place}"
-    if len(parameters) > 1:
-        body = heat_map(
-            "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
-        )
-        filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
-        columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
-        title = f"{about.metric} by {parameters[0]} and {parameters[1]}"
-        return figure_of("sweep", title, about, body, filled, columns, f"{said}.")
-    numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
-    place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
-    place_of |= (
-        {"scale": {"zero": False, "nice": False, "padding": 24}}
-        if numeric
-        else {"sort": None, "axis": {"labelAngle": 0}}
-    )
-    families = distinct(rows, "family")
-    color = by_system(families, "family")
-    value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
-    layers = [
-        {
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": place_of, "y": {**value, "field": "low"}, "y2": {"field": "high"}, **color_only(color)},
-        },
-        {"mark": {"type": "line"}, "encoding": {"x": place_of, "y": {**value, "field": "value"}, **color}},
-        {
-            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-            "encoding": {
-                "x": place_of,
-                "y": {**value, "field": "value"},
-                **color_only(color),
-                "tooltip": tips(family="", x=parameters[0], value="mean", low="low", high="high"),
-            },
-        },
-    ]
-    columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
-    title = f"{about.metric} by {parameters[0]}"
-    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
-
-
-def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Figure:
-    """Quality against latency; the front holds what nothing beats in both.
-
-    Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.
-    """
-    middle = _middle([row["latency"] for row in rows])
-    rows = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
-    x = {
-        "field": "latency",
-        "type": "quantitative",
-        "scale": {"type": "log", "nice": False, "padding": 24},
-        "title": unit,
-        "axis": {**log_axis(), "format": "~g"},
-    }
-    y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
-    color = colored("front", ["yes", "no"], ["$better", "$same"])
-    shape = colored("front", ["yes", "no"], ["circle", "square"])
-    key = legend("on the Pareto front")
-    layers: list[Layer] = [
-        {
-            "transform": [{"filter": "datum.front === 'yes'"}],
-            "mark": {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]},
-            "encoding": {"x": x, "y": {**y, "field": "value"}},
-        },
-        {
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-            "encoding": {
-                "x": x,
-                "y": {**y, "field": "value"},
-                "color": {**color, "legend": key},
-                "shape": {**shape, "legend": key},
-                "tooltip": tips(system="", latency=unit, value="mean"),
-            },
-        },
-        *(
-            {
-                "transform": [{"filter": f"datum.label && datum.side === '{side}'"}],
-                "mark": {"type": "text", "align": align, "dx": shift, "dy": -10, "color": "$ink", "limit": 160},
-                "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "label", "type": "nominal"}},
-            }
-            for side, align, shift in (("left", "left", -4), ("right", "right", 4))
-        ),
-    ]
-    front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
-    return figure_of(
-        "latency",
-        "Quality against latency",
-        about,
-        {"layer": layers, "height": 280},
-        rows,
-        {"system": "system", "latency": unit, "value": "mean", "low": "low", "high": "high", "front": "on the front"},
-        f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
-    )
-
-
-def _middle(values: Sequence[float]) -> float:
-    """The middle of a logarithmic axis."""
-    return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
-
-
 # Each figure by name, and what it shows.
 FIGURES: dict[str, str] = {
     "forest": "means with their intervals",
@@ -496,6 +383,7 @@ FIGURES: dict[str, str] = {
     "groups": "a heat map of groups and systems: what is met, and at what rank",
     "sweep": "a metric over one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
+    "power": "the power to detect a difference, against the number of queries",
 }
 
 

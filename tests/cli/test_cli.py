@@ -137,7 +137,10 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_misses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--corpus", "corpus.jsonl")[0]
-    assert "2 of 2 queries miss a group in the first 1" in out
+    first = "bm25 meets every group within the first result for 0 of 2 queries, and misses 2 groups: 2 come later."
+    assert out.splitlines()[0] == first
+    assert "group number" not in out
+    assert "group number" in call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--details")[0]
     assert "rank 3 (beyond 1)" in out
     assert "d: text of d" in out
     found = json.loads(

@@ -75,6 +75,9 @@ def test_power(capsys: pytest.CaptureFixture[str]) -> None:
     # Differences -1/2 and 0: their standard deviation is .5 / √2.
     assert row["spread"] == pytest.approx(0.5 / 2**0.5)
     out, _ = call(capsys, *given)
+    assert out.startswith(
+        "other against bm25: 2 queries have 0 % power to detect a difference of +0.5000 in recall@2; "
+    )
     assert "alpha 0.05 per comparison" in out
 
 
@@ -132,7 +135,8 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_misses_of_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2")
-    assert "complete in the first 2, of 2 queries: bm25 1, other 1; by none 1" in out
+    first = "bm25 meets every group within the first 2 results for 1 of 2 queries, other for 1; no run does for 1."
+    assert out.splitlines()[0] == first
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2", "--format", "json")
     hardest = json.loads(out)["hardest"]
     assert [(group["group"], group["ranks"]) for group in hardest] == [
@@ -220,7 +224,13 @@ def test_pairs_have_no_room_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_shares_in_per_cent_and_what_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--share", "50%,100%")
+    assert out.startswith("bm25 fully covers 50 % of 2 queries within 2 results; other needs 2.\n")
+    assert "\nbm25 fully covers 100 % of 2 queries within 3 results; other covers 50 % in all.\n" in out
     assert "not reached" in out
+    assert "policy" not in out
+    out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--policy", "missing=skip")
+    assert "\npolicy missing=skip\n" in out
+    out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "--details")
     assert "policy empty_groups=error" in out
 
 
@@ -251,4 +261,4 @@ def test_depth_and_power_in_slices(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, *given, "--format", "json")
     assert [(row["value"], row["queries"]) for row in json.loads(out)["rows"]] == [("", 2), ("x", 1), ("y", 1)]
     out, _ = call(capsys, *given)
-    assert out.splitlines()[0].split()[:2] == ["by", "slice"]
+    assert out.splitlines()[2].split()[:2] == ["by", "slice"]

@@ -17,8 +17,8 @@ from groupgt.comparison.power import (  # noqa: E402  # after the check for SciP
     power,
     power_of,
     smallest_difference,
-    whose_power,
 )
+from groupgt.comparison.power_analysis import whose_power  # noqa: E402
 from groupgt.comparison.settings import Settings  # noqa: E402
 from groupgt.comparison.tests import p_values  # noqa: E402
 

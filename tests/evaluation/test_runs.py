@@ -65,10 +65,22 @@ def test_several_runs_given_as_one(runs: object) -> None:
     for call in (
         lambda: groupgt.evaluate(TRUTH, runs, ["recall"]),
         lambda: groupgt.depth(TRUTH, runs),
-        lambda: groupgt.misses(TRUTH, runs),
     ):
         with pytest.raises(groupgt.ConfigError, match=r"several by name \(one.*groupgt\.evaluate_runs"):
             call()
+
+
+def test_misses_takes_one_run_or_several_by_name(tmp_path: Path) -> None:
+    one = groupgt.misses(TRUTH, RUNS["one"], k=1)
+    several = groupgt.misses(TRUTH, RUNS, k=1, worst=1)
+    assert isinstance(one, groupgt.Misses)
+    assert isinstance(several, groupgt.HardestGroups)
+    assert list(several.to_dict()["solved"]) == list(RUNS)
+    assert len(several.to_dict()["hardest"]) == 1
+    corpus = {"a": "The text of a.", "b": "The text of b.", "c": "The text of c.", "d": "The text of d."}
+    assert "The text of" in groupgt.misses(TRUTH, RUNS, k=1, corpus=corpus).text()
+    with pytest.raises(groupgt.ConfigError, match="worst: expected a whole number above 0, found 0"):
+        groupgt.misses(TRUTH, RUNS, worst=0)
 
 
 def test_rankings_of_other_queries_are_one_run() -> None:

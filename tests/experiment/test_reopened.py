@@ -110,7 +110,9 @@ def test_a_folder_that_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[s
     latest = small(tmp_path)
     call = ("misses", latest, "--dataset", "one", "--system", NAME, "--policy", "missing=zero")
     out, _ = printed(capsys, *call)
-    assert out.startswith("1 of 3 queries miss a group in the first 10")
+    assert out.startswith(
+        f"{NAME} meets every group within the first 10 results for 2 of 3 queries, and misses 1 group, which "
+    )
     assert "d: Dogs are welcome." in out
     moved = tmp_path / "elsewhere" / "deep" / "small"
     shutil.copytree(latest.parent, moved)

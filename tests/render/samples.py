@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupgt.render import figures
+from groupgt.render import figures, tradeoffs
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import About
 from groupgt.render.page import data
@@ -61,6 +61,11 @@ def samples() -> dict[str, Figure]:
         }
         for place, (name, front) in enumerate(zip(SYSTEMS, ("yes", "no", "yes", "no")))
     ]
+    powers = [
+        {"system": name, "difference": 0.1 / (place + 1), "queries": queries, "power": 1 - 0.5 ** (queries / 40)}
+        for place, name in enumerate(SYSTEMS[:2])
+        for queries in (10, 40, 160)
+    ]
     return {
         "forest": figures.forest(means, ABOUT),
         "forest of one": figures.forest([{**means[0], "kind": ""}], ABOUT),
@@ -78,10 +83,11 @@ def samples() -> dict[str, Figure]:
         "slices": figures.slices([{**cell, "value": abs(cell["value"])} for cell in cells], ABOUT),
         "slice differences": figures.slices(cells, ABOUT, delta=True, domain=(-0.3, 0.3)),
         "groups": figures.group_ranks(met, ABOUT),
-        "sweep of one": figures.sweep(one, ABOUT, ["k1"]),
-        "sweep of words": figures.sweep(words, ABOUT, ["stemmer"]),
-        "sweep of two": figures.sweep(two, ABOUT, ["k1", "b"]),
-        "latency": figures.latency(points, ABOUT),
+        "sweep of one": tradeoffs.sweep(one, ABOUT, ["k1"]),
+        "sweep of words": tradeoffs.sweep(words, ABOUT, ["stemmer"]),
+        "sweep of two": tradeoffs.sweep(two, ABOUT, ["k1", "b"]),
+        "latency": tradeoffs.latency(points, ABOUT),
+        "power": tradeoffs.power(powers, ABOUT, 0.8, 40, "lsa"),
     }
 
 

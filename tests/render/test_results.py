@@ -14,7 +14,6 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.comparison.failures import HardestGroups
 from groupgt.render.results import Result
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e"]], "q4": []}
@@ -48,10 +47,7 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
     "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
     "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
-    "HardestGroups": (
-        lambda _: HardestGroups(groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10).failures),  # type: ignore[arg-type]
-        "",
-    ),
+    "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),
     "PowerAnalysis": (lambda _: groupgt.power(TRUTH, RUNS, ["recall@2"], by="n_groups"), "scipy"),
     "Check": (lambda _: groupgt.check(TRUTH, RUNS), ""),
     "Suggestions": (lambda _: groupgt.suggest({"q": [["a"]]}, CORPUS), "rapidfuzz"),
@@ -86,7 +82,7 @@ def test_every_public_result_is_of_the_family() -> None:
     results = {
         name for name in groupgt.__all__ if inspect.isclass(kind := getattr(groupgt, name)) and issubclass(kind, Result)
     }
-    assert results | {"HardestGroups"} == set(RESULTS)
+    assert results == set(RESULTS)
 
 
 @pytest.fixture
@@ -110,11 +106,15 @@ SAME: dict[str, tuple[list[str], Callable[[], Result]]] = {
         lambda: groupgt.evaluate_runs("qa.jsonl", PATHS, ["recall", "mrr"], k=2, convention=["autorag", "trec"]),
     ),
     "misses": (
-        ["misses", "qa.jsonl", "bm25.jsonl", "-k", "2"],
+        ["misses", "qa.jsonl", "bm25.jsonl", "-k", "2", "--details"],
         lambda: groupgt.misses("qa.jsonl", "bm25.jsonl", k=2),
     ),
+    "misses of several": (
+        ["misses", "qa.jsonl", *PATHS, "-k", "1", "--worst", "3", "--details"],
+        lambda: groupgt.misses("qa.jsonl", {"bm25": "bm25.jsonl", "dense": "dense.jsonl"}, k=1, worst=3),
+    ),
     "depth": (
-        ["depth", "qa.jsonl", "bm25.jsonl", "--by", "n_groups"],
+        ["depth", "qa.jsonl", "bm25.jsonl", "--by", "n_groups", "--details"],
         lambda: groupgt.depth("qa.jsonl", "bm25.jsonl", by="n_groups"),
     ),
     "compare": (
@@ -134,7 +134,7 @@ def test_commands_print_what_results_show(command: str, style: str, capsys: pyte
     assert capsys.readouterr().out == f"{make().text(style)}\n"
 
 
-@pytest.mark.parametrize("command", ["evaluate", "misses", "compare", "check"])
+@pytest.mark.parametrize("command", ["evaluate", "misses", "misses of several", "compare", "check"])
 @pytest.mark.usefixtures("files")
 def test_commands_print_the_same_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     call, make = SAME[command]
@@ -155,7 +155,9 @@ def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.Monkey
     truth, run = {"q": [["a"], ["b"]], "p": [["c"]]}, {"q": ["a"], "p": ["c"]}
     evaluation = groupgt.evaluate(truth, run, ["recall@2"])
     table = groupgt.compare(truth, {"one": run, "two": {"q": ["b", "a"]}}, ["recall@2"], resamples=20)
-    answers = [evaluation, table, groupgt.depth(truth, run), groupgt.misses(truth, run)]
+    runs = {"one": run, "two": {"q": ["b"]}}
+    answers = [evaluation, table, groupgt.depth(truth, run), groupgt.misses(truth, run), groupgt.misses(truth, runs)]
+    answers += [groupgt.check(truth), groupgt.misses(truth, {"q": ["a", "b"], "p": ["c"]})]
     monkeypatch.setattr(groupgt.render.results, "has_converter", lambda: False)
     bare = [answer._repr_html_() for answer in answers]
     assert all("<table>" in text and "<img" not in text for text in bare)
@@ -164,4 +166,23 @@ def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.Monkey
     pictures = [answer._repr_html_().removeprefix(text) for answer, text in zip(answers, bare, strict=True)]
     assert pictures[0].startswith('<img alt="Means against depth for ')
     assert pictures[1].startswith('<img alt="Means of recall@2 with intervals: ')
-    assert pictures[2:] == ["", ""]
+    assert pictures[2].startswith('<img alt="Shares of questions reached in the end: ')
+    assert pictures[3].startswith('<img alt="Of 2 groups are met: results 1.')
+    assert pictures[4].startswith('<img alt="Of 3 groups are met: one 2, two 1.')
+    assert pictures[5:] == ["", ""]  # nothing is missed
+
+
+def test_power_draws_its_curve() -> None:
+    pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+    analysis = groupgt.power(TRUTH, RUNS, ["recall@2"])
+    figure = analysis.plot()
+    assert [row[0] for row in figure.rows[:1]] == ["dense"]
+    powers = [row[3] for row in figure.rows]
+    assert powers == sorted(powers)
+    # The curve goes through what the table says.
+    (row,) = analysis
+    assert dict(zip([row[2] for row in figure.rows], powers))[8] >= (row.reached or 0)
+    alike = groupgt.power(TRUTH, {"one": RUNS["bm25"], "same": RUNS["bm25"]}, ["recall@2"])
+    assert "no query differs in recall@2" in alike.text()
+    with pytest.raises(groupgt.ConfigError, match="no system differs from one"):
+        alike.plot()

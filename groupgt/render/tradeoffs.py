@@ -1,0 +1,178 @@
+"""Figures of what a choice costs: a swept option, latency, the number of queries; made as those in `figures`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from groupgt.render.drawing import Figure
+from groupgt.render.encodings import (
+    HIGHEST,
+    LOWEST,
+    About,
+    Layer,
+    Rows,
+    across,
+    by_system,
+    color_only,
+    colored,
+    distinct,
+    figure_of,
+    heat_map,
+    legend,
+    listed,
+    log_axis,
+    short,
+    tips,
+)
+from groupgt.render.tables import fixed
+
+
+def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
+    """A metric over one parameter, as lines with intervals, or over two, as a heat map.
+
+    Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
+    """
+    best = max((row for row in rows if row.get("value") is not None), key=lambda row: row["value"], default=None)
+    said = f"Means of {about.metric} over {' and '.join(parameters)}"
+    if best is not None:
+        place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
+        said += f"; the highest is {fixed(best['value'])}, where {place}"
+    if len(parameters) > 1:
+        body = heat_map(
+            "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
+        )
+        filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
+        columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
+        title = f"{about.metric} by {parameters[0]} and {parameters[1]}"
+        return figure_of("sweep", title, about, body, filled, columns, f"{said}.")
+    numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
+    place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
+    place_of |= (
+        {"scale": {"zero": False, "nice": False, "padding": 24}}
+        if numeric
+        else {"sort": None, "axis": {"labelAngle": 0}}
+    )
+    families = distinct(rows, "family")
+    color = by_system(families, "family")
+    value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
+    layers = [
+        {
+            "mark": {"type": "rule", "opacity": 0.6},
+            "encoding": {"x": place_of, "y": {**value, "field": "low"}, "y2": {"field": "high"}, **color_only(color)},
+        },
+        {"mark": {"type": "line"}, "encoding": {"x": place_of, "y": {**value, "field": "value"}, **color}},
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {
+                "x": place_of,
+                "y": {**value, "field": "value"},
+                **color_only(color),
+                "tooltip": tips(family="", x=parameters[0], value="mean", low="low", high="high"),
+            },
+        },
+    ]
+    columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
+    title = f"{about.metric} by {parameters[0]}"
+    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
+
+
+def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Figure:
+    """Quality against latency; the front holds what nothing beats in both.
+
+    Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.
+    """
+    middle = _middle([row["latency"] for row in rows])
+    rows = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
+    x = {
+        "field": "latency",
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False, "padding": 24},
+        "title": unit,
+        "axis": {**log_axis(), "format": "~g"},
+    }
+    y = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
+    color = colored("front", ["yes", "no"], ["$better", "$same"])
+    shape = colored("front", ["yes", "no"], ["circle", "square"])
+    key = legend("on the Pareto front")
+    layers: list[Layer] = [
+        {
+            "transform": [{"filter": "datum.front === 'yes'"}],
+            "mark": {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]},
+            "encoding": {"x": x, "y": {**y, "field": "value"}},
+        },
+        {
+            "mark": {"type": "rule", "opacity": 0.6},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color},
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "value"},
+                "color": {**color, "legend": key},
+                "shape": {**shape, "legend": key},
+                "tooltip": tips(system="", latency=unit, value="mean"),
+            },
+        },
+        *(
+            {
+                "transform": [{"filter": f"datum.label && datum.side === '{side}'"}],
+                "mark": {"type": "text", "align": align, "dx": shift, "dy": -10, "color": "$ink", "limit": 160},
+                "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "label", "type": "nominal"}},
+            }
+            for side, align, shift in (("left", "left", -4), ("right", "right", 4))
+        ),
+    ]
+    front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
+    return figure_of(
+        "latency",
+        "Quality against latency",
+        about,
+        {"layer": layers, "height": 280},
+        rows,
+        {"system": "system", "latency": unit, "value": "mean", "low": "low", "high": "high", "front": "on the front"},
+        f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
+    )
+
+
+def _middle(values: Sequence[float]) -> float:
+    """The middle of a logarithmic axis."""
+    return math.sqrt(min(values, default=1.0) * max(values, default=1.0))
+
+
+def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) -> Figure:
+    """The power with which each system's difference from the baseline is detected, against the number of queries.
+
+    Rows: `system`, `difference`, `queries`, `power`. Dashed are the `wanted` power and the queries that there are.
+    """
+    systems = distinct(rows, "system")
+    x = {**across("queries"), "scale": {"type": "log", "nice": False}, "title": "queries", "axis": log_axis()}
+    y = {"type": "quantitative", "title": "power", "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
+    dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
+    layers: list[Layer] = [
+        {"data": {"values": [{"power": wanted}]}, "mark": dashed, "encoding": {"y": {**y, "field": "power"}}},
+        {"data": {"values": [{"queries": queries}]}, "mark": dashed, "encoding": {"x": x}},
+        {
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "power"},
+                "tooltip": tips(system="", difference="difference", queries="queries", power="power"),
+                **by_system(systems),
+            },
+        },
+    ]
+    said = []
+    for name in systems:
+        enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= wanted]
+        said.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
+    return figure_of(
+        "power",
+        f"Power to detect the difference from {baseline}",
+        about,
+        {"layer": layers, "height": 240},
+        rows,
+        {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
+        f"Queries at which the difference in {about.metric} is detected with {100 * wanted:g} % power: {listed(said)}.",
+    )
