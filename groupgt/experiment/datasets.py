@@ -22,7 +22,7 @@ from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
 from groupgt.experiment.systems import matching
-from groupgt.formats.corpus import read_lengths
+from groupgt.formats.corpus import corpus_file, read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
@@ -100,10 +100,9 @@ def _read(experiment: Experiment, name: str) -> Data:
     if dataset.corpus is None:
         return Data(truth, whole.qids, None, "", _request(experiment, labeller, Lengths(count=count)))
     path = experiment.at(dataset.corpus)
-    file = path / "corpus.jsonl" if path.is_dir() else path
     lengths = read_lengths(path, count)
     corpus = Corpus.of(dict(lengths.texts))
-    return Data(truth, whole.qids, corpus, sha256(file), _request(experiment, labeller, lengths))
+    return Data(truth, whole.qids, corpus, sha256(corpus_file(path)), _request(experiment, labeller, lengths))
 
 
 def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Request:

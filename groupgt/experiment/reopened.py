@@ -17,6 +17,7 @@ from groupgt.evaluation.request import Sources, as_ground_truth, labeller_of
 from groupgt.experiment.datasets import sha256
 from groupgt.experiment.result_folders import folders_of, manifest_at
 from groupgt.experiment.results import Manifest, file_name, slug
+from groupgt.formats.corpus import corpus_file
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -157,7 +158,7 @@ class Reopened:
         if self._home is None or digest is None:
             return None
         path = self._home / written
-        file = path / "corpus.jsonl" if path.is_dir() else path
+        file = corpus_file(path)
         return path if file.is_file() and sha256(file) == digest else None
 
     @cached_property

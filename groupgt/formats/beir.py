@@ -1,51 +1,103 @@
-"""BEIR folders: `queries.jsonl`, `corpus.jsonl` and `qrels/<split>.tsv` with a header line."""
+"""Folders of BEIR and MTEB: questions, a corpus, and `qrels/` with a file for each split.
+
+Qrels have a header line (`query-id corpus-id score`), are records with these keys (JSON Lines, parquet), or have the
+four columns of TREC's.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from groupgt.errors import DataError, Faults
-from groupgt.formats.csv import table
-from groupgt.formats.jsonl import objects
+from groupgt.errors import DataError, Faults, display
+from groupgt.formats import trec
+from groupgt.formats.csv import header_of, table
+from groupgt.formats.records import holds, records
 from groupgt.formats.rows import Judgment, gather, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.validity import id_fault, is_grade, number_of
+from groupgt.model.validity import finite_number, id_fault, id_text, is_grade, number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
+# What files of a split, and those of questions, end in.
+QRELS = (".tsv", ".txt", ".qrels", ".trec", ".jsonl", ".parquet")
+QUERIES = (".jsonl", ".parquet")
+PACKED = (".gz", ".zst")
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is laid out as BEIR's are."""
-    return (path / "qrels").is_dir() and (path / "queries.jsonl").is_file()
+    """Whether a folder is laid out as BEIR's and MTEB's are."""
+    return (path / "qrels").is_dir() and table_in(path, "queries", QUERIES) is not None
+
+
+def look(source: Source) -> str | None:
+    """`truth` for a file of qrels with BEIR's header or keys."""
+    if holds(source, *HEADER[:2]):
+        return "truth"
+    return "truth" if set(HEADER) <= set(header_of(source)) else None
+
+
+def table_in(folder: Path, name: str, endings: tuple[str, ...]) -> Path | None:
+    """The file `NAME.jsonl` or the like of a folder, or the one file in its folder `NAME`; None where there is none."""
+    for ending in endings:
+        if (folder / f"{name}{ending}").is_file():
+            return folder / f"{name}{ending}"
+    files = _files(folder / name, endings) if (folder / name).is_dir() else []
+    return files[0] if len(files) == 1 else None
+
+
+def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """The files of a folder with one of these endings, packed or not."""
+    plain = {path: path.with_suffix("") if path.suffix in PACKED else path for path in sorted(folder.iterdir())}
+    return [path for path, name in plain.items() if name.suffix in endings and not name.name.startswith(".")]
+
+
+def _split_of(path: Path) -> str:
+    """The split of a file: `test` of `test.tsv`, and of `test-00000-of-00001.parquet`."""
+    return path.name.split(".")[0].split("-0")[0]
+
+
+def _qrels_of(source: Source) -> Source:
+    """The `test` split of a folder, or its only one."""
+    files = _files(source.path / "qrels", QRELS)
+    tests = [path for path in files if _split_of(path) == "test"]
+    if len(tests) != 1 and len(files) != 1:
+        names = ", ".join(map(str, files)) or "none"
+        raise DataError(f"{source.path}: expected one split or qrels/test.tsv, found {names}; name the file of a split")
+    return Source(tests[0] if len(tests) == 1 else files[0], ceiling=source.ceiling)
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """A folder (its `test` split, or its only one), or one `qrels/<split>.tsv`; each document is a group of one."""
-    qrels = source
-    if source.is_folder:
-        splits = sorted((source.path / "qrels").glob("*.tsv"))
-        test = source.path / "qrels" / "test.tsv"
-        if test not in splits and len(splits) != 1:
-            names = ", ".join(str(split) for split in splits) or "none"
-            raise DataError(
-                f"{source.path}: expected one split or qrels/test.tsv, found {names}; name the file of a split"
-            )
-        qrels = Source(test if test in splits else splits[0])
+    """A folder (its `test` split, or its only one), or one file of `qrels/`; each document is a group of one."""
+    qrels = _qrels_of(source) if source.is_folder else source
+    queries = table_in(qrels.path.parent.parent, "queries", QUERIES)
+    texts = _texts(queries) if queries is not None else {}
+    if len(qrels.first_line.split()) == 4 and not holds(qrels, *HEADER[:2]) and HEADER[0] not in header_of(qrels):
+        rows = [(qid, name, grade) for qid, _, name, grade in trec.judgments(qrels, "qid iter doc rel")]
+    else:
+        rows = _judged(qrels)
+    return gather(one_by_one(rows), policy, texts=texts, declared=False)
+
+
+def _judged(qrels: Source) -> list[tuple[str, str, float]]:
+    """The rows of a table or of records; raises `DataError` with every fault."""
     faults = Faults()
     rows: list[tuple[str, str, float]] = []
     seen: dict[tuple[str, str], str] = {}
-    for where, row in table(qrels, HEADER, faults):
-        qid, document, text = (row[name] for name in HEADER)
-        grade = number_of(text)
-        wrong = id_fault(qid) or id_fault(document)
-        if wrong:
+    for where, row in _rows(qrels, faults):
+        qid, document = id_text(row.get(HEADER[0])), id_text(row.get(HEADER[1]))
+        cell = row.get(HEADER[2], 1)
+        grade = number_of(cell) if isinstance(cell, str) else finite_number(cell)
+        if qid is None or document is None:
+            found = f"{display(row.get(HEADER[0]))} and {display(row.get(HEADER[1]))}"
+            faults.add(where, f"expected ids (strings or integers) as query-id and corpus-id, found {found}")
+        elif wrong := id_fault(qid) or id_fault(document):
             faults.add(where, f"an id {wrong}")
         elif grade is None or not is_grade(grade):
-            faults.add(where, f"query {qid!r}: expected a number within ±2^31 as the score, found {text!r}")
+            faults.add(where, f"query {qid!r}: expected a number within ±2^31 as the score, found {cell!r}")
         elif (qid, document) in seen:
             faults.add(
                 where, f"query {qid!r}: {document!r} is judged twice (first at {seen[qid, document]}); remove one"
@@ -54,15 +106,19 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             seen[qid, document] = where
             rows.append((qid, document, grade))
     faults.stop()
-    texts = _texts(qrels.path.parent.parent / "queries.jsonl")
-    return gather(one_by_one(rows), policy, texts=texts, declared=False)
+    return rows
+
+
+def _rows(qrels: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:
+    if holds(qrels, *HEADER[:2]):
+        yield from records(qrels, faults)
+    else:
+        yield from table(qrels, HEADER, faults)
 
 
 def _texts(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        return {}
     faults = Faults()
-    texts = {str(row.get("_id")): str(row.get("text", "")) for _, row in objects(Source(path), faults)}
+    texts = {str(row.get("_id", row.get("id"))): str(row.get("text", "")) for _, row in records(Source(path), faults)}
     faults.stop()
     return texts
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats import csv, parquet
+from groupgt.formats.beir import QUERIES, table_in
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source
@@ -23,11 +25,21 @@ IDS = ("chunk_id", "doc_id", "_id", "id")
 TEXTS = ("contents", "text")
 
 
+def corpus_file(path: Path) -> Path:
+    """The file of a corpus: that of a BEIR or MTEB folder, where a path is one."""
+    return (table_in(path, "corpus", QUERIES) or path / "corpus.jsonl") if path.is_dir() else path
+
+
+def _source_of(path: str | os.PathLike[str]) -> Source:
+    source = Source.at(path)
+    return Source.at(corpus_file(source.path)) if source.is_folder else source
+
+
 def read_corpus(path: str | os.PathLike[str]) -> dict[str, str]:
     """`{doc_id: text}` of a JSONL, parquet or CSV file with `doc_id` (or `_id`) and `contents` (or `text`).
 
-    A `title` stands before the text, on a line of its own, unless the text begins with it already. A BEIR folder gives
-    its `corpus.jsonl`.
+    A `title` stands before the text, on a line of its own, unless the text begins with it already. A folder of BEIR or
+    MTEB gives its corpus.
     """
     return _read(path)
 
@@ -64,9 +76,7 @@ def read_lengths(
 
 def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | None = None) -> dict[str, str]:
     """The texts; what columns say of lengths goes into `lengths`, and then a document need not have a text."""
-    source = Source.at(path)
-    if source.is_folder:
-        source = Source.at(source.path / "corpus.jsonl")
+    source = _source_of(path)
     faults = Faults()
     texts: dict[str, str] = {}
     places: dict[str, str] = {}
@@ -124,9 +134,7 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     A corpus may hold them too: `doc_id` (the chunk), `doc` (or `document`, `path`, `parent`), `start`, `end`; so may
     AutoRAG's (`path`, `start_end_idx`). Raises `DataError`; None where it is `optional` and there are no such columns.
     """
-    source = Source.at(path)
-    if source.is_folder:
-        source = Source.at(source.path / "corpus.jsonl")
+    source = _source_of(path)
     if source.is_parquet and (found := _columns(source)) is not None:
         return found
     faults = Faults()
@@ -222,9 +230,7 @@ def _columns(source: Source) -> Chunks | None:
 
 def read_parents(path: str | os.PathLike[str], column: str) -> dict[str, str]:
     """{id: what `column` holds beside it} of a JSONL, parquet or CSV file; raises `DataError`."""
-    source = Source.at(path)
-    if source.is_folder:
-        source = Source.at(source.path / "corpus.jsonl")
+    source = _source_of(path)
     faults = Faults()
     found: dict[str, str] = {}
     for where, row in table_rows(source, faults):

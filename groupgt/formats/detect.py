@@ -42,7 +42,8 @@ class Format:
     """One format: its name, how a file of it is recognized, and what reads it (None: it cannot hold that).
 
     `look` says of a file in it what it holds: `truth`, `run`, or `either` where that cannot be told (`usually` decides
-    then); None of any other file. Without it the format is read only where it is named.
+    then); None of any other file. Without it the format is read only where it is named. `folder` says whether a folder
+    is laid out as its own.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Format:
     truth: Callable[[Source, Policy], GroundTruth] | None = None
     run: Callable[[Source], Run] | None = None
     usually: str = "run"
+    folder: Callable[[Path], bool] | None = None
 
 
 def _in_parquet(source: Source) -> str | None:
@@ -74,10 +76,6 @@ def _in_json_lines(source: Source) -> str | None:
     if "retrieval_gt" in keys:
         return "truth"
     return "run" if keys & {"doc_id", *NESTED} else "either"
-
-
-def _in_beir(source: Source) -> str | None:
-    return "truth" if source.is_folder or set(beir.HEADER) <= set(csv.header_of(source)) else None
 
 
 def _in_csv(source: Source) -> str | None:
@@ -105,16 +103,18 @@ FORMATS = (
     Format("qampari", answers.look_qampari, answers.read_qampari),
     Format("qampari-documents", None, answers.read_qampari_documents),
     Format("ambigqa", answers.look_ambigqa, answers.read_ambigqa),
+    Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Of everyone.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
     Format("parquet", _in_parquet, parquet.read_ground_truth, parquet.read_run),
     Format("json", mappings.kind_of, mappings.read_ground_truth, mappings.read_run),
     Format("jsonl", _in_json_lines, jsonl.read_ground_truth, jsonl.read_run, usually="truth"),
-    Format("beir", _in_beir, beir.read_ground_truth),
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     Format("trec", _in_trec, trec.read_qrels, trec.read_run),
     Format("trec-subtopics", None, trec.read_subtopics),
 )
+# What another folder is held against.
+_BEIR = next(known for known in FORMATS if known.name == "beir")
 TRUTHS = {known.name: known.truth for known in FORMATS if known.truth is not None}
 RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
 
@@ -309,7 +309,8 @@ def _chosen(format: str | None, known: dict[str, Any]) -> str | None:
 
 
 def _refuse_folder(source: Source, format: str) -> None:
-    if source.is_folder and not (format == "beir" and beir.is_folder(source.path)):
+    laid_out = next(known.folder for known in FORMATS if known.name == format)
+    if source.is_folder and not (laid_out is not None and laid_out(source.path)):
         raise DataError(
             f"{source.path}: expected a file or a BEIR folder (with queries.jsonl and qrels/), found another folder"
         )
@@ -347,13 +348,15 @@ EMPTY, COMMENTS = "empty", "only comments"
 
 def _recognized(source: Source) -> tuple[Format | None, str]:
     """The format of a file and what it holds; None, and its first line, where no format knows it."""
-    if not source.is_folder and not source.is_parquet and _first_line(source) is None:
+    if source.is_folder:
+        of_folders = [known for known in FORMATS if known.folder is not None]
+        return next((known for known in of_folders if known.folder and known.folder(source.path)), _BEIR), "truth"
+    if not source.is_parquet and _first_line(source) is None:
         return None, EMPTY if not source.head().strip() or not source.data.strip() else COMMENTS
     for known in FORMATS:
-        if known.look is not None and not (source.is_folder and known.name != "beir"):
-            kind = known.look(source)
-            if kind is not None:
-                return known, kind
+        kind = None if known.look is None else known.look(source)
+        if kind is not None:
+            return known, kind
     return None, repr((_first_line(source) or b"")[:60].decode("utf-8", "replace"))
 
 

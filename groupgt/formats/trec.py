@@ -30,7 +30,7 @@ ITER_HINT = ", or read the second column as the group: --truth-format trec-subto
 
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     """`qid iter doc rel`: each document is a group of one, with its grade."""
-    judged = _judgments(source, "qid iter doc rel")
+    judged = judgments(source, "qid iter doc rel")
     if len({second for _, second, _, _ in judged}) > 1:
         text = f"{source.path}: the second column has several values; if they are subtopics (groups), "
         warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
@@ -40,10 +40,11 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
     """`topic subtopic doc rel`: the subtopic is the group."""
-    return gather(_judgments(source, "topic subtopic doc rel"), policy)
+    return gather(judgments(source, "topic subtopic doc rel"), policy)
 
 
-def _judgments(source: Source, expected: str) -> list[Judgment]:
+def judgments(source: Source, expected: str) -> list[Judgment]:
+    """Every line of qrels, whose columns are as `expected`; raises `DataError` with every fault."""
     faults = Faults()
     source.warn_if_empty("judgments")
     flat = "iter" in expected
