@@ -171,3 +171,10 @@ def test_docstrings_list_each_parameter(name: str) -> None:
     _, _, listed = (inspect.getdoc(function) or "").partition("\nArgs:\n")
     described = re.findall(r"^    (\w+): \S", listed.partition("\n\n")[0], re.MULTILINE)
     assert described == list(inspect.signature(function).parameters)
+
+
+def test_help_loads_little() -> None:
+    code = "import sys, atexit; atexit.register(lambda: print(*sys.modules));"
+    code += "from groupgt.cli.main import main; main(['--help'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "tabulate", "groupgt.formats.parts"} & set(done.stdout.split())

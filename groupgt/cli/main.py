@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 import groupgt
-from groupgt.cli.output import say
 from groupgt.errors import GroupgtError, near_names, printable
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.
@@ -132,6 +131,13 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         say(f"the data cannot be read: {str(error).splitlines()[0]}")
         sys.exit(2)
+
+
+def say(text: str) -> None:
+    """Says what is wrong or doubtful; the help of commands loads nothing of what says it."""
+    from groupgt.cli.output import say
+
+    say(text)
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

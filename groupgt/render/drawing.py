@@ -26,7 +26,7 @@ ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 # How much larger a PNG is than the figure on a screen.
 PIXELS = 2
 # What no SVG may hold.
-UNDRAWABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def _numbered(name: str, colors: str) -> dict[str, str]:
@@ -220,7 +220,7 @@ def has_converter() -> bool:
 def _drawable(value: Any) -> Any:
     """A copy whose texts SVG can hold: control characters, which end vl-convert's process, give way to U+FFFD."""
     if isinstance(value, str):
-        return UNDRAWABLE.sub("\ufffd", value)
+        return re.sub(UNDRAWABLE, "\ufffd", value)
     if isinstance(value, Mapping):
         return {key: _drawable(held) for key, held in value.items()}
     return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value

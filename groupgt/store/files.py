@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -165,6 +164,8 @@ def _mark() -> str:
 
 
 def _host() -> str:
+    import socket
+
     return "".join(letter for letter in socket.gethostname() if letter.isalnum())[:40] or "host"
 
 
