@@ -14,14 +14,14 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 SHOWN = 10
 KEPT = 100
 LONGEST = 2000
-# A fault in more places than these is told once, with its count and some of the places.
+# A fault in more places than these is told once, with a count and some of the places.
 REPEATED, EXAMPLES = 3, 2
 
 
@@ -36,6 +36,8 @@ class GroupgtError(Exception):
     """The root of the tree; `faults` holds the texts shown, `total` how many there are."""
 
     shown = SHOWN
+    # Whether faults that differ only in values are told once.
+    kinds_once = False
 
     def __init__(self, *faults: str, total: int | None = None) -> None:
         self.faults = faults
@@ -50,7 +52,9 @@ class GroupgtError(Exception):
 
 
 class DataError(GroupgtError):
-    """Ground truth, results or another file are at fault."""
+    """Ground truth, results or another file are at fault; faults of one kind are told once, with a count."""
+
+    kinds_once = True
 
 
 class MetricError(GroupgtError):
@@ -66,18 +70,48 @@ class ConfigError(GroupgtError):
 class RetrieverError(GroupgtError):
     """A retriever failed, or returned what is not a ranking."""
 
+    kinds_once = True
+
+
+# What faults of one kind differ in: what stands in quotes, and numbers.
+_VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
+# Which fault it is, in their order, and where.
+_Place = tuple[int, str]
+
 
 @dataclass
 class _Cause:
-    """The text of a fault, the first places that have it, and how many more there are."""
+    """What is at fault in one place or in many: how many there are, and the first of them."""
 
-    text: str
-    places: list[str] = field(default_factory=list)
-    more: int = 0
+    what: str
+    places: list[_Place] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, place: _Place) -> None:
+        self.count += 1
+        if len(self.places) < REPEATED:
+            self.places.append(place)
+
+    def lines(self, how_often: str = "times") -> list[tuple[int, str, int]]:
+        """(order, text, how many faults it tells) for each place, or for all of them."""
+        if self.count <= REPEATED:
+            return [(order, f"{where}: {self.what}" if where else self.what, 1) for order, where in self.places]
+        (order, first), *others = self.places
+        also = ", ".join(where for _, where in others[:EXAMPLES])
+        return [(order, f"{first}: {self.what} ({self.count:,} {how_often}; also at {also}, …)", self.count)]
+
+
+@dataclass
+class _Kind(_Cause):
+    """Faults that differ only in values: all of them together, and the first ones by what they say."""
+
+    causes: dict[str, _Cause] = field(default_factory=dict)
 
 
 class Faults:
-    """Collects faults, so that all of one file are shown at once; `grouped`: one in many places becomes one text.
+    """Collects faults, so that all of one file are shown at once; `grouped`: one in many places is told once.
+
+    Where data is at fault, so are those that differ only in values.
 
     >>> faults = Faults()
     >>> faults.add("qa.jsonl:3", "expected a list, found 5")
@@ -87,47 +121,69 @@ class Faults:
     ...     faults.add(f"qa.jsonl:{line}", "expected a list, found 5")
     >>> faults.texts
     ['qa.jsonl:3: expected a list, found 5 (17 times; also at qa.jsonl:4, qa.jsonl:5, …)']
+    >>> faults.add("qa.jsonl:20", "expected a list, found 'x'")
+    >>> faults.told(DataError)
+    ['qa.jsonl:3: expected a list, found 5 (18 like this; also at qa.jsonl:4, qa.jsonl:5, …)']
     """
 
     def __init__(self, *, grouped: bool = True) -> None:
-        self.texts: list[str] = []
         self.total = 0
         self.grouped = grouped
-        self._causes: dict[str, _Cause] = {}
+        # What texts are sorted by; None for the order in which they came.
+        self.order: Callable[[str], Any] | None = None
+        self._kinds: dict[str, _Kind] = {}
+        self._seen: set[str] = set()
 
     def add(self, where: str, what: str) -> None:
-        """Adds one fault, once; the texts of the first hundred are kept."""
+        """Adds one fault, once; the first hundred are kept, and the first of each kind."""
         text = f"{where}: {what}" if where else what
-        cause = self._causes.get(what) if where else None
-        if cause is not None and len(cause.places) == REPEATED:
-            self.total += 1
-            self._add_place(cause, what)
-            return
-        if text in self.texts:
+        if text in self._seen:
             return
         self.total += 1
-        if len(self.texts) < KEPT:
-            self.texts.append(text)
-            if where and self.grouped:
-                self._causes.setdefault(what, _Cause(text)).places.append(where)
-
-    def _add_place(self, cause: _Cause, what: str) -> None:
-        """Counts one more place of a fault that many have; the first time, those shown one by one become one."""
-        first, *others = cause.places
-        if not cause.more:
-            for place in others:
-                self.texts.remove(f"{place}: {what}")
-            cause.more = len(others)
-        cause.more += 1
-        count = f"{cause.more + 1:,} times; also at {', '.join(others[:EXAMPLES])}, …"
-        position = self.texts.index(cause.text)
-        cause.text = self.texts[position] = f"{first}: {what} ({count})"
+        name = _VALUES.sub("…", what) if where and self.grouped else text
+        kind = self._kinds.get(name)
+        if kind is None:
+            if len(self._kinds) >= KEPT:
+                return
+            kind = self._kinds[name] = _Kind(what)
+        place = (self.total, where)
+        kind.add(place)
+        cause = kind.causes.get(what)
+        if cause is None:
+            if kind.causes and len(self._seen) >= KEPT:
+                return
+            cause = kind.causes[what] = _Cause(what)
+        if len(cause.places) < REPEATED:
+            self._seen.add(text)
+        cause.add(place)
 
     def merge(self, error: GroupgtError) -> None:
         """Adds the faults of an error, so that they are told with the others."""
         for text in error.faults:
             self.add("", text)
         self.total += error.total - len(error.faults)
+
+    @property
+    def texts(self) -> list[str]:
+        """A text for each fault that is kept, one in many places once."""
+        return self.told(ConfigError)
+
+    def told(self, error: type[GroupgtError]) -> list[str]:
+        """The same as an error of this class tells them."""
+        return [text for _, text, _ in self._lines(error)]
+
+    def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:
+        lines = []
+        for kind in self._kinds.values():
+            if error.kinds_once and kind.count > max(REPEATED, kind.causes[kind.what].count):
+                lines += kind.lines("like this")
+            else:
+                lines += [line for cause in kind.causes.values() for line in cause.lines()]
+        lines.sort()
+        if self.order is not None:
+            order = self.order
+            lines.sort(key=lambda line: order(line[1]))
+        return lines
 
     def __bool__(self) -> bool:
         return self.total > 0
@@ -137,9 +193,12 @@ class Faults:
         if self:
             self.fail(kind)
 
-    def fail(self, kind: type[GroupgtError] = DataError) -> NoReturn:
-        """Raises what was collected."""
-        raise kind(*self.texts, total=self.total - sum(cause.more for cause in self._causes.values()))
+    def fail(self, kind: type[GroupgtError] = DataError, before: str = "") -> NoReturn:
+        """Raises what was collected, after what is to be read `before`."""
+        lines = self._lines(kind)
+        first = [before] if before else []
+        told_once = sum(count - 1 for _, _, count in lines)
+        raise kind(*first, *(text for _, text, _ in lines), total=self.total - told_once + len(first))
 
 
 def _shortened(text: str) -> str:

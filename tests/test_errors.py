@@ -53,3 +53,41 @@ def test_a_warning_names_the_line_that_called() -> None:
         assert caught
         assert {each.filename for each in caught} == {__file__}
         assert all(issubclass(each.category, GroupgtWarning) for each in caught)
+
+
+def told(faults: Faults, kind: type[groupgt.GroupgtError] = groupgt.DataError) -> list[str]:
+    with pytest.raises(kind) as caught:
+        faults.stop(kind)
+    return str(caught.value).splitlines()
+
+
+def test_faults_that_differ_only_in_values_are_told_once() -> None:
+    faults = Faults()
+    for line in range(1, 8):
+        faults.add(f"a:{line}", f"query 'q{line}': expected a number, found '{line}x'")
+        if line == 2:
+            faults.add("a:2", "expected 6 columns, found 5")
+    assert told(faults) == [
+        "a:1: query 'q1': expected a number, found '1x' (7 like this; also at a:2, a:3, …)",
+        "a:2: expected 6 columns, found 5",
+    ]
+    assert len(told(faults, groupgt.ConfigError)) == 8  # of a file of one's own all are shown
+
+
+def test_three_of_a_kind_are_told_one_by_one() -> None:
+    faults = Faults()
+    for line in (1, 2, 3):
+        faults.add(f"a:{line}", f"found {line}")
+        faults.add(f"a:{line}", f"found {line}")  # the same fault
+    assert told(faults) == ["a:1: found 1", "a:2: found 2", "a:3: found 3"]
+
+
+def test_many_kinds_are_ten_and_a_count() -> None:
+    faults = Faults()
+    for number in range(200):
+        faults.add(f"a:{number}", "wrong " + "x" * number)
+        faults.add(f"b:{number}", f"found '{number}'")
+    lines = told(faults)
+    assert lines[:2] == ["a:0: wrong ", "b:0: found '0' (200 like this; also at b:1, b:2, …)"]
+    assert len(lines) == 11
+    assert lines[-1] == "… and 191 more like these"

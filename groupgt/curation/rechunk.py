@@ -343,9 +343,7 @@ def _carried(
             some = "; ".join(map(_lost_text, lost_rows[:3]))
             faults.add(f"query {qid!r}", f"{label} is lost, for no new chunk stands for {some}")
     if faults and not drop_lost:
-        faults.texts.insert(0, f"{_way_out(len(dropped), len(truth), method)}; the groups that are lost:")
-        faults.total += 1
-        faults.fail(DataError)
+        faults.fail(DataError, before=f"{_way_out(len(dropped), len(truth), method)}; the groups that are lost:")
     return Rechunked(_truth_of(truth, groups, set(dropped)), rows, method, dropped)
 
 

@@ -136,7 +136,7 @@ class Document:
             has_place = text.startswith(start) and line.isdecimal() and column.isdecimal()
             return (int(line), int(column)) if has_place else (0, 0)
 
-        self.faults.texts.sort(key=order)
+        self.faults.order = order
 
 
 def exists(path: Path) -> bool:

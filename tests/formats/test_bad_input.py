@@ -843,8 +843,8 @@ def test_a_flipped_bit_anywhere(side: str, cli: Cli, truth: Path) -> None:
 # --- Several faults of one file ----------------------------------------------------------------------------------
 
 
-def many(*, alike: bool) -> Iterator[tuple[str, str, bytes | dict[str, list[Any]], str, str]]:
-    """Files with fifteen faults: side, name, content, where the tenth and where the eleventh stands."""
+def many(*, alike: bool) -> Iterator[tuple[str, str, bytes | dict[str, list[Any]]]]:
+    """Files with fifteen faults of one kind, which may be alike to the letter: side, name and content."""
     number = range(15)
     wrong = [5 if alike else 100 + i for i in number]
     qids, ids, nans = [f"q{i}" for i in number], [f"d{i}" for i in number], [NAN] * 15
@@ -855,52 +855,44 @@ def many(*, alike: bool) -> Iterator[tuple[str, str, bytes | dict[str, list[Any]
     def lines(form: bytes) -> bytes:
         return b"".join(form % b"%d" % i if not alike else form % b"" for i in number)
 
-    row10, row11 = "{}: row 10:", "{}: row 11:"
-    yield "run", "run.trec", TREC + lines(b"q1 Q0 d 1 x%s t\n"), "{}:15:", "{}:16:"
-    yield "run", "run.csv", CSV + lines(b"q1,d,x%s\n"), "{}:16:", "{}:17:"
-    yield "run", "run.jsonl", json_run, "{}:10:", "{}:11:"
-    yield "truth", "qrels.txt", QRELS + lines(b"q1 0 d x%s\n"), "{}:13:", "{}:14:"
-    yield "truth", "truth.csv", TABLE + lines(b"q1,1,d,x%s\n"), "{}:14:", "{}:15:"
-    yield "truth", "truth.jsonl", json_truth, "{}:10:", "{}:11:"
-    yield "truth", "json.jsonl", TRUTH.encode() + cut, "{}:12:", "{}:13:"
+    yield "run", "run.trec", TREC + lines(b"q1 Q0 d 1 x%s t\n")
+    yield "run", "run.csv", CSV + lines(b"q1,d,x%s\n")
+    yield "run", "run.jsonl", json_run
+    yield "truth", "qrels.txt", QRELS + lines(b"q1 0 d x%s\n")
+    yield "truth", "truth.csv", TABLE + lines(b"q1,1,d,x%s\n")
+    yield "truth", "truth.jsonl", json_truth
+    yield "truth", "json.jsonl", TRUTH.encode() + cut
     groups = [["x"] if alike else [f"x{i}"] for i in number]
-    yield "truth", "qa.parquet", {"qid": qids, "retrieval_gt": groups}, row10, row11
-    yield "truth", "beir.tsv", b"query-id\tcorpus-id\tscore\n" + lines(b"q1\td1\tx%s\n"), "{}:11:", "{}:12:"
-    cells = [[1.5] if alike else [i + 0.5] for i in number]
-    yield "run", "nested.parquet", {"qid": qids, "retrieved_ids": cells}, "query 'q", "query 'q99'"
+    yield "truth", "qa.parquet", {"qid": qids, "retrieval_gt": groups}
+    yield "truth", "beir.tsv", b"query-id\tcorpus-id\tscore\n" + lines(b"q1\td1\tx%s\n")
+    yield "run", "nested.parquet", {"qid": qids, "retrieved_ids": [[1.5] if alike else [i + 0.5] for i in number]}
     if alike:
-        yield "run", "columns.trec", TREC + b"q1 Q0\n" * 15, "", ""
-        yield "run", "run.parquet", {"qid": ["q1"] * 15, "doc_id": ids, "score": nans}, "", ""
+        yield "run", "columns.trec", TREC + b"q1 Q0\n" * 15
+        yield "run", "run.parquet", {"qid": ["q1"] * 15, "doc_id": ids, "score": nans}
 
 
-def fifteen_faults(cli: Cli, folder: Path, side: str, name: str, data: Any) -> tuple[Path, Any]:
-    """A file of `many`, and what `evaluate` says of it."""
-    path = write(folder / name, data) if isinstance(data, dict) else put(folder / name, data)
+MANY = [(*each, how) for how, alike in (("times", True), ("like this", False)) for each in many(alike=alike)]
+
+
+@pytest.mark.parametrize(("side", "name", "data", "how"), MANY, ids=[f"{name} {how}" for _, name, _, how in MANY])
+def test_one_kind_of_fault_is_told_once(
+    side: str, name: str, data: Any, how: str, cli: Cli, tmp_path: Path, size: str
+) -> None:
+    path = write(tmp_path / name, data) if isinstance(data, dict) else put(tmp_path / name, data)
     judged = "".join(f'{{"qid": "q{i}", "retrieval_gt": [["d1"]]}}\n' for i in range(15))
-    other = put(folder / "other", TREC.decode() if side == "truth" else judged)
-    return path, cli("evaluate", *((path, other) if side == "truth" else (other, path)), *METRICS)
-
-
-MANY, ALIKE = list(many(alike=False)), list(many(alike=True))
-
-
-@pytest.mark.parametrize(("side", "name", "data", "tenth", "eleventh"), MANY, ids=[each[1] for each in MANY])
-def test_the_first_ten_and_a_count(
-    side: str, name: str, data: Any, tenth: str, eleventh: str, cli: Cli, tmp_path: Path, size: str
-) -> None:
-    path, found = fifteen_faults(cli, tmp_path, side, name, data)
-    fails(found, "15 faults", tenth.format(path), "5 more")
-    assert eleventh.format(path) not in found.err
-    assert len(found.err.splitlines()) == 12
-
-
-@pytest.mark.parametrize(("side", "name", "data"), [each[:3] for each in ALIKE], ids=[each[1] for each in ALIKE])
-def test_one_fault_of_many_rows_is_told_once(
-    side: str, name: str, data: Any, cli: Cli, tmp_path: Path, size: str
-) -> None:
-    path, found = fifteen_faults(cli, tmp_path, side, name, data)
-    fails(found, str(path), "(15 times; also at ")
+    other = put(tmp_path / "other", TREC.decode() if side == "truth" else judged)
+    found = cli("evaluate", *((path, other) if side == "truth" else (other, path)), *METRICS)
+    fails(found, str(path), f"(15 {how}; also at ")
     assert len(found.err.splitlines()) == 1
+
+
+def test_subtopics_read_as_plain_qrels_are_one_line(cli: Cli, tmp_path: Path) -> None:
+    lines = [f"{topic} {group} d{n} 1\n" for topic in range(40) for n in range(20) for group in range(3)]
+    path, run = put(tmp_path / "topics.qrels", "".join(lines)), put(tmp_path / "run.trec", TREC)
+    found = cli("evaluate", path, run, *METRICS)
+    fails(found, f"{path}:2", "'d0' is judged twice", "--truth-format trec-subtopics (1,600 like this; also at ")
+    assert len(found.err.splitlines()) == 1
+    assert cli("evaluate", path, run, "--truth-format", "trec-subtopics", *METRICS).status == 0
 
 
 # --- Ids that nearly match ---------------------------------------------------------------------------------------
