@@ -570,27 +570,29 @@ def bpref(q: Query) -> float:
 # ---- outside the conventions: diversity -------------------------------------------------------------------------
 
 
-def novelty_gains(q: Query, documents: Sequence[str | None]) -> list[float]:
-    """For each rank, the sum over the groups hit there of (1 - alpha)^(hits of the group before)."""
+def novelty_gains(q: Query, documents: Sequence[str | None], *, weighted: bool = False) -> list[float]:
+    """For each rank, the sum over the groups hit there of (1 - alpha)^(hits of the group before), times the weight."""
     before = [0] * len(q.groups)
     gains = []
     for document in documents:
         gain = 0.0
         for j in q.groups_of(document):
-            gain += (1 - q.params["alpha"]) ** before[j]
+            gain += (q.groups[j].weight if weighted else 1) * (1 - q.params["alpha"]) ** before[j]
             before[j] += 1
         gains.append(gain)
     return gains
 
 
-def greedy_ideal(q: Query) -> list[str]:
+def greedy_ideal(q: Query, *, weighted: bool = False) -> list[str]:
     """All relevant documents: always the largest gain, of equals the greatest id; equality is taken exactly."""
     keep = 1 - Fraction(q.params["alpha"])
+    weights = [Fraction(group.weight) if weighted else Fraction(1) for group in q.groups]
     left = set(q.relevant)
     before = [0] * len(q.groups)
     order = []
     while left:
-        chosen = max(left, key=lambda document: (sum(keep ** before[j] for j in q.groups_of(document)), document))
+        gains = {document: sum(weights[j] * keep ** before[j] for j in q.groups_of(document)) for document in left}
+        chosen = max(left, key=lambda document: (gains[document], document))
         for j in q.groups_of(chosen):
             before[j] += 1
         left.remove(chosen)
@@ -614,11 +616,11 @@ def by_rank(gains: Sequence[float]) -> float:
     return total
 
 
-def every_group_gains(q: Query) -> list[float]:
+def every_group_gains(q: Query, groups: float) -> list[float]:
     """For each r <= k what a document of every group would gain: m (1 - alpha)^(r-1), as far as it is above 0."""
     gains: list[float] = []
     while len(gains) < q.depth:
-        gain = len(q.groups) * (1 - q.params["alpha"]) ** len(gains)
+        gain = groups * (1 - q.params["alpha"]) ** len(gains)
         if gain == 0:
             break
         gains.append(gain)
@@ -627,17 +629,19 @@ def every_group_gains(q: Query) -> list[float]:
 
 def alpha_ndcg(q: Query) -> float:
     """Novelty gains, log2 discount, over those of the greedy ideal cut at k where there is a k."""
-    return divide(by_log2(novelty_gains(q, q.top)), by_log2(novelty_gains(q, greedy_ideal(q)[: q.k])))
+    ideal = novelty_gains(q, greedy_ideal(q, weighted=True)[: q.k], weighted=True)
+    return divide(by_log2(novelty_gains(q, q.top, weighted=True)), by_log2(ideal))
 
 
 def alpha_dcg(q: Query) -> float:
-    """The same numerator over the sum for r <= k of m (1 - alpha)^(r-1) / log2(r + 1)."""
-    return divide(by_log2(novelty_gains(q, q.top)), by_log2(every_group_gains(q)))
+    """The same numerator over the sum for r <= k of W (1 - alpha)^(r-1) / log2(r + 1), W the total weight."""
+    weight = sum(group.weight for group in q.groups)
+    return divide(by_log2(novelty_gains(q, q.top, weighted=True)), by_log2(every_group_gains(q, weight)))
 
 
 def err_ia(q: Query) -> float:
     """Novelty gains / rank, over the sum for r <= k of m (1 - alpha)^(r-1) / r."""
-    return divide(by_rank(novelty_gains(q, q.top)), by_rank(every_group_gains(q)))
+    return divide(by_rank(novelty_gains(q, q.top)), by_rank(every_group_gains(q, len(q.groups))))
 
 
 def nerr_ia(q: Query) -> float:

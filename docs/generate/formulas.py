@@ -15,7 +15,7 @@ hits group $g$; $c_g(r)$ counts the hits of that group before $r$, $h_g$ all of 
 gain before $r$. In bpref, $N$ counts the documents judged non-relevant, and $N_r$ those above rank $r$. A condition in
 brackets is 1 where it holds, else 0. A sum behind max, and an asterisk, belong to an ideal ranking. 0 ÷ 0 is 0."""
 
-_AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
+_AND_ALPHA = r"\sum_{r \le k} \frac{1}{\log_2(r+1)} \sum_{g \ni r} w_g (1-\alpha)^{c_g(r)}"
 _ERR_ALPHA = r"\sum_{r \le k} \frac{1}{r} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
 _RBP_ALPHA = r"\sum_{r} \beta^{r-1} \sum_{g \ni r} (1-\alpha)^{c_g(r)}"
 _UPGRADES = (
@@ -123,12 +123,13 @@ TEX: dict[str, tuple[str, str]] = {
         r"(1 - p) \sum_{r=1}^{n} p^{r-1} \, \mathrm{rel}_r",
     ),
     "alpha_ndcg": (
-        "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
+        "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
         rf"\frac{{{_AND_ALPHA}}}{{\max {_AND_ALPHA}}}",
     ),
     "alpha_dcg": (
-        "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ Σ_{r≤k} m(1−α)^(r−1)/log2(r + 1)",
-        rf"\frac{{{_AND_ALPHA}}}{{\sum_{{r \le k}} m (1-\alpha)^{{r-1}} / \log_2(r+1)}}",
+        "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
+        "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
+        rf"\frac{{{_AND_ALPHA}}}{{\sum_{{r \le k}} W (1-\alpha)^{{r-1}} / \log_2(r+1)}}",
     ),
     "err_ia": (
         "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
+from math import fsum
 
 import numpy as np
 
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.ideals import Discount, IdealGains
+from groupgt.metrics.ideals import Discount, IdealGains, descending
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
@@ -25,32 +27,43 @@ ALPHA = Parameter("alpha", 0.5, "a number from 0 to 1", lambda value: 0 <= value
 BETA = Parameter("beta", 0.5, "a number above 0 and below 1", lambda value: 0 < value < 1)
 
 
-def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount) -> Floats:
-    """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), shape (Q,)."""
+def _novelty(hits: Hits, cut: Cut, alpha: float, discount: Discount, weight: Floats | None = None) -> Floats:
+    """Σ_r discount(r) Σ_{g hit} (1−α)^(hits of g before r), times the weight of g where there is one, shape (Q,)."""
     rows, nth = views.group_hits(hits)
     within = rows.rank <= cut.top[rows.query]
     query, rank = rows.query[within], rows.rank[within]
     gain = ideals.power(1 - alpha, nth[within] - 1)
+    if weight is not None:
+        gain = weight[rows.group[within]] * gain
     starts = views.changes(query, rank)
     # First the gain of each result, then the discounted sum, as the ideal's is built.
     gains = total(np.cumsum(starts) - 1, gain, int(starts.sum()))
     return total(query[starts], gains * discount(rank[starts]), hits.size)
 
 
-def _ideal(hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None) -> Floats:
+def _ideal(
+    hits: Hits, cut: Cut, alpha: float, discount: Discount, depth: Ints | None, *, weighted: bool = False
+) -> Floats:
     judgments = hits.judgments
-    ideal = greedy_ideal(judgments, alpha)
-    key = ("greedy ideal", alpha, discount, None if depth is None else cut.key)
+    ideal = greedy_ideal(judgments, alpha, weighted=weighted)
+    key = ("greedy ideal", alpha, weighted, discount, None if depth is None else cut.key)
     return judgments.once(key, lambda: ideal.discounted(judgments, discount, depth))
 
 
 def alpha_ndcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    return ratio(_novelty(hits, cut, alpha, ideals.log2), _ideal(hits, cut, alpha, ideals.log2, cut.ideal))
+    judgments = hits.judgments
+    reached = _novelty(hits, cut, alpha, ideals.log2, judgments.weight)
+    share = ratio(reached, _ideal(hits, cut, alpha, ideals.log2, cut.ideal, weighted=True))
+    # Weights that nearly agree may stand in an order that rounding makes a bit better than the ideal.
+    share[judgments.weighted & (share > 1) & (share <= 1 + 1e-14)] = 1.0
+    return share
 
 
 def alpha_dcg(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
-    most = hits.judgments.groups * ideals.geometric_sum(1 - alpha, ideals.log2, cut.k)
-    return ratio(_novelty(hits, cut, alpha, ideals.log2), most)
+    judgments = hits.judgments
+    most = judgments.total_weight * ideals.geometric_sum(1 - alpha, ideals.log2, cut.k)
+    share = ratio(_novelty(hits, cut, alpha, ideals.log2, judgments.weight), most)
+    return np.where(judgments.weighted, np.minimum(share, 1.0), share)
 
 
 def err_ia(hits: Hits, cut: Cut, alpha: float = 0.5) -> Floats:
@@ -103,27 +116,38 @@ def p_ia(hits: Hits, cut: Cut) -> Floats:
     return ratio(np.bincount(rows.query[within], minlength=hits.size) / np.maximum(hits.judgments.groups, 1), cut.k)
 
 
-def greedy_ideal(judgments: Judgments, alpha: float) -> IdealGains:
-    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), equal gains by greatest id."""
-    return judgments.once(("greedy", alpha), lambda: _greedy(judgments, alpha))
+def greedy_ideal(judgments: Judgments, alpha: float, *, weighted: bool = False) -> IdealGains:
+    """ndeval's ideal: always the document of the largest Σ_g (1−α)^(hits of g so far), equal gains by greatest id.
+
+    Where it is `weighted`, each group's part is multiplied by its weight.
+    """
+    weight = judgments.weight if weighted and judgments.weighted.any() else None
+    return judgments.once(("greedy", alpha, weight is None), lambda: _greedy(judgments, alpha, weight))
 
 
-def _greedy(judgments: Judgments, alpha: float) -> IdealGains:
+def _greedy(judgments: Judgments, alpha: float, weight: Floats | None) -> IdealGains:
     relevant = np.flatnonzero(judgments.alternative_group >= 0)
-    shared = judgments.sharing[judgments.alternative_query[relevant]]
-    parts = [_apart(judgments, relevant[~shared], alpha)]
+    query = judgments.alternative_query[relevant]
+    shared = judgments.sharing[query]
+    parts = [_apart(judgments, relevant[~shared], alpha, weight)]
     if shared.any():
-        parts += _step_by_step(judgments, relevant[shared], alpha)
+        # Queries whose weights are all 1 add up as they do alone.
+        weighted = shared & judgments.weighted[query] if weight is not None else np.zeros(len(query), dtype=np.bool_)
+        each = weight if weight is not None else np.ones(len(judgments.group_query))
+        parts += _step_by_step(judgments, relevant[shared & ~weighted], alpha, each, exact=False)
+        parts += _step_by_step(judgments, relevant[weighted], alpha, each, exact=True)
     joined = IdealGains(*(np.concatenate(columns) for columns in zip(*((p.query, p.rank, p.gain) for p in parts))))
     order = np.argsort(joined.query, kind="stable")
     return IdealGains(joined.query[order], joined.rank[order], joined.gain[order])
 
 
-def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
+def _apart(judgments: Judgments, rows: Ints, alpha: float, weight: Floats | None) -> IdealGains:
     """Where groups share no document, a document gains by its place in its group alone: the gains, sorted."""
     query, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     starts = np.flatnonzero(views.changes(query, group))
     before = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    if weight is not None:
+        return descending(query, weight[group] * ideals.power(1 - alpha, before))
     width = int(before.max(initial=0)) + 1
     # Nearly sorted already, which a stable sort makes use of.
     query, before = np.divmod(np.sort(query * width + before, kind="stable"), width)
@@ -131,23 +155,32 @@ def _apart(judgments: Judgments, rows: Ints, alpha: float) -> IdealGains:
     return IdealGains(query, np.arange(1, len(rows) + 1) - first[query], ideals.power(1 - alpha, before))
 
 
-def _step_by_step(judgments: Judgments, rows: Ints, alpha: float) -> list[IdealGains]:
-    """Where they share some: which document is best depends on those before it."""
+def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats, *, exact: bool) -> list[IdealGains]:
+    """Where they share some: which document is best depends on those before it.
+
+    Gains of other weights than 1 are added up exactly, so that equal ones are equal in any order of groups.
+    """
     # Documents numbered by query and byte order: in a tie the last one is the greatest.
     distinct, document = np.unique(judgments.sharing_order[rows], return_inverse=True)
     owner, group = judgments.alternative_query[rows], judgments.alternative_group[rows]
     query = np.zeros(len(distinct), dtype=np.int64)
     query[document] = owner
     if alpha == 0:  # every hit is worth the same, whatever came before
-        return [ideals.descending(query, np.bincount(document).astype(np.float64))]
+        by_document = np.argsort(document, kind="stable")
+        part = weight[group[by_document]]
+        whole = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
+        return [descending(query, whole)]
     large = np.bincount(query, minlength=judgments.size) > SMALL
     crowded = np.flatnonzero(large)
     bounds = zip(
         crowded.tolist(), np.searchsorted(owner, crowded).tolist(), np.searchsorted(owner, crowded + 1).tolist()
     )
-    parts = [_Crowd(document[low:high], group[low:high], alpha).ideal(number) for number, low, high in bounds]
+    parts = [
+        _Crowd(document[low:high], group[low:high], alpha, weight, exact=exact).ideal(number)
+        for number, low, high in bounds
+    ]
     small = ~large[owner]
-    return [*parts, _greedy_all(query, document[small], group[small], alpha, len(judgments.group_query))]
+    return [*parts, _greedy_all(query, document[small], group[small], alpha, weight, exact=exact)]
 
 
 def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
@@ -157,9 +190,9 @@ def _dense(numbers: Ints, size: int) -> tuple[Ints, Ints]:
     return np.flatnonzero(used), (np.cumsum(used) - 1)[numbers]
 
 
-def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: int) -> IdealGains:
+def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> IdealGains:
     """All queries take a step at a time."""
-    hits_so_far = np.zeros(groups, dtype=np.int64)
+    hits_so_far = np.zeros(len(weight), dtype=np.int64)
     queries: list[Ints] = []
     ranks: list[Ints] = []
     gains: list[Floats] = []
@@ -172,7 +205,8 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
         if several:
             order = np.lexsort((hits_so_far[group], local))
             local, document, group = local[order], document[order], group[order]
-        gain = total(local, ideals.power(1 - alpha, hits_so_far[group]), len(alive))
+        part = weight[group] * ideals.power(1 - alpha, hits_so_far[group])
+        gain = _exact_totals(local, part) if several and exact else total(local, part, len(alive))
         owner = query[alive]
         starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
         best = np.maximum.reduceat(gain, starts)
@@ -193,6 +227,13 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, groups: 
     return IdealGains(np.concatenate(queries), np.concatenate(ranks), np.concatenate(gains))
 
 
+def _exact_totals(key: Ints, terms: Floats) -> Floats:
+    """The sum of the terms of each key, rounded once; rows are sorted by key, of which none is left out."""
+    starts = np.flatnonzero(np.diff(key, prepend=-1)).tolist()
+    listed = terms.tolist()
+    return np.array([fsum(listed[low:high]) for low, high in pairwise([*starts, len(listed)])])
+
+
 class _Crowd:
     """One query with very many documents. Gains only fall, so what a document would have gained before is a bound.
 
@@ -200,7 +241,8 @@ class _Crowd:
     by descending document, so that the first of equal gains is the one to take.
     """
 
-    def __init__(self, document: Ints, group: Ints, alpha: float) -> None:
+    def __init__(self, document: Ints, group: Ints, alpha: float, weight: Floats, *, exact: bool) -> None:
+        self.weight, self.exact = weight[np.unique(group)], exact
         document, group = np.unique(document, return_inverse=True)[1], np.unique(group, return_inverse=True)[1]
         order = np.lexsort((group, document))
         ends = np.cumsum(np.bincount(document)).tolist()
@@ -234,9 +276,11 @@ class _Crowd:
         sizes = self.sizes[sets]
         local = np.repeat(np.arange(len(sets)), sizes)
         cells = np.arange(len(local)) + np.repeat(self.starts[sets] - np.cumsum(sizes) + sizes, sizes)
-        hits = self.hits_so_far[self.cells[cells]]
+        groups = self.cells[cells]
+        hits = self.hits_so_far[groups]
+        part = self.weight[groups] * self.worth[hits]
         # Added up in one order for all, so that equal sets of hits are equal gains to the bit.
-        return total(local, self.worth[hits[np.lexsort((hits, local))]], len(sets))
+        return _exact_totals(local, part) if self.exact else total(local, part[np.lexsort((hits, local))], len(sets))
 
     def ideal(self, query: int) -> IdealGains:
         """The gains of the documents in their best order, up to those too small to change a sum of them by a bit."""
@@ -267,21 +311,25 @@ class _Crowd:
             self.hits_so_far[group] += 1
             sets = self.sets[group]
             places = self.places[sets]
-            self.bounds[places] = self.bounds[places] * self.slack - (self.worth[hits] - self.worth[hits + 1])
+            less = self.weight[group] * (self.worth[hits] - self.worth[hits + 1])
+            self.bounds[places] = self.bounds[places] * self.slack - less
             self.loose[sets] = True
 
 
-def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str]) -> str:
-    """Each hit of each group, in rank order, with the power of (1 − α) that it earns."""
-    hits = sorted((hit.rank, hit.nth) for group in sheet.groups for hit in group.hits)
-    rows = [(rank, (1 - alpha) ** (nth - 1)) for rank, nth in hits]
-    return plus(share(number(gain), rank) for rank, gain in rows)
+def _terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], *, weighted: bool = False) -> str:
+    """Each hit of each group, in rank order, with the power of (1 − α) that it earns, times the weight if it counts."""
+    hits = sorted((hit.rank, hit.nth, group.weight) for group in sheet.groups for hit in group.hits)
+    rows = [(rank, (1 - alpha) ** (nth - 1), weight if weighted else 1.0) for rank, nth, weight in hits]
+    return plus(share(number(gain * weight), rank) for rank, gain, weight in rows)
 
 
-def _ideal_terms(sheet: Sheet, alpha: float, share: Callable[[str, int], str], depth: int | None) -> str:
-    ideal = greedy_ideal(sheet.judgments, alpha)
+def _ideal_terms(
+    sheet: Sheet, alpha: float, share: Callable[[str, int], str], depth: int | None, *, weighted: bool = False
+) -> str:
+    ideal = greedy_ideal(sheet.judgments, alpha, weighted=weighted)
+    scale = sheet.scale if weighted else 1.0
     looked_at = (ideal.query == sheet.query) & (ideal.rank <= (len(ideal.rank) if depth is None else depth))
-    columns = ideal.rank[looked_at].tolist(), ideal.gain[looked_at].tolist()
+    columns = ideal.rank[looked_at].tolist(), (scale * ideal.gain[looked_at]).tolist()
     return plus(share(number(gain), rank) for rank, gain in zip(*columns))
 
 
@@ -294,20 +342,22 @@ def _inverse(gain: str, rank: int) -> str:
 
 
 def _explain_alpha_ndcg(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _log), _ideal_terms(sheet, alpha, _log, sheet.ideal))
+    best = _ideal_terms(sheet, alpha, _log, sheet.ideal, weighted=True)
+    return over(_terms(sheet, alpha, _log, weighted=True), best)
 
 
-def _explain_most(sheet: Sheet, alpha: float, discount: Discount) -> str:
+def _explain_most(sheet: Sheet, alpha: float, discount: Discount, groups: float) -> str:
     most = float(ideals.geometric_sum(1 - alpha, discount, np.array([sheet.k]))[0])
-    return times(number(len(sheet.groups)), number(most))
+    return times(number(groups), number(most))
 
 
 def _explain_alpha_dcg(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _log), _explain_most(sheet, alpha, ideals.log2))
+    weight = sum(group.weight for group in sheet.groups)
+    return over(_terms(sheet, alpha, _log, weighted=True), _explain_most(sheet, alpha, ideals.log2, weight))
 
 
 def _explain_err_ia(sheet: Sheet, alpha: float = 0.5) -> str:
-    return over(_terms(sheet, alpha, _inverse), _explain_most(sheet, alpha, ideals.inverse))
+    return over(_terms(sheet, alpha, _inverse), _explain_most(sheet, alpha, ideals.inverse, len(sheet.groups)))
 
 
 def _explain_nerr_ia(sheet: Sheet, alpha: float = 0.5) -> str:
@@ -353,9 +403,10 @@ DEFINITIONS = (
         {
             None: Formula(
                 alpha_ndcg,
-                "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ the same of the greedy ideal, cut at k",
+                "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
+                "÷ the same of the greedy ideal, cut at k",
                 _explain_alpha_ndcg,
-                "Clarke+, SIGIR 2008; ndeval",
+                "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
             )
         },
         parameters={None: (ALPHA,)},
@@ -367,7 +418,8 @@ DEFINITIONS = (
         {
             None: Formula(
                 alpha_dcg,
-                "Σ_r Σ_{g hit by r} (1−α)^(hits of g before r) / log2(r + 1) ÷ Σ_{r≤k} m(1−α)^(r−1)/log2(r + 1)",
+                "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
+                "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
                 _explain_alpha_dcg,
                 "ndeval (whose value at k = 1 is not normalized)",
             )

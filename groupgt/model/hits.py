@@ -86,6 +86,13 @@ class Judgments(_Remembering):
         return np.ldexp(self.group_weight, -exponent[self.group_query])
 
     @cached_property
+    def weighted(self) -> Bools:
+        """Whether a group of a query has a weight other than 1, shape (Q,)."""
+        weighted = np.zeros(self.size, dtype=np.bool_)
+        weighted[self.group_query[self.group_weight != 1.0]] = True
+        return weighted
+
+    @cached_property
     def total_weight(self) -> Floats:
         """The sum of the group weights of each query, in the order of groups, shape (Q,)."""
         return np.bincount(self.group_query, self.weight, minlength=self.size).astype(np.float64, copy=False)

@@ -97,14 +97,14 @@ def singletons(batch: Batch, values: Values = values_of) -> list[str]:
 
 
 def alpha_one(batch: Batch, values: Values = values_of) -> list[str]:
-    """Law 7: alpha_ndcg(alpha=1) = ndcg.coverage without shared documents, with equal weights and grades."""
+    """Law 7: alpha_ndcg(alpha=1) = ndcg.coverage without shared documents, with equal grades."""
     plain: dict[str, Any] = {}
     for qid, (groups, ranking) in batch.items():
         kept: list[Any] = []
         for group in groups:
             own = [name for name, grade in alternatives(group) if grade > 0]
             if own and not share_documents([*kept, own]):
-                kept.append(own)
+                kept.append({"alternatives": own, "weight": weight(group)})
         plain[qid] = (kept, ranking)
     found = []
     for tail in ("", "@2", "@5"):
