@@ -14,15 +14,18 @@ from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, nea
 from groupgt.formats import (
     answers,
     beir,
+    bright,
     csv,
     frames,
     freshstack,
     jsonl,
     mappings,
     multihop,
+    nuggetbank,
     nuggetizer,
     parquet,
     parts,
+    ragelo,
     trec,
 )
 from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
@@ -102,6 +105,12 @@ FORMATS = (
     Format("multihop-rag-documents", None, multihop.read_documents),
     Format("qampari", answers.look_qampari, answers.read_qampari),
     Format("qampari-documents", None, answers.read_qampari_documents),
+    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
+    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder),
+    Format("bright", bright.look, bright.read_ground_truth),
+    Format("bright-long", None, bright.read_long),
+    Format("bright-pro", bright.look_pro, bright.read_pro),
+    Format("ragelo", None, ragelo.read_ground_truth),
     Format("ambigqa", answers.look_ambigqa, answers.read_ambigqa),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Of everyone.

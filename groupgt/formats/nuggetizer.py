@@ -26,7 +26,7 @@ def look(source: Source) -> str | None:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Each nugget is a group; `support` is the grade 2, `partial_support` 1, `not_support` 0."""
+    """Each nugget is a group, `vital` or `okay`; `support` is the grade 2, `partial_support` 1, `not_support` 0."""
     keys = keys_of(source).keys()
     if "docid" not in keys and keys & {"answer_text", "run_id"}:
         what = "these assignments judge answers, and name no documents"
@@ -40,7 +40,8 @@ def _created(source: Source, policy: Policy) -> GroundTruth:
     for where, record in records(source, questions.faults):
         groups = []
         for nugget in questions.list_at(record, "nuggets", where, dict):
-            groups.append({"alternatives": [{"text": nugget.get("text")}], "name": nugget.get("text")})
+            text, importance = nugget.get("text"), nugget.get("importance")
+            groups.append({"alternatives": [{"text": text}], "name": text, "importance": importance})
         questions.add(where, record.get("qid"), groups, record.get("query"))
     return questions.truth(policy)
 
@@ -50,6 +51,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
     questions = Questions()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     first: dict[str, tuple[str, Any]] = {}
+    importance: dict[tuple[str, str], Any] = {}
     seen: dict[tuple[str, str], str] = {}
     for where, record in records(source, questions.faults):
         qid, document = id_text(record.get("qid")), id_text(record.get("docid"))
@@ -68,16 +70,21 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
             text, assignment = nugget.get("text"), nugget.get("assignment")
             if not isinstance(text, str):
                 questions.faults.add(where, f"expected a string as the text of a nugget, found {display(text)}")
-            elif assignment in GRADES:
-                nuggets.setdefault(text, {})[document] = GRADES[assignment]
-            elif assignment == FAILED:
-                nuggets.setdefault(text, {})
+            elif assignment in GRADES or assignment == FAILED:
+                importance.setdefault((qid, text), nugget.get("importance"))
+                documents = nuggets.setdefault(text, {})
+                if assignment != FAILED:
+                    documents[document] = GRADES[assignment]
             else:
                 known = listed((*GRADES, FAILED))
                 questions.faults.add(where, f"expected {known} as the assignment, found {display(assignment)}")
     for qid, nuggets in judged.items():
         groups = [
-            {"alternatives": [{"id": name, "grade": grade} for name, grade in documents.items()], "name": text}
+            {
+                "alternatives": [{"id": name, "grade": grade} for name, grade in documents.items()],
+                "name": text,
+                "importance": importance[qid, text],
+            }
             for text, documents in nuggets.items()
         ]
         questions.add(first[qid][0], qid, groups, first[qid][1])

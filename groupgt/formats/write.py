@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, listed, near_names
-from groupgt.formats import beir, csv, jsonl, parquet, trec
+from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
 from groupgt.formats.rows import Judgment, order_fault
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import are_ids
@@ -27,6 +27,7 @@ class _Writer:
     weights: bool = False
     columns: bool = False
     texts: bool = False
+    importance: bool = False
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
@@ -75,13 +76,14 @@ def _beir(path: Path, truth: GroundTruth) -> None:
 
 
 TRUTH_WRITERS: dict[str, _Writer] = {
-    "jsonl": _Writer(jsonl.write_ground_truth, weights=True, columns=True, texts=True),
+    "jsonl": _Writer(jsonl.write_ground_truth, weights=True, columns=True, texts=True, importance=True),
     "parquet": _Writer(parquet.write_ground_truth, grades=False, columns=True, texts=True),
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth))),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), "\t")),
     "trec": _Writer(lambda path, truth: trec.write_qrels(path, _judgments(truth)), groups=False),
     "trec-subtopics": _Writer(lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False))),
     "beir": _Writer(_beir, groups=False, texts=True),
+    "nuggetbank": _Writer(nuggetbank.write_ground_truth, grades=False, texts=True, importance=True),
 }
 # Written for other tools alone: what is lost is what is asked for.
 FLAT = "qrels-flat"
@@ -117,7 +119,7 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
             f"{format} cannot hold groups without alternatives, but this ground truth has some; write jsonl"
         )
     lost = []
-    if truth.importance and not writer.weights:
+    if truth.importance and not writer.importance:
         lost.append("the importance of groups")
     if truth.columns and not writer.columns:
         lost.append(f"the columns {', '.join(truth.columns)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.formats import detect
+from groupgt.formats import detect, write
 from groupgt.formats.detect import TRUTHS, kind_of
 from groupgt.formats.records import keys_of
 from groupgt.formats.source import Source
@@ -171,6 +172,89 @@ ANSWERS = [
     }
 ]
 
+BANK: dict[str, Any] = {
+    "query_id": "1053",
+    "title_query": "Demand for avocado",
+    "format_version": "v3",
+    "nugget_bank": {
+        "How much water?": {
+            "question": "How much water?",
+            "question_id": "x",
+            "aggregator_type": "OR",
+            "importance": "vital",
+            "answers": {
+                "2000 l": {"answer": "2000 l", "references": [{"doc_id": "d1"}, {"doc_id": "d2"}]},
+                "a lot": {"answer": "a lot", "references": ["d2", "d3"]},
+            },
+            "references": [{"doc_id": "d4"}],
+        },
+        "Who exports?": {
+            "question": "Who exports?",
+            "aggregator_type": "AND",
+            "answers": [
+                {"answer": "Mexico", "references": [{"doc_id": "d5"}], "importance": "vital"},
+                {"answer": "Peru", "references": [{"doc_id": "d6"}]},
+            ],
+        },
+        "Why?": {
+            "question": "Why?",
+            "aggregator_type": "AND",
+            "importance": 2,
+            "sub_nuggets": [
+                {"question": "Taste?", "references": [{"doc_id": "d7"}]},
+                {"claim": "It is healthy.", "query_id": "1053", "references": [{"doc_id": "d8"}]},
+            ],
+            "references": [{"doc_id": "d9"}],
+        },
+    },
+    "claim_bank": {"It grows.": {"claim": "It grows.", "query_id": "1053", "references": [{"doc_id": "d10"}]}},
+}
+BANKED = {
+    "1053": [
+        {"alternatives": ["d1", "d2", "d3", "d4"], "name": "How much water?", "importance": "vital"},
+        {"alternatives": ["d5"], "name": "Who exports?: Mexico", "importance": "vital"},
+        {"alternatives": ["d6"], "name": "Who exports?: Peru"},
+        {"alternatives": ["d7", "d9"], "name": "Taste?", "importance": "2"},
+        {"alternatives": ["d8", "d9"], "name": "It is healthy.", "importance": "2"},
+        {"alternatives": ["d10"], "name": "It grows."},
+    ]
+}
+OFFSETS = {"start_offset": 3, "end_offset": 9, "encoding": "utf-8"}
+PLACED = {
+    "query_id": "7",
+    "nugget_bank": {"?": {"question": "?", "references": [{"doc_id": "d1", "offsets": OFFSETS}]}},
+}
+SUBMITTED = {
+    "metadata": {"team_id": "t", "topic_id": "9", "run_id": "r"},
+    "nugget_bank": [
+        {"question": "Is it?", "aggregator_type": "AND", "answers": [{"answer": "yes", "references": ["d1"]}]}
+    ],
+}
+
+BRIGHT = [
+    {
+        "query": "Why do insects like light?",
+        "reasoning": "…",
+        "id": "0",
+        "excluded_ids": ["N/A"],
+        "gold_ids_long": ["a/long.txt"],
+        "gold_ids": ["a/1.txt", "a/2.txt"],
+        "gold_answer": "…",
+    }
+]
+ASPECTS = [
+    {"id": "bio-0-a1", "content": "phototaxis", "weight": 3, "supporting_docs": ["a/1.txt", "a/2.txt"]},
+    {"id": "bio-0-aspect-2", "content": "moonlight", "weight": 1, "supporting_docs": ["a/3.txt"]},
+    {"id": "bio-1-a1", "content": "heat", "weight": 2, "supporting_docs": ["a/3.txt"]},
+]
+ASPECT_GROUPS = {
+    "bio-0": [
+        {"alternatives": ["a/1.txt", "a/2.txt"], "weight": 3, "name": "phototaxis"},
+        {"alternatives": ["a/3.txt"], "name": "moonlight"},
+    ],
+    "bio-1": [{"alternatives": ["a/3.txt"], "weight": 2, "name": "heat"}],
+}
+
 
 def words(*texts: str) -> list[dict[str, str]]:
     return [{"text": text} for text in texts]
@@ -219,19 +303,39 @@ SHAPES: list[tuple[str, list[dict[str, Any]], bool, dict[str, Any]]] = [
             ]
         },
     ),
+    ("nuggetbank", [BANK], True, BANKED),
+    ("nuggetbank", [SUBMITTED], True, {"9": [{"alternatives": ["d1"], "name": "Is it?: yes"}]}),
+    (
+        "nuggetbank-spans",
+        [PLACED],
+        False,
+        {"7": [{"alternatives": [{"doc": "d1", "start": 3, "end": 9}], "name": "?"}]},
+    ),
+    ("bright", BRIGHT, True, {"0": [["a/1.txt"], ["a/2.txt"]]}),
+    ("bright-long", BRIGHT, False, {"0": [["a/long.txt"]]}),
+    ("bright-pro", ASPECTS, True, ASPECT_GROUPS),
     (
         "nuggetizer",
         NUGGETIZER,
         True,
         {
             "2024-1": [
-                {"alternatives": [{"id": "d1", "grade": 2}, "d2"], "name": "It is a car"},
-                {"alternatives": [{"id": "d1", "grade": 0}, {"id": "d2", "grade": 2}], "name": "It is red"},
-                {"alternatives": [{"id": "d2", "grade": 0}], "name": "It is fast"},
+                {"alternatives": [{"id": "d1", "grade": 2}, "d2"], "name": "It is a car", "importance": "vital"},
+                {
+                    "alternatives": [{"id": "d1", "grade": 0}, {"id": "d2", "grade": 2}],
+                    "name": "It is red",
+                    "importance": "okay",
+                },
+                {"alternatives": [{"id": "d2", "grade": 0}], "name": "It is fast", "importance": "okay"},
             ]
         },
     ),
-    ("nuggetizer", CREATED, True, {"2024-1": [{"alternatives": words("It is a car"), "name": "It is a car"}]}),
+    (
+        "nuggetizer",
+        CREATED,
+        True,
+        {"2024-1": [{"alternatives": words("It is a car"), "name": "It is a car", "importance": "vital"}]},
+    ),
 ]
 NAMES = [f"{name}-{number}" for number, (name, *_) in enumerate(SHAPES)]
 
@@ -239,6 +343,8 @@ NAMES = [f"{name}-{number}" for number, (name, *_) in enumerate(SHAPES)]
 def put(path: Path, records: list[dict[str, Any]], how: str = "array") -> Path:
     """Writes records as they are published: an array, indented or not, a line each, compressed, a parquet file."""
     if how == "parquet":
+        if "nugget_bank" in records[0]:
+            pytest.skip("nugget banks are not published as parquet files: their keys are texts of nuggets")
         pl.DataFrame(records, infer_schema_length=None).write_parquet(path)
         return path
     if how == "lines":
@@ -332,6 +438,122 @@ def test_assignments_of_answers_are_refused(tmp_path: Path, capsys: pytest.Captu
     path, run = put(tmp_path / "a.jsonl", ANSWERS, "lines"), tmp_path / "r.trec"
     run.write_text("2024-1 Q0 d1 1 1 t\n")
     assert "name no documents" in fails(capsys, "evaluate", path, run, "-m", "recall")
+
+
+def test_a_bank_of_one_object_and_a_folder_of_banks(tmp_path: Path) -> None:
+    path = tmp_path / "bank.json"
+    path.write_text(json.dumps(BANK, indent=2))
+    assert dict(groupgt.read_ground_truth(path).items()) == BANKED
+    folder = tmp_path / "banks"
+    folder.mkdir()
+    (folder / "1053.json").write_text(json.dumps(BANK))
+    (folder / "9.json.gz").write_bytes(gzip.compress(json.dumps(SUBMITTED).encode()))
+    (folder / "README.md").write_text("banks")
+    truth = groupgt.read_ground_truth(folder)
+    assert dict(truth.items()) == {**BANKED, "9": [{"alternatives": ["d1"], "name": "Is it?: yes"}]}
+    assert truth.texts == ["Demand for avocado", None]
+
+
+def test_a_bank_without_query_id_is_called_by_its_title(tmp_path: Path) -> None:
+    bank = {key: value for key, value in BANK.items() if key != "query_id"}
+    assert list(groupgt.read_ground_truth(put(tmp_path / "b", [bank]))) == [
+        hashlib.md5(b"Demand for avocado").hexdigest()
+    ]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_banks_are_written_as_they_are_read(tmp_path: Path, named: bool) -> None:
+    groups: list[Any] = [["a", "b"], ["c"]]
+    if named:
+        groups = [
+            {"alternatives": ["a", "b"], "name": "What?", "importance": "okay"},
+            {"alternatives": ["c"], "name": "2x"},
+        ]
+    truth, out = tmp_path / "t.jsonl", tmp_path / "bank.jsonl"
+    truth.write_text(json.dumps({"qid": "1", "query": "?", "retrieval_gt": groups}) + "\n")
+    main(["convert", str(truth), str(out), "--to", "nuggetbank"])
+    back = groupgt.read_ground_truth(out)
+    assert dict(back.items()) == {"1": groups}
+    assert back.texts == ["?"]
+
+
+def test_equal_names_become_numbers_in_a_bank(tmp_path: Path) -> None:
+    truth = groupgt.GroundTruth.of({"1": [{"alternatives": ["a"], "name": "x"}, {"alternatives": ["b"], "name": "x"}]})
+    write.write_ground_truth(tmp_path / "bank.jsonl", truth, "nuggetbank")
+    assert dict(groupgt.read_ground_truth(tmp_path / "bank.jsonl").items()) == {"1": [["a"], ["b"]]}
+
+
+def question(**others: Any) -> dict[str, Any]:
+    return {
+        "query_id": "1",
+        "nugget_bank": {"Q": {"question": "Q", **others}, "R": {"question": "R", "references": ["d"]}},
+    }
+
+
+PARTS = [{"question": "S", "aggregator_type": "AND", "answers": [{"answer": "1"}, {"answer": "2"}]}]
+BAD_BANKS = [
+    (question(aggregator_type="NOT", answers=[{"answer": "x"}]), "the nugget 'Q': it asks that something is not found"),
+    (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
+    (question(sub_nuggets=PARTS), "any of its parts will do, but one of them needs several groups"),
+    (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),
+    (question(), "1 of its 2 groups is empty"),
+    ({"query_id": "1", "format_version": "v9", "nugget_bank": {}}, "expected the format_version v3, found 'v9'"),
+    ({"query_id": "1", "claim_bank": [{"text": "x"}]}, "expected a string as the question or claim"),
+    ({"query_id": "1", "nugget_bank": {"Q": {"question": "Q"}}}, "no nugget names a document"),
+]
+
+
+@pytest.mark.parametrize(("bank", "words"), BAD_BANKS, ids=[words for _, words in BAD_BANKS])
+def test_banks_that_are_refused(tmp_path: Path, bank: dict[str, Any], words: str) -> None:
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_ground_truth(put(tmp_path / "b.jsonl", [bank], "lines"), "nuggetbank")
+    assert words in str(error.value)
+
+
+def test_places_need_offsets(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.DataError, match="has no offsets; read documents instead"):
+        groupgt.read_ground_truth(put(tmp_path / "b", [BANK]), "nuggetbank-spans")
+
+
+def test_sums_count_each_answer(tmp_path: Path) -> None:
+    answers = [{"answer": "1", "references": ["a"]}, {"answer": "2", "references": ["b"]}]
+    bank = question(aggregator_type="SUM", answers=answers)
+    truth = groupgt.read_ground_truth(put(tmp_path / "b", [bank]))
+    assert [group["name"] for group in truth["1"]] == ["Q: 1", "Q: 2", "R"]
+
+
+def test_questions_of_bright_pro_stand_beside_its_aspects(tmp_path: Path) -> None:
+    for name in ("aspects", "examples"):
+        (tmp_path / name).mkdir()
+    aspects = put(tmp_path / "aspects" / "biology.json", ASPECTS)
+    assert groupgt.read_ground_truth(aspects).texts is None
+    rows = [{**BRIGHT[0], "id": "bio-1", "excluded_ids": ["a/9.txt"]}]
+    put(tmp_path / "examples" / "biology.json", rows)
+    truth = groupgt.read_ground_truth(aspects)
+    assert dict(truth.items()) == ASPECT_GROUPS
+    assert truth.texts == [None, "Why do insects like light?"]
+
+
+def test_an_aspect_without_its_question(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.DataError, match="expected the id of a question and -a1 or -aspect-1"):
+        groupgt.read_ground_truth(put(tmp_path / "a", [{**ASPECTS[0], "id": "bio"}]))
+
+
+RAGELO = "q1 who d1 1\nq1 who d2 1\nq1 when __ragelo_unaddressed__when 1\nq2 why d3 1\n"
+
+
+def test_placeholders_of_ragelo_are_no_documents(tmp_path: Path) -> None:
+    path = tmp_path / "subtopics.qrels"
+    path.write_text(RAGELO)
+    with pytest.raises(groupgt.DataError, match="query 'q1': 1 of its 2 groups is empty"):
+        groupgt.read_ground_truth(path, "ragelo")
+    truth = groupgt.read_ground_truth(path, "ragelo", {"empty_groups": "unmeetable"})  # type: ignore[arg-type]
+    assert dict(truth.items()) == {
+        "q1": [{"alternatives": ["d1", "d2"], "name": "who"}, {"alternatives": [], "name": "when"}],
+        "q2": [{"alternatives": ["d3"], "name": "why"}],
+    }
+    run, policy = {"q1": ["d1"], "q2": ["d3"]}, {"empty_groups": "unmeetable"}
+    assert groupgt.evaluate(truth, run, ["recall.coverage"], policy=policy)["recall.coverage"] == 0.75
 
 
 BAD: list[tuple[str, Any, str]] = [

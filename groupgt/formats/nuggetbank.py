@@ -1,0 +1,194 @@
+"""Nugget banks, version 3, of autojudge-base: for each question what a good answer says, and where it stands.
+
+A nugget becomes groups of the documents that its references name:
+
+- OR, or no aggregator: any of its answers will do, so all their references are alternatives of one group;
+- AND, SUM: each answer counts, so each is a group;
+- sub-nuggets take part as answers do, but an OR of which one part alone needs several groups cannot be said, and is an
+  error;
+- NOT is an error: no group says that something must not be found;
+- a claim is a group of its references;
+- what has no references is an empty group, for the policy `empty_groups`; a bank without any is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import DataError, display
+from groupgt.formats.records import OWN, Questions, keys_of, records
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.validity import id_text
+
+BANKS = ("nugget_bank", "claim_bank")
+VERSIONS = (None, "v3", "RAGTIME26")
+ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
+ALL, ANY = ("AND", "SUM"), (None, "OR", "Default")
+
+
+def look(source: Source) -> str | None:
+    """`truth` for a file of this format."""
+    keys = keys_of(source)
+    if not keys.keys() & set(BANKS) or keys.keys() & OWN:
+        return None
+    named = any(keys.get(key) for key in ("query_id", "title_query", "format_version"))
+    return "truth" if named or b'"topic_id"' in source.head() else None
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder holds a bank in each of its files."""
+    files = _files(path)
+    return bool(files) and look(Source(files[0])) == "truth"
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """Groups of documents."""
+    return _Banks(source, spans=False).truth(policy)
+
+
+def read_spans(source: Source, policy: Policy) -> GroundTruth:
+    """Groups of places in documents, where references have offsets."""
+    return _Banks(source, spans=True).truth(policy)
+
+
+class _Banks(Questions):
+    """The banks of one file, or of the files of a folder."""
+
+    def __init__(self, source: Source, *, spans: bool) -> None:
+        super().__init__()
+        self.spans = spans
+        self.references = 0
+        files = [Source(path, ceiling=source.ceiling) for path in _files(source.path)] if source.is_folder else [source]
+        for file in files:
+            for where, record in records(file, self.faults):
+                self.read(where, record)
+        if self.qids and not self.references and not self.faults:
+            what = "no nugget names a document, so no ranking can be measured by it"
+            raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
+
+    def read(self, where: str, bank: Mapping[str, Any]) -> None:
+        """One bank."""
+        if bank.get("format_version") not in VERSIONS:
+            self.faults.add(where, f"expected the format_version v3, found {display(bank['format_version'])}")
+        groups: list[dict[str, Any]] = []
+        for key in BANKS:
+            for nugget in self.values_at(bank, key, where):
+                groups += self.groups_of(nugget, where, None)
+        for number, group in enumerate(groups, 1):
+            if group["name"] == str(number):
+                del group["name"]
+        metadata = bank.get("metadata")
+        about = metadata if isinstance(metadata, Mapping) else {}
+        title = bank.get("title_query")
+        # In the order in which the package looks for what a bank is about.
+        qid = bank.get("query_id")
+        if qid is None and isinstance(title, str) and title:
+            qid = hashlib.md5(title.encode(), usedforsecurity=False).hexdigest()
+        self.add(where, qid if qid is not None else about.get("topic_id", about.get("query_id")), groups, title)
+
+    def groups_of(self, nugget: Mapping[str, Any], where: str, importance: Any) -> list[dict[str, Any]]:
+        """The groups of one nugget, and of what lies below it."""
+        text = nugget.get("question", nugget.get("claim"))
+        if not isinstance(text, str):
+            self.faults.add(where, f"expected a string as the question or claim of a nugget, found {display(text)}")
+            return []
+        importance = nugget.get("importance", importance)
+        own = self.places_of(nugget, where)
+        parts = [
+            [
+                _group(
+                    f"{text}: {answer.get('answer')}",
+                    self.places_of(answer, where),
+                    answer.get("importance", importance),
+                )
+            ]
+            for answer in self.values_at(nugget, "answers", where)
+        ]
+        parts += [self.groups_of(sub, where, importance) for sub in self.list_at(nugget, "sub_nuggets", where, dict)]
+        aggregator = nugget.get("aggregator_type")
+        if not parts:
+            return [_group(text, own, importance)]
+        if aggregator in ALL:
+            # What supports the nugget as a whole supports each part of it.
+            for group in (group for part in parts for group in part):
+                group["alternatives"] = _distinct(group["alternatives"] + own)
+            return [group for part in parts for group in part]
+        if aggregator in ANY and all(len(part) == 1 for part in parts):
+            any_of = [place for part in parts for place in part[0]["alternatives"]]
+            return [_group(text, _distinct(any_of + own), importance)]
+        if aggregator in ANY:
+            what = "any of its parts will do, but one of them needs several groups"
+        elif aggregator == "NOT":
+            what = "it asks that something is not found, which no group can say"
+        else:
+            what = f"expected AND, OR, SUM or NOT as its aggregator_type, found {display(aggregator)}"
+        self.faults.add(where, f"the nugget {display(text)}: {what}")
+        return []
+
+    def places_of(self, holder: Mapping[str, Any], where: str) -> list[Any]:
+        """The documents that references name, or the places in them."""
+        places: list[Any] = []
+        for reference in self.list_at(holder, "references", where, object):
+            named = reference if isinstance(reference, Mapping) else {"doc_id": reference}
+            name, offsets = id_text(named.get("doc_id")), named.get("offsets")
+            if name is None:
+                self.faults.add(where, f"expected a reference with a doc_id, found {display(reference)}")
+            elif not self.spans:
+                places.append(name)
+            elif isinstance(offsets, Mapping):
+                places.append({"doc": name, "start": offsets.get("start_offset"), "end": offsets.get("end_offset")})
+            else:
+                what = f"the reference to {name!r} has no offsets; read documents instead: nuggetbank"
+                self.faults.add(where, what)
+        self.references += len(places)
+        return _distinct(places)
+
+    def values_at(self, record: Mapping[str, Any], key: str, where: str) -> list[Any]:
+        """The objects at a key, which holds them in a list or by their texts."""
+        cells = record.get(key)
+        return self.list_at({key: list(cells.values()) if isinstance(cells, Mapping) else cells}, key, where, dict)
+
+
+def _group(name: str, places: list[Any], importance: Any) -> dict[str, Any]:
+    group = {"alternatives": places, "name": name}
+    return group if importance is None else {**group, "importance": importance}
+
+
+def _distinct(places: list[Any]) -> list[Any]:
+    return list({json.dumps(place): place for place in places}.values())
+
+
+def write_ground_truth(path: Path, truth: GroundTruth) -> None:
+    """One bank a line: each group is a question with references, called by its name or number."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for position, (qid, groups) in enumerate(truth.items()):
+            title = truth.texts[position] if truth.texts else None
+            bank = {"query_id": qid, **({"title_query": title} if title else {}), "format_version": "v3"}
+            nuggets = {nugget["question"]: nugget for nugget in _nuggets(qid, groups)}
+            file.write(json.dumps({**bank, "nugget_bank": nuggets}, ensure_ascii=False) + "\n")
+
+
+def _nuggets(qid: str, groups: list[Any]) -> Iterator[dict[str, Any]]:
+    described = [group if isinstance(group, dict) else {"alternatives": group} for group in groups]
+    names = [str(group.get("name", number)) for number, group in enumerate(described, 1)]
+    if len(set(names)) < len(names):
+        names = [str(number) for number in range(1, len(names) + 1)]
+    for name, group in zip(names, described):
+        yield {
+            "question": name,
+            "question_id": hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(),
+            "query_id": qid,
+            "aggregator_type": "OR",
+            "references": [{"doc_id": document} for document in group["alternatives"]],
+            **({"importance": group["importance"]} if "importance" in group else {}),
+        }
