@@ -239,6 +239,16 @@ def first_of(names: Sequence[str], most: int | None, joint: str = ", ") -> str:
     return joint.join([*names[:most], f"{len(names) - most:,} more"])
 
 
+def strange_result(keys: Iterable[Any]) -> str:
+    """What is wrong with a result that is a mapping without an id; it names the shapes that are read everywhere.
+
+    >>> strange_result(["doc_id", "score"]).partition("; ")[2]
+    'found mappings with the keys doc_id, score'
+    """
+    shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
+    return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, keys)) or '(none)'}"
+
+
 def warn(text: str) -> None:
     """Warns of something doubtful, at the line that called groupgt, whatever lies between."""
     level, frame = 2, sys._getframe(1)

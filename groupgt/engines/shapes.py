@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from groupgt.errors import Faults
+from groupgt.errors import Faults, strange_result
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
 from groupgt.model.values import span_of
 
@@ -118,8 +118,7 @@ def _what_is_wrong(cell: Any, rank: int) -> str:
     if isinstance(span, str):
         return f"at rank {rank}: {span}"
     if isinstance(cell, Mapping) and cell.get("id") is None:
-        shapes = "ids, (id, score) pairs, {id: score}, or mappings with the key id"
-        return f"expected results as {shapes}; found mappings with the keys {', '.join(map(str, cell)) or '(none)'}"
+        return strange_result(cell)
     kind = type(cell).__name__
     return f"expected an id (a string or integer) at rank {rank}, found {shown(cell)} of type {kind}"
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.errors import Faults, GroupgtWarning, RetrieverError
+from groupgt.errors import Faults, GroupgtWarning, RetrieverError, strange_result
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_fault, id_text, shown
 from groupgt.plugins import Plugin
@@ -97,7 +97,7 @@ class Options:
 
 
 class Retriever(Protocol):
-    """One method: for each query its ranking, `[(id, score), …]` best first, or ids alone.
+    """One method: for each query its ranking, `[(id, score), …]` best first, mappings of these, or ids alone.
 
     One that asks several times to answer a batch may have `spent`: the milliseconds of each call of the last batch.
     """
@@ -142,10 +142,6 @@ class RetrieverPlugin(Plugin):
 
 # The name by which plugins of others know it.
 Kind = RetrieverPlugin
-
-
-# The shapes in which a retriever may return results.
-SHAPES = "expected results as ids or (id, score) pairs"
 
 
 def as_list(value: Any) -> Any:
@@ -231,12 +227,14 @@ def check_ids(name: str, answers: Answers, known: Collection[str]) -> None:
 def _read(ranking: Ranking, where: str, faults: Faults) -> tuple[list[str], list[float]]:
     ids: list[str] = []
     scores: list[float] = []
-    for rank, cell in enumerate(ranking, 1):
+    for rank, result in enumerate(ranking, 1):
+        cell: Any = result
+        if isinstance(result, Mapping) and result.get("id") is not None:
+            cell = (result["id"], result["score"]) if "score" in result else result["id"]
         pair = isinstance(cell, (tuple, list)) and len(cell) == 2
         name = id_text(cell[0] if pair else cell)
         if name is None and isinstance(cell, Mapping):
-            keys = ", ".join(map(str, cell)) or "none"
-            faults.add(where, f"{SHAPES}, found mappings with the keys {keys}")
+            faults.add(where, strange_result(cell))
             break
         if name is None:
             faults.add(where, f"expected an id (a string or integer) at rank {rank}, found {shown(cell)}")

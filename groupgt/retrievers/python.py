@@ -328,21 +328,7 @@ def ranking_of(answer: Any) -> Any:
     if getattr(getattr(answer, "dtype", None), "kind", "") == "f" and getattr(answer, "ndim", 0) == 2:
         # An array of numbers holds ids and scores as one type.
         return [(int(cell[0]) if cell[0].is_integer() else cell[0], *cell[1:]) for cell in cells]
-    return [_cell(cell) for cell in cells]
-
-
-def _cell(cell: Any) -> Any:
-    """One result: an id, a pair, or of a dict that names its id the same."""
-    if isinstance(cell, dict):
-        name = next((key for key in ID_KEYS if key in cell), None)
-        if name is None:
-            return cell
-        return (cell[name], cell["score"]) if "score" in cell else cell[name]
-    return base.as_list(cell)
-
-
-# What a result that is a dict may call its id.
-ID_KEYS = ("id", "doc_id", "docid")
+    return [base.as_list(cell) for cell in cells]
 
 
 PLUGIN = RetrieverPlugin(

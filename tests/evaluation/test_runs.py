@@ -95,3 +95,53 @@ def test_frames_by_name_are_several() -> None:
     frame = pl.DataFrame({"qid": ["q1"], "doc_id": ["a"], "score": [1.0]})
     with pytest.raises(groupgt.ConfigError, match="several by name"):
         groupgt.evaluate(TRUTH, {"one": frame}, ["recall"])
+
+
+FOUR = {f"q{number}": [[f"d{number}"]] for number in range(4)}
+
+
+@pytest.mark.parametrize(
+    ("answered", "said"),
+    [
+        (4, ""),
+        (2, "warning: some has no results for 2 of 4 queries, scored as zero (policy missing=zero; "),
+        (1, "warning: some has no results for 3 of 4 queries, more than half, scored as zero (policy missing=zero; "),
+        (0, "warning: some has no results for any of 4 queries: are these the right files?"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_queries_without_results_are_said_above_the_table(answered: int, said: str) -> None:
+    run = {f"q{number}": [f"d{number}"] for number in range(answered)} or {"other": ["x"]}
+    whole = {qid: groups[0] for qid, groups in FOUR.items()}
+    for result in (
+        groupgt.evaluate_runs(FOUR, {"some": run}, ["recall"]),
+        groupgt.evaluate_runs(FOUR, {"whole": whole, "some": run}, ["recall"]),
+        groupgt.compare(FOUR, {"some": run, "other": run}, ["recall"], resamples=10),
+        groupgt.depth(FOUR, run, name="some"),
+        groupgt.misses(FOUR, run, name="some"),
+        groupgt.misses(FOUR, {"some": run, "whole": whole}),
+    ):
+        above = result.text().split("\n\n")[0]
+        if said:
+            plural = said.replace("some has", "some, other have")
+            assert said in above or plural in above, type(result).__name__
+        else:
+            assert "no results" not in above
+
+
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_a_run_that_skips_what_is_missing_is_not_doubtful() -> None:
+    found = groupgt.evaluate_runs(FOUR, {"some": {"q0": ["d0"]}}, ["recall"], policy={"missing": "skip"})
+    assert "no results" not in found.text()
+
+
+def test_other_doubts_stand_above_the_table_too() -> None:
+    twice = groupgt.evaluate_runs(
+        FOUR, {"some": {qid: ["x", "x", *groups[0]] for qid, groups in FOUR.items()}}, ["mrr"]
+    )
+    assert "repeated result" not in twice.text()  # only repeats of what is relevant change a mean
+    twice = groupgt.evaluate_runs(FOUR, {"some": {qid: groups[0] * 2 for qid, groups in FOUR.items()}}, ["mrr"])
+    first = "warning: queries with a repeated result: some 4; a repeat keeps its place and hits nothing "
+    assert twice.text().startswith(first)
+    nothing = groupgt.evaluate_runs({"q": []}, {"some": {"q": ["a"]}}, ["mrr"])
+    assert nothing.text().startswith("warning: no query has ground truth that can be met, so there are no means.")

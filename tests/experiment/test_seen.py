@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -173,3 +175,75 @@ def test_a_file_that_changes_while_the_code_runs(tmp_path: Path) -> None:
             assert run_experiment(file, allow_code=True).retrieved == 1
     finally:
         os.chdir(previous)
+
+
+def asked(folder: Path) -> Fresh:
+    """What was seen of `mine:search` in a folder."""
+    order = Order("mine", find("retriever", "python"), Options("mine:search"), folder, Setting(Corpus([], []), ["q1"]))
+    with Fresh(order) as fresh:
+        fresh.retrieve(Queries(["one"], ["q1"]), 2)
+    return fresh
+
+
+def test_an_extension_module_of_the_user_s(tmp_path: Path) -> None:
+    names = ("xxlimited", "_testbuffer", "_testmultiphase")
+    found = (importlib.util.find_spec(name) for name in names)
+    spec = next((each for each in found if each is not None and (each.origin or "").endswith((".so", ".pyd"))), None)
+    if spec is None or spec.origin is None:
+        pytest.skip("this Python has no extension module that nothing else loads")
+    module = tmp_path / Path(spec.origin).name
+    shutil.copy(spec.origin, module)
+    (tmp_path / "mine.py").write_text(
+        f"import {spec.name}\n\ndef search(query, k):\n    return [{spec.name}.__file__]\n"
+    )
+    fresh = asked(tmp_path)
+    assert str(module) in fresh.seen["files"]
+    assert seen.unchanged(fresh.seen, tmp_path)
+    write(module, module.read_bytes() + b"\0")
+    assert not seen.unchanged(fresh.seen, tmp_path)
+
+
+def installed(site: Path, name: str, origin: str | None) -> Path:
+    """A package as pip leaves it: from an index, or with a note of the folder that it was installed from."""
+    package, record = site / name / "__init__.py", site / f"{name}-1.0.dist-info"
+    package.parent.mkdir(parents=True)
+    record.mkdir()
+    package.write_text("name = 'd1'\n")
+    (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (record / "RECORD").write_text(f"{name}/__init__.py,,\n{name}-1.0.dist-info/METADATA,,\n")
+    if origin is not None:
+        (record / "direct_url.json").write_text(origin)
+    return package
+
+
+def test_packages_installed_from_an_index_from_a_folder_and_as_editable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, source = tmp_path / "site-packages", tmp_path / "source"
+    of_index = installed(site, "of_index", None)
+    of_path = installed(site, "of_path", f'{{"url": "{(tmp_path / "elsewhere").as_uri()}", "dir_info": {{}}}}')
+    editable = installed(source, "editable", None)
+    (source / "editable-1.0.dist-info").rename(site / "editable-1.0.dist-info")
+    note = f'{{"url": "{source.as_uri()}", "dir_info": {{"editable": true}}}}'
+    (site / "editable-1.0.dist-info" / "direct_url.json").write_text(note)
+    monkeypatch.syspath_prepend(str(source))
+    monkeypatch.syspath_prepend(str(site))
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    imports = "import editable, of_index, of_path\n"
+    (folder / "mine.py").write_text(f"{imports}\ndef search(query, k):\n    return [of_path.name]\n")
+    fresh = asked(folder)
+    # A version stands for what came from an index, and for nothing that somebody works in.
+    assert fresh.seen["distributions"]["of_index"] == "1.0"
+    assert not {"of_path", "editable"} & set(fresh.seen["distributions"])
+    assert {str(of_path), str(editable)} <= set(fresh.seen["files"])
+    assert str(of_index) not in fresh.seen["files"]
+    for package, same in ((of_index, True), (of_path, False), (editable, False)):
+        text = package.read_bytes()
+        write(package, b"name = 'd2'\n")
+        assert seen.unchanged(fresh.seen, folder) is same, package
+        write(package, text)
+    assert seen.unchanged(fresh.seen, folder)
+    metadata = site / "of_index-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("Version: 1.0", "Version: 1.1"))
+    assert not seen.unchanged(fresh.seen, folder)

@@ -143,7 +143,7 @@ def annotated(x: str, k): return np.array(ANSWER[x])
 def pairs(q, k): return [(name, 1.0) for name in ANSWER[q]]
 def scores(prompt, k): return {"d0": 0.25, **dict.fromkeys(ANSWER[prompt], 0.5)}
 def both(question, k): return ANSWER[question], np.linspace(1, 0, len(ANSWER[question]))
-def dicts(query, k): return [{"doc_id": name, "score": 1} for name in ANSWER[query]]
+def dicts(query, k): return [{"id": name, "score": 1} for name in ANSWER[query]]
 def lazily(query, k): return iter(ANSWER[query])
 def numbers(query, k): return np.array([[3, 0.5], [4, 0.25]])
 async def later(query, k): return ANSWER[query]
@@ -169,7 +169,7 @@ def strange(queries, k): return {"three": ["d1"]}
         ("pairs", True, [[["d1", 1.0], ["d2", 1.0]], [["d2", 1.0]]]),
         ("scores", True, [[("d1", 0.5), ("d2", 0.5), ("d0", 0.25)], [("d2", 0.5), ("d0", 0.25)]]),
         ("both", True, [[("d1", 1.0), ("d2", 0.0)], [("d2", 1.0)]]),
-        ("dicts", True, [[("d1", 1), ("d2", 1)], [("d2", 1)]]),
+        ("dicts", True, [[{"id": "d1", "score": 1}, {"id": "d2", "score": 1}], [{"id": "d2", "score": 1}]]),
         ("lazily", True, [["d1", "d2"], ["d2"]]),
         ("numbers", True, [[(3, 0.5), (4, 0.25)], [(3, 0.5), (4, 0.25)]]),
         ("later", True, [["d1", "d2"], ["d2"]]),
@@ -311,7 +311,13 @@ def test_what_is_no_list_of_rankings(returned: Any, words: str) -> None:
         ([True], "expected an id (a string or integer) at rank 1, found True"),
         ([("a", 1.0, 2.0)], "expected an id (a string or integer) at rank 1, found ('a', 1.0, 2.0)"),
         ([["a"]], "expected an id (a string or integer) at rank 1, found ['a']"),
-        ([{"id": "a"}], "expected results as ids or (id, score) pairs, found mappings with the keys id"),
+        (
+            [{"doc_id": "a"}, {"doc_id": "b"}],
+            "expected results as ids, (id, score) pairs, {id: score}, or mappings with the key id; found mappings with "
+            "the keys doc_id",
+        ),
+        ([{"id": "a", "score": "1"}], "expected a finite score at rank 1, found '1'"),
+        ([{"id": ["a"]}], "expected an id (a string or integer) at rank 1, found ['a']"),
         ([" "], "the id at rank 1 is blank"),
         (["a", "b", "c"], "expected at most 2 results, found 3"),
     ],
@@ -326,6 +332,8 @@ def test_what_is_no_ranking(ranking: Any, words: str) -> None:
     ("ranking", "ids", "scores"),
     [
         (["a", 7], ["a", "7"], None),
+        ([{"id": "a"}, {"id": 7, "text": "seven"}], ["a", "7"], None),
+        ([{"id": "a", "score": 2}, ("b", 1)], ["a", "b"], [2.0, 1.0]),
         ([("a", 2), ("b", np.float32(0.5))], ["a", "b"], [2.0, 0.5]),
         ((np.str_("a"), np.int64(8)), ["a", "8"], None),
         ([("a", 1.0), "b"], ["a", "b"], None),
