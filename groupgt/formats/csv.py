@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
-from groupgt.formats.layout import Layout, layout_of_csv
+from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
     CONTENTS,
@@ -244,7 +244,7 @@ def _streamed(source: Source) -> Run:
     header = header_of(source)
     order = _order(header)
     known = {"qid", "doc_id", order} <= set(header) and len(set(header)) == len(header) <= WIDEST_TABLE
-    layout = layout_of_csv(source, delimiter_of(source.first_line)) if known else Layout(regular=False)
+    layout = layout_of(source, delimiter_of(source.first_line)) if known else Layout(regular=False)
     if not layout.has_columns(len(header)):
         return _with_care(source)
     scanned = pl.scan_csv(

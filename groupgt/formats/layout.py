@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,61 +55,38 @@ class Layout:
         return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
 
 
-def layout_of_words(source: Source, separator: str) -> Layout:
-    """Of words in columns, such as those of a TREC run: no cell is quoted, empty, or holds a blank."""
-    look = partial(_look_at_words, separator=ord(separator), returns=source.has_returns)
+def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
+    """Of the cells of a table, which may be quoted: separators and line ends within quotes are part of them.
+
+    Where they are `words`, as in a TREC run, a quote is a letter, and no cell is empty or holds a blank.
+    """
+    look = partial(_look_at, separator=ord(separator), words=words)
     content = _mapped(source)
     if content is None:
-        return reduce(Layout.then, map(look, _streamed(source)), Layout())
+        return _layout_in_turn(look, _streamed(source), words=words)
     with ThreadPoolExecutor(os.cpu_count()) as workers:
-        return reduce(Layout.then, workers.map(look, _cut(content)), Layout())
-
-
-def layout_of_csv(source: Source, separator: str) -> Layout:
-    """Of cells that may be quoted; separators and line ends within quotes are part of them."""
-    look = partial(_look_at_cells, separator=ord(separator))
-    content = _mapped(source)
-    if content is None:
-        return _layout_in_turn(look, _streamed(source))
-    with ThreadPoolExecutor(os.cpu_count()) as workers:
-        quotes = np.fromiter(workers.map(_count_quotes, _cut(content)), np.int64)
+        quotes = [0] if words else [0, *workers.map(_count_quotes, _cut(content))]
         # Whether a chunk begins within quotes.
-        within = np.concatenate(([0], np.cumsum(quotes))) & 1
-        layout = reduce(Layout.then, workers.map(look, _cut(content), within[:-1].tolist()), Layout())
+        within = (np.cumsum(quotes) & 1).tolist()
+        layout = reduce(Layout.then, workers.map(look, _cut(content), chain(within, repeat(0))), Layout())
     return replace(layout, regular=False) if within[-1] else layout
 
 
-def _layout_in_turn(look: Callable[[Bytes, int], Layout], chunks: Iterator[Bytes]) -> Layout:
+def _layout_in_turn(look: Callable[[Bytes, int], Layout], chunks: Iterator[Bytes], *, words: bool) -> Layout:
     """The same chunk by chunk."""
     layout, within = Layout(), 0
     for chunk in chunks:
         layout = layout.then(look(chunk, within))
-        within ^= _count_quotes(chunk) & 1
+        within ^= 0 if words else _count_quotes(chunk) & 1
     return replace(layout, regular=False) if within else layout
 
 
-def _look_at_words(chunk: Bytes, *, separator: int, returns: bool) -> Layout:
-    lines, cells = chunk == LINE_END, chunk == separator
-    white = chunk <= BLANK if separator == BLANK else chunk < BLANK
-    borders = lines | cells
-    if returns:
-        borders |= chunk == RETURN
-    regular = (
-        np.array_equal(white, borders & white)
-        and (separator == BLANK or not bool((chunk == BLANK).any()))
-        and not bool((cells[1:] & borders[:-1]).any())
-        and not (returns and _has_bare_return(chunk, lines))
-        and _has_no_long_line(lines)
-    )
-    return Layout(regular, not holds_odd_letters(chunk), *_counts(lines, cells))
-
-
-def _look_at_cells(chunk: Bytes, within: int, *, separator: int) -> Layout:
+def _look_at(chunk: Bytes, within: int, *, separator: int, words: bool) -> Layout:
     """The first byte of a chunk is the last of the one before it; `within` says whether quotes are open after it."""
     lines, cells = chunk == LINE_END, chunk == separator
     quotes = chunk[1:] == QUOTE
     whole = not bool((chunk == 0).any())
-    if not within and not bool(quotes.any()):
+    if words or not (within or bool(quotes.any())):
         regular = whole and not _has_bare_return(chunk, lines)
         borders = lines | cells
         known = borders | (chunk == RETURN)
@@ -116,6 +94,8 @@ def _look_at_cells(chunk: Bytes, within: int, *, separator: int) -> Layout:
         # A cell that is empty, or begins with a blank.
         blank = borders[:-1] & (known[1:] | (chunk[1:] == BLANK))
         plain = not bool(controls.any()) and not bool(blank.any()) and _has_no_long_line(lines)
+        if words:
+            regular = regular and plain and (separator == BLANK or not bool((chunk == BLANK).any()))
         return Layout(regular, plain and not holds_odd_letters(chunk), *_counts(lines, cells))
     # Whether quotes are open after each byte, and before it.
     after = np.bitwise_xor.accumulate(np.concatenate(([within], quotes)).astype(np.uint8)).view(np.bool_)

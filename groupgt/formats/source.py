@@ -176,11 +176,6 @@ class Source:
         lines = self.head().split(b"\n", BLANK_LINES)
         return next((line.removesuffix(b"\r") for line in lines[:BLANK_LINES] if line.strip()), b"")
 
-    @property
-    def has_returns(self) -> bool:
-        """Whether a carriage return stands at the end of the first line."""
-        return self.head().split(b"\n", 1)[0].endswith(b"\r")
-
     def pieces(self, size: int = PIECE) -> Iterator[bytes]:
         """The content piece by piece, decompressed, without a byte order mark at its start; raises `DataError`."""
         if self.is_held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import Faults, GroupgtWarning, display
-from groupgt.formats.layout import layout_of_words
+from groupgt.formats.layout import layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault
 from groupgt.formats.source import Source
@@ -96,7 +97,7 @@ def read_run(source: Source) -> Run:
         return _read_lines(source)
     if native.built is None or source.streamed or not source.has_parts:
         return _streamed(source)
-    lines = Lines(source.part, *source.extent, read=partial(_streamed, source))
+    lines = Lines(source.part, *source.extent, read=partial(_streamed, source), recheck=partial(_with_care, source))
     return Run(lines, name=run_name(source), source=str(source.path))
 
 
@@ -180,7 +181,7 @@ def _streamed(source: Source) -> Run:
     """The same as lazy columns, where bytes stand as they should; else what reads with more care."""
     separator = "\t" if b"\t" in source.first_line else " "
     width = len(source.first_line.split())
-    layout = layout_of_words(source, separator)
+    layout = layout_of(source, separator, words=True)
     if not LEAST <= width <= MOST or not layout.has_columns(width):
         return _with_care(source)
     names = [*("qid", "q0", "doc", "rank", "score", "tag"), *map(str, range(LEAST, width))]
@@ -210,30 +211,22 @@ def _with_care(source: Source) -> Run:
     """The same of a file that looks odd, or holds a fault: line by line, and as columns where it is huge."""
     if not source.is_huge:
         return _read_lines(source)
-    title = str(source.path)
-
-    def recheck() -> Run:
-        faults = Faults()
-        for _ in _results(source.lines(), title, faults):
-            pass
-        faults.stop()
-        return Run(_columns_of_results(source.lines, title))
-
-    columns = Columns(_columns_of_lines(source.path), recheck, explained(recheck))
-    return Run(columns, name=run_name(source), source=title)
+    return replace(_checked(source.lines, str(source.path)), name=run_name(source))
 
 
 def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
     """A run at a URL, whose `lines` say where it is wrong."""
-
-    def recheck() -> Run:
-        faults = Faults()
-        for _ in _results(lines(), url, faults):
-            pass
-        faults.stop()
-        return Run(_columns_of_results(lines, url))
-
+    recheck = partial(_checked, lines, url)
     return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
+
+
+def _checked(lines: Callable[[], Iterable[bytes]], title: str) -> Run:
+    """Results that are read line by line, as columns; raises `DataError` that names every line at fault."""
+    faults = Faults()
+    for _ in _results(lines(), title, faults):
+        pass
+    faults.stop()
+    return Run(_columns_of_results(lines, title), source=title)
 
 
 def _columns_of_results(lines: Callable[[], Iterable[bytes]], title: str) -> Columns:
@@ -246,13 +239,13 @@ def _columns_of_results(lines: Callable[[], Iterable[bytes]], title: str) -> Col
     return columns_of_rows(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
-def _columns_of_lines(read: Path | str) -> pl.LazyFrame:
+def _columns_of_lines(url: str) -> pl.LazyFrame:
     """Lines cut at white space one by one: slower than a table, and sure; a line that is no result has no score."""
     blank, cell = r"[ \t\x0b\x0c]", r"[^ \t\r\x0b\x0c\x00]+"
     columns = (f"({cell})", cell, f"({cell})", validity.RANK, f"({cell})", f"({cell})")
     pattern = f"^{blank}*" + f"{blank}+".join(columns)
     pattern += f"((?:{blank}+{cell}){{0,{MOST - LEAST}}}){blank}*$"
-    lines = pl.scan_lines(read, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
+    lines = pl.scan_lines(url, row_index_name="row").filter(~pl.col("line").str.contains(f"^{blank}*$"))
     line = pl.when(pl.col("row") == 0).then(pl.col("line").str.strip_prefix("\ufeff")).otherwise(pl.col("line"))
     cells = lines.select(line.str.extract_groups(pattern).struct.rename_fields(_GROUPS).alias("cells")).unnest("cells")
     joined = (pl.col("more") != "") & is_number(pl.col("sixth"))

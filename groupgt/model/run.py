@@ -60,18 +60,25 @@ class Columns:
 class Lines:
     """Results as the lines of a TREC file, for the compiled module: `part` gives the bytes between two offsets.
 
-    Lines stand from `begin` to `end`; `read` makes columns of them, or lists.
+    Lines stand from `begin` to `end`; `read` makes columns of them, or lists. A line that is not surely a result is a
+    doubt: `recheck` then reads the file again, slowly, and either says what is wrong and where, or returns rankings.
     """
 
     part: Callable[[int, int], bytes | memoryview]
     begin: int
     end: int
     read: Callable[[], Run]
+    recheck: Callable[[], Run]
 
     @cached_property
     def columns(self) -> Run:
         """The same results as columns, or as lists where a careful reader was needed."""
         return self.read()
+
+    @cached_property
+    def checked(self) -> Run:
+        """What the slow reader made of doubtful lines; raises `DataError` where they are at fault."""
+        return self.recheck()
 
     def __str__(self) -> str:
         return "lines, not read yet"
@@ -170,7 +177,7 @@ class Run:
     def resolved(self) -> Run:
         """The run itself, or what the slow reader made of it once there was a doubt."""
         run = self
-        while isinstance(run.contents, Columns) and "checked" in run.contents.__dict__:
+        while isinstance(run.contents, (Columns, Lines)) and "checked" in run.contents.__dict__:
             run = replace(run, contents=run.contents.checked.contents)
         return run
 

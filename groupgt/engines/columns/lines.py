@@ -1,6 +1,6 @@
 """The carrier of a TREC file that stays where it lies: its lines are compared by the compiled module, part by part.
 
-For everything else, and to say what is wrong with a line, they are read as columns.
+For everything else they are read as columns, and what is wrong with a line a careful reader says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import DistinctResults, Flat, Labelled, LocalCarrier, RankedHits, Ranking, local_carrier_of
+from groupgt.engines.base import (
+    DistinctResults,
+    Flat,
+    Labelled,
+    LocalCarrier,
+    RankedHits,
+    Ranking,
+    carrier_of,
+    local_carrier_of,
+)
 from groupgt.engines.choice import Engine
 from groupgt.errors import SHOWN, GroupgtWarning
 from groupgt.labellers.base import Labeller, Matches
@@ -53,7 +62,11 @@ class LineCarrier:
         """The hits; raises `DataError` that names what is wrong with the lines."""
         distinct = replace(policy, duplicates="drop")
         matches = labeller.match(truth, DistinctResults(truth, lambda: self.flat(truth, distinct, "text")))
-        ranked = self._ranked_hits(truth, matches, policy)
+        try:
+            ranked = self._ranked_hits(truth, matches, policy)
+        except DoubtfulLineError:
+            checked = replace(self.run, contents=self.lines.checked.contents)
+            return carrier_of(checked).label(truth, labeller, policy, engine)
         if ranked is None:
             return self.columns.label(truth, labeller, policy, engine)
         if not ranked.extra and not ranked.length.any():
@@ -61,16 +74,13 @@ class LineCarrier:
         return ranked.labelled(truth, labeller, matches, policy)
 
     def _ranked_hits(self, truth: GroundTruth, matches: Matches, policy: Policy) -> RankedHits | None:
-        """The hits with their ranks; None where the policy, an id or a line asks for more than the module can."""
+        """The hits with their ranks; None where the policy or an id asks for more than the module can."""
         index = matches.compiled if policy.duplicates in ("penalize", "keep") else None
         if native.built is None or index is None:
             return None
         scan = _Scan(native.built, self.lines, index, len(truth), by_id=policy.ties == "id")
-        try:
-            hits = scan.together()
-            hits = scan.scattered() if hits is None else hits
-        except DoubtfulLineError:
-            return None
+        hits = scan.together()
+        hits = scan.scattered() if hits is None else hits
         query, key, rank, low, high = hits.T
         extra = tuple(name.decode() for name in islice(scan.extra, SHOWN))
         return RankedHits(query, matches.targets[key], rank, low, high, scan.length, len(scan.extra), extra)
@@ -137,8 +147,14 @@ class _Scan:
         self.extra.update(part.extra)
 
     def together(self) -> Ints | None:
-        """The hits as rows of query, key, rank, first and last rank of equals; None where a query is scattered."""
-        spans = list(pairwise(self.cuts()))
+        """The hits as rows of query, key, rank, first and last rank of equals; None where a query is scattered.
+
+        Or is so long that it cannot be told where to cut.
+        """
+        try:
+            spans = list(pairwise(self.cuts()))
+        except DoubtfulLineError:
+            return None
         scan = partial(self.scan, native.WHOLE, b"")
         seen = np.zeros(self.queries, dtype=np.int64)
         hits: list[Ints] = []
