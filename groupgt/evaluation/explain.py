@@ -34,6 +34,9 @@ def explanation(
         _groups_text(evaluation, query, corpus),
         _hit_matrix(evaluation, query, corpus),
     ]
+    if evaluation.truth.excluded and evaluation.truth.excluded[query]:
+        left_out = sorted(evaluation.truth.excluded[query])
+        parts.append(f"left out of its results: {first_of(left_out, ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
         parts.append(
             f"labeller {evaluation.labeller}; a repeat hits what an earlier result has already hit, and earns nothing"

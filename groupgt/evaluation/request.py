@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.choice import Engine, engine_of
+from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.formats import detect, frames
 from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
@@ -313,4 +314,4 @@ def as_run(
             )
         value = Run.of(value)
     run: Run = value
-    return replace(run, name=name or run.name)
+    return without_excluded(truth, replace(run, name=name or run.name))

@@ -83,7 +83,8 @@ class Evaluation(Result):
         `duplicates` counts queries with a repeated result (of a relevant document, unless the policy looks at all),
         `ties` those with a hit among equal scores that a cutoff asked divides (among any equal scores, where a
         metric looks at the whole ranking), `repeated_ids` ids standing twice in one group, `empty_groups` groups
-        dropped because they were empty, `irrelevant_groups` those without a relevant alternative.
+        dropped because they were empty, `irrelevant_groups` those without a relevant alternative; `excluded` results
+        that were left out, where the ground truth names ids to leave out.
         """
         defined, present = self.truth.judgments.defined, self.labelled.present
         missing = int((defined & ~present).sum())
@@ -102,6 +103,7 @@ class Evaluation(Result):
             "repeated_ids": self.truth.repeated_ids,
             "empty_groups": self.truth.dropped,
             "irrelevant_groups": self.truth.irrelevant_groups,
+            **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
         }
 
     @cached_property

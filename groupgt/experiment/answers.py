@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Protocol
 
 from groupgt.engines.base import all_rankings
@@ -96,7 +97,7 @@ class Retrieval:
 
     def run(self, changes: Sequence[str], jobs: int) -> None:
         """Retrieves everything; a system that must not fail ends it."""
-        tasks = needed(self.experiment)
+        tasks = needed(self.experiment, self.data)
         for task in tasks:
             done = self.keeper.kept(self.experiment, self.data[task.dataset], task)
             if done is not None:
@@ -183,10 +184,27 @@ class Retrieval:
         if system.is_stored:
             return self._stored_answers(dataset, name), None
         if system.kind.build is not None:
-            return self.done[task].answers, self.done[task].timing
+            further = self.data[dataset].left_out
+            done = self.done[replace(task, depth=depth + further)]
+            return self._without_excluded(dataset, done.answers, depth) if further else done.answers, done.timing
         if task not in self._combined:
             self._combined[task] = self._fused(dataset, name, depth)
         return self._combined[task]
+
+    def _without_excluded(self, dataset: str, answers: Answers, depth: int) -> Answers:
+        """Answers without what the ground truth leaves out of them, cut to a depth."""
+        truth, scores = self.data[dataset].truth, answers.scores
+        ids: dict[str, list[str]] = {}
+        kept_scores: dict[str, list[float]] = {}
+        removed = 0
+        for qid, excluded in zip(truth.qids, truth.excluded or ()):
+            ranking = answers.ids[qid]
+            kept = [name not in excluded for name in ranking]
+            removed += len(kept) - sum(kept)
+            ids[qid] = list(compress(ranking, kept))[:depth]
+            if scores is not None:
+                kept_scores[qid] = list(compress(scores[qid], kept))[:depth]
+        return Answers(ids, None if scores is None else kept_scores, excluded=removed)
 
     def _fused(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
         system = self.experiment.systems[name]
@@ -207,6 +225,7 @@ class Retrieval:
             fused = fuse(options, [answers for answers, _ in inputs], least, depth)
         except GroupgtError as error:
             raise RetrieverError(*(f"dataset {dataset!r}: system {name!r}: {text}" for text in error.faults)) from None
+        fused = replace(fused, excluded=sum(answers.excluded for answers, _ in inputs))
         fusion_ms = 1000 * (time.perf_counter() - start) / max(1, len(fused.ids))
         return fused, _fused_timing(dataset, name, [timing for _, timing in inputs], fusion_ms)
 
@@ -242,13 +261,14 @@ class Retrieval:
 
     def _stored_answers(self, dataset: str, name: str) -> Answers:
         """Results that are read from files, as a fusion needs them."""
-        rankings = dict(all_rankings(self.run_of(dataset, name), self.experiment.policy))
+        run = self.run_of(dataset, name)
+        rankings = dict(all_rankings(run, self.experiment.policy))
         nothing: tuple[list[str], Sequence[float] | None] = ([], None)
         by_query = {qid: rankings.get(qid, nothing) for qid in self.data[dataset].truth.qids}
         ids = {qid: ranked for qid, (ranked, _) in by_query.items()}
         scores = {qid: list(values or ()) for qid, (_, values) in by_query.items()}
         are_scored = all(len(scores[qid]) == len(ranked) for qid, ranked in ids.items())
-        return Answers(ids, scores if are_scored else None)
+        return Answers(ids, scores if are_scored else None, run.excluded)
 
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:

@@ -55,6 +55,11 @@ class Data:
         return None if self.corpus is None else frozenset(self.corpus.ids)
 
     @cached_property
+    def left_out(self) -> int:
+        """How many ids the ground truth leaves out of the results of one question, at most."""
+        return max(map(len, self.truth.excluded or ()), default=0)
+
+    @cached_property
     def queries(self) -> Queries:
         """The questions, in the order of the ground truth."""
         return Queries([text or "" for text in self.truth.texts or [""] * len(self.truth)], self.truth.qids)

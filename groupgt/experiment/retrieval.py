@@ -11,7 +11,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -161,8 +161,11 @@ class Done:
     seen: dict[str, Any] | None = None
 
 
-def needed(experiment: Experiment) -> list[Task]:
-    """Every retrieval that the systems to report need, those of fusions' inputs included, each once."""
+def needed(experiment: Experiment, data: Mapping[str, Data]) -> list[Task]:
+    """Every retrieval that the systems to report need, those of fusions' inputs included, each once.
+
+    A retriever is asked for as many results more as a question of its data set leaves out at most.
+    """
     tasks: dict[Task, None] = {}
     depth = experiment.config.evaluate.depth
     stack = [Task(dataset, name, depth) for dataset, name in experiment.pairs()][::-1]
@@ -174,7 +177,7 @@ def needed(experiment: Experiment) -> list[Task]:
         seen.add(task)
         system = experiment.systems[task.system]
         if system.kind.build is not None:
-            tasks[task] = None
+            tasks[replace(task, depth=task.depth + data[task.dataset].left_out)] = None
         depth = getattr(system.options, "depth", None) or task.depth
         stack += [Task(task.dataset, name, depth) for name in reversed(system.inputs)]
     return list(tasks)

@@ -82,7 +82,7 @@ def plan(
         datasets = read_all(experiment)
         keeper = Keeper(cache_of(experiment), refresh, reuse)
         tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in experiment.pairs()}
-        for task in needed(experiment):
+        for task in needed(experiment, datasets):
             tasks.setdefault((task.dataset, task.system), []).append(task)
         faults = Faults()
         order = {name: place for place, name in enumerate(experiment.systems)}

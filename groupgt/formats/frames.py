@@ -149,7 +149,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         )
     if "retrieval_gt" not in names:
         return gather(_judgments(frame, title), policy)
-    others = [name for name in names if name not in ("qid", "query", "retrieval_gt")]
+    others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids")]
     return GroundTruth.from_rows(
         _texts(frame, "qid", title).to_list(),
         cells("retrieval_gt"),
@@ -157,6 +157,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         place=lambda row: f"{title}: row {row + 1}",
         texts=[None if t is None else str(t) for t in cells("query")] if "query" in names else None,
         columns={name: cells(name) for name in others},
+        excluded=cells("excluded_ids") if "excluded_ids" in names else None,
     )
 
 

@@ -18,7 +18,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
 from groupgt.model.values import UNITS
 
-TRUTH_KEYS = ("qid", "retrieval_gt", "query", "declared")
+TRUTH_KEYS = ("qid", "retrieval_gt", "query", "declared", "excluded_ids")
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
@@ -148,6 +148,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             place=lambda position: f"{source.path}:{lines[position]}",
             texts=texts if any(text is not None for text in texts) else None,
             columns={key: [row.get(key) for row in rows] for key in others},
+            excluded=[row.get("excluded_ids") for row in rows],
         )
     except DataError as error:
         faults.merge(error)
@@ -261,6 +262,8 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             if truth.texts:
                 row["query"] = truth.texts[position]
             row["retrieval_gt"] = groups
+            if truth.excluded:
+                row["excluded_ids"] = sorted(truth.excluded[position])
             if not truth.declared and truth.policy.empty_groups == "unmeetable":
                 row["declared"] = False  # groups that were rows of qrels are none that must be met
             row |= {name: values[position] for name, values in truth.columns.items()}

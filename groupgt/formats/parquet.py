@@ -234,6 +234,8 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
         columns["query"] = pl.Series(truth.texts, dtype=pl.String)
     groups = [groups for _, groups in truth.items()]
     columns["retrieval_gt"] = pl.Series(groups, dtype=pl.List(pl.List(pl.String)))
+    if truth.excluded:
+        columns["excluded_ids"] = pl.Series([sorted(ids) for ids in truth.excluded], dtype=pl.List(pl.String))
     for name, values in truth.columns.items():
         columns[name] = pl.Series(values, strict=False)
     pl.DataFrame(columns).write_parquet(path)

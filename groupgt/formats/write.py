@@ -118,6 +118,10 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
         raise DataError(
             f"{format} cannot hold groups without alternatives, but this ground truth has some; write jsonl"
         )
+    if truth.excluded and format not in ("jsonl", "parquet"):
+        raise DataError(
+            f"{format} cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"
+        )
     lost = []
     if truth.importance and not writer.importance:
         lost.append("the importance of groups")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import ConfigError, listed, near_names
-from groupgt.model.groups import read_groups
+from groupgt.errors import ConfigError, Faults, listed, near_names
+from groupgt.model.groups import read_excluded, read_groups
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS
@@ -34,7 +34,8 @@ class GroundTruth:
     each query: the slices of `by`. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups;
     `keys` are those of JSON Lines, in their order. `importance` is that of each group, where some have one; `policy`
     says which grades are relevant and which groups count, and `declared` that groups were given as groups: rows of
-    qrels, each of which becomes a group of one, are not.
+    qrels, each of which becomes a group of one, are not. `excluded` holds the ids that are left out of the results of
+    each query, where there are any.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -57,17 +58,29 @@ class GroundTruth:
     importance: list[str | None] | None = None
     policy: Policy = field(default_factory=Policy)
     declared: bool = True
+    excluded: list[frozenset[str]] | None = None
 
     @classmethod
-    def of(cls, groups: Mapping[Any, Any], policy: Policy | None = None) -> GroundTruth:
+    def of(
+        cls, groups: Mapping[Any, Any], policy: Policy | None = None, *, excluded_ids: Mapping[Any, Any] | None = None
+    ) -> GroundTruth:
         """Reads `{qid: groups}`; raises `DataError` with every fault found.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`; an alternative is an
         id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end": 480}`, or `{"text": "…"}`. Integer
-        ids are read as their decimal text.
+        ids are read as their decimal text. `excluded_ids` names for some queries the ids that are left out of their
+        results before anything else.
         """
-        return cls.from_rows(list(groups), list(groups.values()), policy or Policy())
+        excluded = None
+        if excluded_ids is not None:
+            faults = Faults()
+            for qid in excluded_ids:
+                if qid not in groups:
+                    faults.add(f"excluded_ids of query {qid!r}", "this query is not in the ground truth")
+            faults.stop()
+            excluded = [excluded_ids.get(qid) for qid in groups]
+        return cls.from_rows(list(groups), list(groups.values()), policy or Policy(), excluded=excluded)
 
     @classmethod
     def from_rows(
@@ -79,12 +92,27 @@ class GroundTruth:
         place: Callable[[int], str] | None = None,
         texts: list[str | None] | None = None,
         columns: Mapping[str, list[Any]] | None = None,
+        excluded: Sequence[Any] | None = None,
     ) -> GroundTruth:
-        """Reads one row per query; `place(i)` names row i in error messages (a file and its line)."""
+        """Reads one row per query; `place(i)` names row i in error messages (a file and its line).
+
+        `excluded` holds the ids that are left out of each query's results: a list, or None or "N/A" for none.
+        """
         read, known = read_groups(qids, groups, policy, place)
         truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
         vars(truth).update(known)
-        return truth._without_repeats()
+        truth = truth._without_repeats()
+        if excluded is None or not any(ids is not None for ids in excluded):
+            return truth
+        return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids(), place))
+
+    def _relevant_ids(self) -> list[set[str]]:
+        """The relevant ids of each query."""
+        ids: list[set[str]] = [set() for _ in self.qids]
+        for alternative in np.flatnonzero(self.grade > 0).tolist():
+            if not self.forms or self.forms[alternative] is None:
+                ids[int(self.query_of[alternative])].add(self.ids[alternative])
+        return ids
 
     def __len__(self) -> int:
         return len(self.qids)
@@ -150,7 +178,8 @@ class GroundTruth:
         columns = {name: [values[position] for position in positions] for name, values in self.columns.items()}
         qids = [self.qids[position] for position in positions]
         chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
-        return replace(chosen, keys=self.keys, declared=self.declared)
+        excluded = self.excluded and [self.excluded[position] for position in positions]
+        return replace(chosen, keys=self.keys, declared=self.declared, excluded=excluded)
 
     def under(self, policy: Policy) -> GroundTruth:
         """The same where another policy says which grades are relevant and which groups count.
@@ -217,6 +246,8 @@ class GroundTruth:
         digest.update(self.group_weight.astype("<f8").tobytes())
         if self.forms:
             digest.update(json.dumps([kind_of(form) for form in self.forms]).encode())
+        if self.excluded:
+            digest.update(json.dumps([sorted(ids) for ids in self.excluded]).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     @cached_property

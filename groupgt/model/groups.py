@@ -20,6 +20,8 @@ from groupgt.model.validity import are_ids, finite_number, id_fault, id_text, is
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 SEQUENCES = (list, tuple, set, frozenset)
+# BRIGHT's word for a query that excludes nothing.
+NO_ID = "N/A"
 # An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.
 SHAPES: dict[str, set[str]] = {"id": set(), "start": {"doc", "doc_id", "end"}, "text": set()}
 
@@ -77,6 +79,37 @@ def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -
         "group_query": np.repeat(np.arange(len(groups)), groups),
         "group_weight": np.ones(len(sizes)),
     }
+
+
+def read_excluded(
+    qids: Sequence[str], rows: Sequence[Any], relevant: Sequence[set[str]], place: Callable[[int], str] | None = None
+) -> list[frozenset[str]] | None:
+    """The ids left out of the results of each query, None where there are none; raises `DataError` with every fault.
+
+    A document that is both relevant and left out is one.
+    """
+    faults = Faults()
+    excluded: list[frozenset[str]] = []
+    for query, (qid, row) in enumerate(zip(qids, rows)):
+        where = f"{place(query)}: query {display(qid)}" if place else f"query {display(qid)}"
+        cells = () if row is None or row == NO_ID else plain(row)
+        if not isinstance(cells, SEQUENCES):
+            faults.add(where, f"expected excluded_ids to be a list of ids, found {display(row)}")
+            cells = ()
+        ids: set[str] = set()
+        for cell in cells:
+            name = id_text(cell)
+            if name is None or (fault := id_fault(name)):
+                what = "must be a string or integer" if name is None else fault
+                faults.add(where, f"the excluded id {display(cell)} {what}")
+            elif name != NO_ID:
+                ids.add(name)
+        if both := ids & relevant[query]:
+            what = "is excluded from the results and relevant as well; remove it from one of the two"
+            faults.add(where, f"{display(min(both))} {what}")
+        excluded.append(frozenset(ids))
+    faults.stop()
+    return excluded if any(excluded) else None
 
 
 class _Alternative(NamedTuple):

@@ -99,7 +99,7 @@ class Run:
     """The results of one system for many queries, best first: lists, columns, lines, or a frame on a cluster.
 
     `groupgt.engines.base.carrier_of` says what can be done with each kind. A run whose results were renamed by a
-    labeller keeps the `original`.
+    labeller keeps the `original`; `excluded` counts results that were left out, since the ground truth says so.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]
     ['a', 'b']
@@ -109,6 +109,7 @@ class Run:
     name: str = field(default="", kw_only=True)
     source: str = field(default="", kw_only=True)
     original: Run | None = field(default=None, kw_only=True)
+    excluded: int = field(default=0, kw_only=True)
 
     @classmethod
     def of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -109,14 +109,18 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The results of one system for every question, best first, and the scores beside them where all have one."""
+    """The results of one system for every question, best first, and the scores beside them where all have one.
+
+    `excluded` counts results that were left out, since the ground truth says so.
+    """
 
     ids: dict[str, list[str]]
     scores: dict[str, list[float]] | None = None
+    excluded: int = field(default=0, repr=False)
 
     def run(self, name: str) -> Run:
         """The rankings as a run: their order is given, and is not the scores' to change."""
-        return Run.of(self.ids, name)
+        return replace(Run.of(self.ids, name), excluded=self.excluded)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.experiment.datasets import read_all
 from groupgt.experiment.experiment import load
 from groupgt.experiment.retrieval import Task, needed
 from groupgt.experiment.runner import run_experiment
@@ -111,7 +112,8 @@ def test_only_reports_what_is_asked_and_the_baseline(sweep: Path) -> None:
 
 
 def test_a_fusion_deeper_than_the_file_asks_its_inputs_again(sweep: Path) -> None:
-    tasks = needed(load(sweep, changes=["systems.fused.with={depth: 50}"]))
+    experiment = load(sweep, changes=["systems.fused.with={depth: 50}"])
+    tasks = needed(experiment, read_all(experiment))
     assert tasks[:4] == [Task("handbook", name, 20) for name in MEMBERS]
     assert tasks[4:] == [Task("handbook", MEMBERS[0], 50), Task("handbook", MEMBERS[3], 50)]
 

@@ -172,6 +172,9 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
     from pyspark.sql import functions as sql
 
     names, kinds = frame.columns, dict(frame.dtypes)
+    if "excluded_ids" in names:
+        what = "results on Spark cannot be rid of excluded_ids; remove them from the results and drop the column"
+        raise ConfigError(f"{title}: {what}")
     grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
     if not kinds.get("grade", "double").startswith(("decimal", *WHOLE, "float", "double")):
         raise DataError(f"{title}: expected numbers in the column 'grade', found {kinds['grade']}")

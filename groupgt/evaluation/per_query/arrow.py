@@ -9,6 +9,7 @@ import numpy as np
 
 from groupgt.engines.base import local_carrier_of
 from groupgt.engines.choice import Engine
+from groupgt.engines.excluded import without_excluded
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.rows import NESTED, SCORES
@@ -70,6 +71,7 @@ def per_query(
             run = _run(batch)
             results = local_carrier_of(run, "values per query")
             judged = _judged(batch, results.qids(), truth, rules)
+            results = local_carrier_of(without_excluded(judged, run), "values per query")
             labelled = results.label(judged, Ids(), rules, Engine())
             qids, columns = judged.qids, values_of(asked, labelled.hits, labelled.present, rules)
     arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
@@ -99,7 +101,8 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
     if TRUTH not in batch.column_names:
         found = ", ".join(batch.column_names)
         raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {found}")
-    rows = pl.DataFrame(batch.select(["qid", TRUTH])).unique("qid", keep="first", maintain_order=True)
+    names = [name for name in ("qid", TRUTH, "excluded_ids") if name in batch.column_names]
+    rows = pl.DataFrame(batch.select(names)).unique("qid", keep="first", maintain_order=True)
     return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))
 
 
