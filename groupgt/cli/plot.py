@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -31,7 +31,11 @@ from groupgt.render.drawing import THEMES, Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
 from groupgt.store.stamped import LAST, LATEST
 
-NEEDS = "; name TRUTH and RUNS for those that need rankings, which result folders do not hold"
+if TYPE_CHECKING:
+    from groupgt.experiment.pictures import Drawable
+    from groupgt.experiment.result_folders import ResultFolder
+
+NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
 
 
 @click.command(
@@ -57,9 +61,9 @@ def plot_command(
 ) -> None:
     """Draw one figure, WHAT, of RUNS against the ground truth in TRUTH, or of result folders of `groupgt run`.
 
-    A result folder stands in place of TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. It holds
-    values and no rankings: depth, ecdf, groups and slices need TRUTH and RUNS, sweep and latency a result folder. The
-    first metric of -m decides; without -m the primary one of the folder.
+    A result folder stands in place of TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. Sweep and
+    latency need one; depth, ecdf, groups and slices are drawn of one alone, and not of several. The first metric of -m
+    decides; without -m the primary one of the folder.
     """
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
@@ -99,7 +103,24 @@ def _of_folders(
     tables = merged(folders, replace(settings_of(folders), **settings), baseline, metrics)
     name = chosen(list(tables), dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
-    return figure_named(what, merged_figures(folders, tables[name], name, metric), NEEDS)
+    known = merged_figures(folders, tables[name], name, metric)
+    if len(folders) == 1 and what not in known:
+        known = {**known, **_of_rankings(inputs, folders[0], name, metric)}
+    return figure_named(what, known, NEEDS)
+
+
+def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None) -> Drawable:
+    """What is drawn of the rankings that a result folder holds, measured as they were there."""
+    from groupgt.evaluation.pictures import drawable
+    from groupgt.evaluation.systems import Systems
+
+    evaluate: Any = folder.config["evaluate"]
+    by = tuple(evaluate.get("by", ()))
+    opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
+    opened.check()
+    evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
+    always = [folder.baseline] if folder.baseline in evaluations else []
+    return drawable(Systems.of(evaluations, metric or folder.primary, always=always))
 
 
 def _refuse_reading_options() -> None:

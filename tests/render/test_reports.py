@@ -235,7 +235,7 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     assert said.startswith("Means of mrr with intervals: ")
 
 
-@pytest.mark.parametrize("what", ["forest", "deltas", "latency"])
+@pytest.mark.parametrize("what", ["forest", "deltas", "latency", "depth", "ecdf", "groups", "slices"])
 def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     known = handbook.plot(what)
@@ -270,9 +270,12 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
     manifest["ground_truth"] = dict.fromkeys(manifest["ground_truth"], "0" * 64)
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     (tmp_path / "empty").mkdir()
+    unkept = tmp_path / "unkept"
+    shutil.copytree(folder, unkept)
+    shutil.rmtree(unkept / "runs")
     for arguments, what in (
         (["depht", folder, "-o", file], r"unknown figure 'depht' \(did you mean 'depth'\?\)"),
-        (["depth", folder, "-o", file], "available: forest, .*; name TRUTH and RUNS"),
+        (["depth", folder, unkept, "-o", file], "available: forest, .*; name one result folder, or TRUTH"),
         (["forest", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it"),
         (["forest", folder, "-o", tmp_path / "a.gif"], r"expected a file that ends in \.svg"),
         (
@@ -287,4 +290,6 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
         with pytest.raises(groupgt.GroupgtError, match=what) as error:
             plot(*arguments)
         assert len(str(error.value).splitlines()) == 1
+    with pytest.raises(groupgt.DataError, match="the run of 'released' is not kept in it; run the experiment again"):
+        plot("depth", unkept, "-o", file)
     assert not file.exists()
