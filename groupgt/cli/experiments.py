@@ -241,15 +241,14 @@ def init_command(folder: Path) -> None:
 @click.option("--only", multiple=True, metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
-    """List or clear the cached runs of an experiment, or of a whole cache folder."""
-    from groupgt.experiment.retrieval import cache_beside
+    """List or clear the cached runs that a run of CONFIG would use, whoever made them, or all of a cache folder."""
+    from groupgt.experiment.retrieval import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 
-    cache, name = (Cache(place), None) if place.is_dir() or place == CACHE else cache_beside(place)
-    kept = list(cache.entries()) if cache is not None else []
-    # One that is damaged cannot say whose it is.
-    kept = [entry for entry in kept if name is None or entry.about.get("experiment", name) == name]
+    is_folder = place.is_dir() or place == CACHE
+    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place)
+    cache, kept = used.cache, used.entries
     systems = {str(entry.about.get("system", "")) for entry in kept}
     for pattern in only:
         if not matching(pattern, systems):
@@ -261,6 +260,9 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
             cache.remove(entry.key)
         say(f"removed {counted(len(kept), 'run')}, {sum(entry.size for entry in kept):,} bytes")
         return
+    if used.others and cache is not None:
+        more = counted(used.others, "more cached run")
+        say(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}")
     headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]

@@ -257,8 +257,8 @@ def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
         groups.setdefault(int(truth.group_query[group]), []).append(names)
     equal, nested = [], []
     for query, of_query in groups.items():
-        distinct = set(of_query)
-        if len(distinct) < len(of_query):
+        distinct = set(of_query) - {frozenset()}  # groups that nothing meets are not compared
+        if len(distinct) < sum(map(bool, of_query)):
             equal.append(truth.qids[query])
         having: dict[str, set[frozenset[str]]] = {}
         for names in distinct:

@@ -28,7 +28,7 @@ from groupgt.options import options_from
 from groupgt.render.document import Block
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid
+from groupgt.render.tables import Grid, counted
 from groupgt.runtime import pl
 
 # So many of an alternative's rarest words are looked for at least: to say what comes nearest.
@@ -93,6 +93,11 @@ class Rechunked(Result):
         if self.lost:
             headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
             blocks.append((headers, [self._lost_row(row) for row in self.lost]))
+        if self.dropped:
+            total = len(self.truth) + len(self.dropped)
+            what = f"{len(self.dropped):,} of {counted(total, 'query', 'queries')} would lose a group and"
+            verb = "is" if len(self.dropped) == 1 else "are"
+            blocks.append(f"{what} {verb} left out; to keep them, {_ways(self.method)}")
         return blocks
 
     def _lost_row(self, row: Carried) -> list[Any]:
@@ -349,14 +354,18 @@ def _carried(
 
 def _way_out(queries: int, total: int, method: str) -> str:
     """What can be done where groups of so many queries are lost."""
+    ways = _ways(method, "leave these queries out (--drop-lost), or ")
+    return f"{queries:,} of {counted(total, 'query', 'queries')} would lose a group: {ways}"
+
+
+def _ways(method: str, further: str = "") -> str:
+    """What keeps groups from being lost; `further` names another way."""
     less = {
         "spans": "lower --min-overlap",
         "contained": "compare less strictly (--method token_recall --threshold 0.8)",
     }.get(method, "lower --threshold")
-    return (
-        f"{queries:,} of {total:,} queries would lose a group: {less}, or leave these queries out (--drop-lost), or "
-        "keep the places, which no chunking changes: leave out --to, and evaluate with the labeller spans"
-    )
+    places = "keep the places, which no chunking changes: leave out --to, and evaluate with the labeller spans"
+    return f"{less}, or {further}{places}"
 
 
 def _lost_text(row: Carried) -> str:

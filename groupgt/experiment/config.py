@@ -28,6 +28,10 @@ class Dataset(Section):
     """One data set: questions with grouped ground truth, and the corpus that retrievers search."""
 
     ground_truth: str = Field(description="Questions with their grouped ground truth.")
+    queries: str | None = Field(
+        default=None,
+        description="The texts of the questions, where the ground truth has none: TREC topics, TSV, JSONL or BEIR.",
+    )
     corpus: str | None = Field(default=None, description="The passages that retrievers search.")
     format: str | None = Field(default=None, description="Format of the ground truth (default: auto-detect).")
     where: dict[str, Annotated[list[Scalar], LISTED]] = Field(

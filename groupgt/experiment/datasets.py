@@ -9,7 +9,7 @@ import hashlib
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from groupgt.experiment.gates import check_slice
 from groupgt.experiment.systems import matching
 from groupgt.formats.corpus import corpus_file, read_lengths
 from groupgt.formats.parts import files_of, is_url
+from groupgt.formats.queries import queries_file, read_queries
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
@@ -34,25 +35,18 @@ from groupgt.plugins import find
 from groupgt.retrievers.base import Corpus, Queries
 
 
-@dataclass(frozen=True, eq=False)
-class Data:
-    """One data set: the ground truth that `where` leaves, the ids of all of it in its order, and the corpus.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Asked:
+    """What of a data set decides about answers: the ground truth that `where` leaves, and the digest of the corpus.
 
-    `request` says how results on it are measured. `keys` holds the keys of its retrievals once they are known: files
-    are hashed once in a run.
+    `qids` are the ids of all its questions in their order. `keys` holds the keys of its retrievals once they are known:
+    files are hashed once in a run.
     """
 
     truth: GroundTruth
     qids: list[str]
-    corpus: Corpus | None
     corpus_digest: str
-    request: Request
     keys: dict[object, str] = field(default_factory=dict)
-
-    @cached_property
-    def known(self) -> frozenset[str] | None:
-        """The ids of the corpus, where there is one."""
-        return None if self.corpus is None else frozenset(self.corpus.ids)
 
     @cached_property
     def left_out(self) -> int:
@@ -63,6 +57,19 @@ class Data:
     def queries(self) -> Queries:
         """The questions, in the order of the ground truth."""
         return Queries([text or "" for text in self.truth.texts or [""] * len(self.truth)], self.truth.qids)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Data(Asked):
+    """One data set: what is asked, the corpus, and the `request` that says how results on it are measured."""
+
+    corpus: Corpus | None
+    request: Request
+
+    @cached_property
+    def known(self) -> frozenset[str] | None:
+        """The ids of the corpus, where there is one."""
+        return None if self.corpus is None else frozenset(self.corpus.ids)
 
 
 def read_all(experiment: Experiment) -> dict[str, Data]:
@@ -90,24 +97,47 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
 
 def _read(experiment: Experiment, name: str) -> Data:
     dataset = experiment.config.datasets[name]
-    files = [experiment.at(path) for path in (dataset.ground_truth, dataset.corpus) if path is not None]
+    named = (dataset.ground_truth, dataset.corpus, dataset.queries)
+    files = [experiment.at(path) for path in named if path is not None]
     if dataset.build is not None and experiment.allow_code and not all(file.exists() for file in files):
         _build(experiment, name, experiment.at(dataset.build), files)
-    whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
-    truth = _where(experiment, whole, name)
+    asked = read_asked(experiment, name)
     tokenizer = experiment.config.evaluate.tokenizer
     folder = experiment.path.parent
     count = None
     if tokenizer is not None:
         count = tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
     labeller = _labeller(experiment, name)
-    labeller.read(truth)  # what it can do nothing with is said before anything is retrieved
-    if dataset.corpus is None:
-        return Data(truth, whole.qids, None, "", _request(experiment, labeller, Lengths(count=count)))
-    path = experiment.at(dataset.corpus)
-    lengths = read_lengths(path, count)
-    corpus = Corpus.of(dict(lengths.texts))
-    return Data(truth, whole.qids, corpus, sha256(corpus_file(path)), _request(experiment, labeller, lengths))
+    labeller.read(asked.truth)  # what it can do nothing with is said before anything is retrieved
+    lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
+    return Data(
+        truth=asked.truth,
+        qids=asked.qids,
+        corpus_digest=asked.corpus_digest,
+        corpus=None if dataset.corpus is None else Corpus.of(dict(lengths.texts)),
+        request=_request(experiment, labeller, lengths),
+    )
+
+
+def read_asked(experiment: Experiment, name: str) -> Asked:
+    """The questions of a data set and the digest of its corpus; no code of the user's is run."""
+    dataset = experiment.config.datasets[name]
+    whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
+    if dataset.queries is not None:
+        whole = _with_texts(whole, experiment.at(dataset.queries))
+    digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
+    return Asked(truth=_where(experiment, whole, name), qids=whole.qids, corpus_digest=digest)
+
+
+def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
+    """The ground truth with the texts of its questions from a file of their own, where that has them."""
+    texts = read_queries(path)
+    if not any(qid in texts for qid in truth.qids):
+        there, here = (shown(next(iter(qids), "")) for qids in (texts, truth.qids))
+        what = "none of its query ids is in the ground truth"
+        raise DataError(f"{path}: {what}: it has ids such as {there}, the ground truth such as {here}")
+    before = truth.texts or [None] * len(truth)
+    return replace(truth, texts=[texts.get(qid, text) for qid, text in zip(truth.qids, before)])
 
 
 def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Request:
@@ -194,7 +224,8 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
             what = f"{len(absent):,} questions have no text (query): {', '.join(absent[:3])}"
-            faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}")
+            way = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
+            faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{way}")
     for number, gate in enumerate(experiment.config.gate):
         if gate.slice and name in matching(gate.dataset, experiment.config.datasets):
             try:
@@ -262,6 +293,8 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
 
     for dataset, config in experiment.config.datasets.items():
         add(config.ground_truth)
+        if config.queries is not None:
+            by_name[config.queries] = sha256(queries_file(experiment.at(config.queries)))
         if config.corpus is not None:
             by_name[config.corpus] = datasets[dataset].corpus_digest
     kind, _, tokenizer_file = (experiment.config.evaluate.tokenizer or "").partition(":")

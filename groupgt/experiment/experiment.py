@@ -259,7 +259,7 @@ class Checks:
         build = None if dataset.build is None else self.document.resolved(dataset.build)
         if build is not None and not exists(build) and self.document.whole(*path, "build"):
             self.document.fault((*path, "build"), f"file not found: {build}")
-        for key in ("ground_truth", "corpus"):
+        for key in ("ground_truth", "queries", "corpus"):
             text = getattr(dataset, key)
             if text is None or not self.document.whole(*path, key):
                 continue

@@ -20,20 +20,18 @@ from typing import Any
 
 import groupgt
 from groupgt.errors import ConfigError, DataError, GroupgtError, GroupgtWarning, RetrieverError
-from groupgt.experiment.config import Config
-from groupgt.experiment.datasets import Data, sha256
-from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.datasets import Asked, Data, read_asked, sha256
+from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Order
 from groupgt.experiment.gates import UNTIMED
 from groupgt.experiment.seen import CHANGED, merged, unchanged
 from groupgt.experiment.systems import System, combined, matching
 from groupgt.experiment.timing import Timing, machine
-from groupgt.experiment.yaml import read_yaml
 from groupgt.formats import corpus as corpus_reader
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, Corpus, Queries, Retriever, RetrieverPlugin, Setting, checked
 from groupgt.runtime import one_line, place_of, users_code
-from groupgt.store.cache import Cache, key_of
+from groupgt.store.cache import Cache, Entry, key_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ class Keeper:
         self, experiment: Experiment, data: Data, task: Task, answered: Callable[[int], None] = lambda queries: None
     ) -> Done:
         """Retrieves and keeps, what is done so far too; where it cannot be kept, a warning says so."""
-        unfinished = key_of({"part": key(experiment, data, task)})
+        unfinished = _unfinished(key(experiment, data, task))
 
         def save(done: Done, name: str | None = unfinished) -> None:
             try:
@@ -120,13 +118,42 @@ def cache_of(experiment: Experiment) -> Cache | None:
     return None if folder is None else Cache(experiment.at(folder))
 
 
-def cache_beside(path: Path) -> tuple[Cache | None, str]:
-    """Where the runs of an experiment file are kept, and its name, whatever else it holds; no code of it is run."""
-    document = read_yaml(path)
-    value = document.value if isinstance(document.value, dict) else {}
-    folder = value.get("cache", Config.model_fields["cache"].default)
-    cache = Cache(document.resolved(folder)) if isinstance(folder, str) and folder.strip() else None
-    return cache, str(value.get("name", ""))
+@dataclass(frozen=True)
+class Used:
+    """Of the cache of an experiment file the entries that a run of it would use, and how many more it has kept."""
+
+    cache: Cache | None
+    entries: list[Entry]
+    others: int = 0
+
+    @classmethod
+    def by(cls, path: Path) -> Used:
+        """Raises what is at fault in the file and its data; no code of the user's is run."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GroupgtWarning)
+            experiment = load(path, allow_code=True)
+            asked = {name: read_asked(experiment, name) for name in experiment.config.datasets}
+        cache = cache_of(experiment)
+        if cache is None:
+            return cls(None, [])
+        tasks: dict[str, Task] = {}
+        for task in needed(experiment, asked):
+            whole = key(experiment, asked[task.dataset], task)
+            names = (_name(experiment, asked[task.dataset], task), whole, _unfinished(whole))
+            tasks.update(dict.fromkeys(names, task))
+        used, others = [], 0
+        for entry in cache.entries():
+            task_of = tasks.get(entry.key)
+            if task_of is not None and (not entry.about or _is_as_it_was(experiment, task_of, entry.about)):
+                used.append(entry)
+            elif entry.about.get("experiment") == experiment.config.name:
+                others += 1
+        return cls(cache, used, others)
+
+
+def _unfinished(whole: str) -> str:
+    """The name under which a run that does not end keeps what it has retrieved so far."""
+    return key_of({"part": whole})
 
 
 # What lies in the cache is understood by its own kind of groupgt alone.
@@ -161,7 +188,7 @@ class Done:
     seen: dict[str, Any] | None = None
 
 
-def needed(experiment: Experiment, data: Mapping[str, Data]) -> list[Task]:
+def needed(experiment: Experiment, data: Mapping[str, Asked]) -> list[Task]:
     """Every retrieval that the systems to report need, those of fusions' inputs included, each once.
 
     A retriever is asked for as many results more as a question of its data set leaves out at most.
@@ -197,14 +224,14 @@ def _version(name: str) -> str | None:
         return None
 
 
-def key(experiment: Experiment, data: Data, task: Task) -> str:
+def key(experiment: Experiment, data: Asked, task: Task) -> str:
     """The hash of everything that determines the answers of a task."""
     if task not in data.keys:
         data.keys[task] = _key(experiment, data, task)
     return data.keys[task]
 
 
-def _key(experiment: Experiment, data: Data, task: Task) -> str:
+def _key(experiment: Experiment, data: Asked, task: Task) -> str:
     system = experiment.systems[task.system]
     options = asdict(experiment.options(task.system, task.dataset))
     for name in experiment.paths_of(task.system):
@@ -228,7 +255,7 @@ def _key(experiment: Experiment, data: Data, task: Task) -> str:
     return key_of(determining)
 
 
-def _name(experiment: Experiment, data: Data, task: Task) -> str:
+def _name(experiment: Experiment, data: Asked, task: Task) -> str:
     """The name under which a run keeps what it retrieves: apart, where other runs are to ask for themselves."""
     system = experiment.systems[task.system]
     whole = key(experiment, data, task)

@@ -132,14 +132,25 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
     empty = int((truth.per_query == 0).sum())
     if empty and not writer.columns:
         lost.append(f"{empty} queries without ground truth")
-    named = bool(truth.group_name) and not writer.weights
-    if named and (not writer.groups or any(label.isdigit() for label in _labels(truth, blanks=False))):
-        lost.append("the names of groups")
+    if format != "parquet" and (fault := _names_lost(truth, writer, blanks=format != "trec-subtopics")):
+        lost.append(fault)
     if (truth.group_name or truth.importance) and format == "parquet":
         truth = GroundTruth.of({qid: [_ids(group) for group in groups] for qid, groups in truth.items()})
         lost += ["the names of groups"] if truth.group_name else []
     writer.write(path, truth)
     return lost
+
+
+def _names_lost(truth: GroundTruth, writer: _Writer, *, blanks: bool) -> str:
+    """What is lost of the names of groups in rows; nothing where all of them are read back."""
+    if truth.group_name is None or writer.weights:
+        return ""
+    pairs = list(zip(truth.group_name, _labels(truth, blanks=blanks))) if writer.groups else [("lost", "")]
+    changed = [(name, label) for name, label in pairs if name is not None and name != label]
+    if not changed:
+        return ""
+    only_blanks = all("_".join(name.split()) == label for name, label in changed)
+    return "blanks in the names of groups, which are written as _" if only_blanks else "the names of groups"
 
 
 def _judgments_fault(truth: GroundTruth, format: str) -> str | None:

@@ -178,8 +178,12 @@ def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys
     assert "query 'q2': group 1 is lost" in capsys.readouterr().err
     assert not out.exists()
     assert not report.exists()
+    way = "lower --min-overlap, or keep the places, which no chunking changes: leave out --to"
+    main(words[:6])  # a dry run
+    assert f"1 of 2 queries would lose a group and is left out; to keep them, {way}" in capsys.readouterr().out
     main([*words, "--drop-lost"])
     shown = capsys.readouterr()
+    assert way in shown.out
     assert "wrote 1 query" in shown.err
     assert "q2       group 1  o3" in shown.out
     assert groupgt.read_ground_truth(out)["q1"] == [["n1"]]

@@ -155,7 +155,7 @@ def test_what_has_no_effect_is_said(file: Path) -> None:
         run_experiment(file, allow_code=True, changes=["evaluate.k=[5, 20]"])
 
 
-def test_the_cache_of_a_file_is_its_own(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_cache_of_a_file_is_what_a_run_of_it_would_use(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_experiment(file, only=["bm25"], allow_code=True)
     run_experiment(file, only=["bm25"], allow_code=True, changes=["name=other", "evaluate.depth=5"])
     main(["cache", str(file), "--clear"])
@@ -163,3 +163,16 @@ def test_the_cache_of_a_file_is_its_own(file: Path, capsys: pytest.CaptureFixtur
     main(["cache", str(file.parent / "cache"), "--format", "json"])
     (left,) = json.loads(capsys.readouterr().out)
     assert left["experiment"] == "other"
+
+
+def test_what_another_file_kept_is_listed_where_it_would_be_used(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_experiment(file, only=["bm25"], allow_code=True, changes=["name=other"])
+    run_experiment(file, only=["bm25"], allow_code=True, changes=["evaluate.depth=5"])
+    main(["cache", str(file), "--format", "json"])
+    told = capsys.readouterr()
+    (used,) = json.loads(told.out)
+    assert (used["experiment"], used["system"]) == ("other", "bm25")
+    assert "1 more cached run of this experiment would not be used by it as it is now: groupgt cache" in told.err
+    assert run_experiment(file, only=["bm25"], allow_code=True).cached == 1

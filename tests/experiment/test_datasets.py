@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import groupgt
+from groupgt.experiment.runner import run_experiment
 from tests.experiment.faulty_files import (
     Fault,
     changed,
@@ -56,3 +58,46 @@ def test_a_script_that_makes_a_file(folder: Path) -> None:
     assert told(folder, text, allow_code=True) == [
         "9:12: datasets.mine.build: FOLDER/make.py did not make FOLDER/made.jsonl"
     ]
+
+
+def searched(folder: Path, queries: str, judged: str = "301 0 d1 1\n302 0 d2 1\n") -> Path:
+    """An experiment of qrels, a corpus, and questions in a file of their own."""
+    (folder / "qrels").write_text(judged)
+    (folder / "topics").write_text(queries)
+    (folder / "corpus.jsonl").write_text(
+        '{"doc_id": "d1", "contents": "crime"}\n{"doc_id": "d2", "contents": "polio"}\n'
+    )
+    (folder / "e.yaml").write_text(
+        "version: 1\nname: topics\ndatasets: {own: {ground_truth: qrels, queries: topics, corpus: corpus.jsonl}}\n"
+        "systems: {bm25: {use: bm25}}\nevaluate: {metrics: [mrr], k: [1]}\noutput: {folder: out}\n"
+    )
+    return folder / "e.yaml"
+
+
+def test_questions_in_a_file_of_their_own(tmp_path: Path) -> None:
+    topics = (
+        "<top>\n<num> Number: 301\n<title> organized crime\n</top>\n<top>\n<num> Number: 302\n<title> polio\n</top>\n"
+    )
+    file = searched(tmp_path, topics)
+    outcome = run_experiment(file)
+    assert outcome.evaluations["own"]["bm25"].means == {"mrr.autorag@1": 1.0}
+    assert outcome.truths["own"].texts == ["organized crime", "polio"]
+    assert "topics" in outcome.digests
+    assert run_experiment(file).cached == 1
+    (tmp_path / "topics").write_text(topics.replace("polio", "crime"))
+    changed = run_experiment(file)
+    assert (changed.retrieved, changed.evaluations["own"]["bm25"].means) == (1, {"mrr.autorag@1": 0.5})
+
+
+def test_questions_that_are_not_those_of_the_ground_truth(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.DataError, match=r"topics: none of its query ids is .* such as '7', .* such as '301'"):
+        run_experiment(searched(tmp_path, "7\tcrime\n"))
+    with pytest.raises(groupgt.ConfigError, match=r"dataset 'own': 1 questions have no text \(query\): 302$"):
+        run_experiment(searched(tmp_path, "301\tcrime\n"))
+    file = searched(tmp_path, "301\tcrime\n")
+    file.write_text(file.read_text().replace("queries: topics, ", ""))
+    with pytest.raises(groupgt.ConfigError, match=r"have no text .*; name a file that has them \(queries\)"):
+        run_experiment(file)
+    file.write_text(file.read_text().replace("corpus:", "queries: topic, corpus:"))
+    with pytest.raises(groupgt.ConfigError, match=r"datasets\.own\.queries: file not found"):
+        run_experiment(file)

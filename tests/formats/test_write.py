@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,3 +32,20 @@ def test_qrels_hold_words_alone_and_no_comments(format: str, qid: str, document:
     with pytest.raises(groupgt.DataError):
         write.write_ground_truth(path, groupgt.GroundTruth.of({qid: [[document]]}), format)
     assert not path.exists()
+
+
+def test_names_of_groups_are_kept_in_rows_and_what_is_lost_is_told(tmp_path: Path) -> None:
+    def again(groups: list[Any], format: str = "trec-subtopics") -> tuple[list[str], list[Any]]:
+        lost = write.write_ground_truth(tmp_path / "file", groupgt.GroundTruth.of({"q": groups}), format)
+        return lost, groupgt.read_ground_truth(tmp_path / "file", format)["q"]
+
+    named = [{"alternatives": ["a"], "name": "2"}, {"alternatives": ["b"], "name": "x"}]
+    assert again(named) == ([], named)
+    assert again([["a"], {"alternatives": ["b"], "name": "x"}]) == ([], [["a"], {"alternatives": ["b"], "name": "x"}])
+    spaced = [{"alternatives": ["a"], "name": "first world"}]
+    assert again(spaced, "csv") == ([], spaced)
+    lost, read = again(spaced)
+    assert lost == ["blanks in the names of groups, which are written as _"]
+    assert read == [{"alternatives": ["a"], "name": "first_world"}]
+    # Two groups of one name have numbers.
+    assert again([named[1], named[1]]) == (["the names of groups"], [["b"], ["b"]])

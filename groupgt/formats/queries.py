@@ -1,0 +1,106 @@
+"""The texts of questions in a file of their own: TREC topics, TSV, JSON Lines, parquet, or those of a BEIR folder."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import DataError, Faults, display
+from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.corpus import table_rows
+from groupgt.formats.csv import header_of
+from groupgt.formats.jsonl import is_array
+from groupgt.formats.rows import OTHER_NAMES
+from groupgt.formats.source import Source
+from groupgt.model.validity import id_fault, id_text
+
+IDS = ("qid", *OTHER_NAMES["qid"][:-1], "_id", "id")
+TEXTS = ("query", "text", "question", "title")
+# TREC's topics: <top> with <num> and <title>, which need not be closed, or <topic number="1"> with <query>.
+_TOPIC = re.compile(r"<(top|topic)(\s[^>]*)?>(.*?)(?=</\1\s*>|<\1[\s>]|\Z)", re.IGNORECASE | re.DOTALL)
+_NUMBER = re.compile(r"""\b(?:number|id|num)\s*=\s*["']([^"']*)["']""", re.IGNORECASE)
+_LABEL = re.compile(r"\A(?:number|topic|query|question)\s*:", re.IGNORECASE)
+
+
+def queries_file(path: Path) -> Path:
+    """The file of questions: that of a BEIR or MTEB folder, where a path is one."""
+    return (table_in(path, "queries", QUERIES) or path / "queries.jsonl") if path.is_dir() else path
+
+
+def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
+    """`{qid: text}`; raises `DataError` with every fault.
+
+    Of TREC topics the text is the title (`<title>`, or `<query>`). A table has an id (`qid`, `query_id`, `_id`, `id`)
+    and a text (`query`, `text`, `question`, `title`); TSV may have no header: then an id and a text in each line.
+    """
+    source = Source.at(queries_file(Path(path)))
+    faults = Faults()
+    texts: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for where, qid, text in _rows(source, faults):
+        name = id_text(qid)
+        if name is None:
+            faults.add(where, f"expected a query id (a string or integer), found {display(qid)}")
+        elif fault := id_fault(name):
+            faults.add(where, f"the query id {fault}")
+        elif not isinstance(text, str) or not text.strip():
+            faults.add(where, f"query {display(name)}: expected a text ({', '.join(TEXTS)}), found {display(text)}")
+        elif name in first:
+            faults.add(where, f"duplicate query {display(name)} (first at {first[name]}); remove one")
+        else:
+            texts[name], first[name] = text, where
+    faults.stop()
+    if not texts:
+        raise DataError(f"{source.path}: expected questions (TREC topics, TSV, JSONL or BEIR), found none")
+    return texts
+
+
+def _rows(source: Source, faults: Faults) -> Iterator[tuple[str, Any, Any]]:
+    """(where, id, text) of each question."""
+    begin = b"" if source.is_parquet else source.head().lstrip()[:1]
+    if begin == b"<":
+        yield from _topics(source)
+    elif source.is_parquet or begin == b"{" or is_array(source) or _has_header(source):
+        for where, row in table_rows(source, faults):
+            key = next((name for name in IDS if row.get(name) is not None), None)
+            column = next((name for name in TEXTS if row.get(name) is not None), None)
+            if key is None:
+                faults.add(where, f"expected a query id ({', '.join(IDS[:2])}, _id or id), found {', '.join(row)}")
+            else:
+                yield where, row[key], row[column] if column else None
+    else:
+        for number, line in enumerate(source.lines(held=True), 1):
+            if line.strip():
+                qid, tab, text = line.decode().partition("\t")
+                where = f"{source.path}:{number}"
+                if tab:
+                    yield where, qid.strip(), text.strip()
+                else:
+                    faults.add(where, f"expected a query id, a tab and a text, found {display(line.decode())}")
+
+
+def _has_header(source: Source) -> bool:
+    """Whether the first line of a table names columns."""
+    names = set(header_of(source))
+    return bool(names & set(IDS)) and bool(names & set(TEXTS))
+
+
+def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
+    source.check_text()
+    content = source.data.decode()
+    for topic in _TOPIC.finditer(content):
+        attribute = _NUMBER.search(topic[2] or "")
+        number = attribute[1] if attribute else _field(topic[3], "num")
+        where = f"{source.path}:{content.count(chr(10), 0, topic.start()) + 1}"
+        yield where, number, _field(topic[3], "title") or _field(topic[3], "query")
+
+
+def _field(topic: str, name: str) -> str:
+    """What stands in a field of a topic, without its label (`Number:`), on one line."""
+    found = re.search(rf"<{name}(?:\s[^>]*)?>(.*?)(?=<|\Z)", topic, re.IGNORECASE | re.DOTALL)
+    text = html.unescape(found[1]).strip() if found else ""
+    return " ".join(_LABEL.sub("", text).split())
