@@ -568,17 +568,38 @@ typedef struct {
     index_view index;
     const query_row *query;
     int64_t number;
+    int distinct;
     reader names;
+    pile seen;
     ranking own;
 } probe;
 
-/* 1 with the finite number of a float or an int; 0 for anything else. */
+/* Makes room for the hashes of so many results, where they must be distinct; −1 where there is no memory. */
+static int begin_seen(probe *self, size_t results) {
+    size_t slots = 16;
+    if (!self->distinct) return 0;
+    while (slots < 2 * results)
+        slots *= 2;
+    self->seen.size = 0;
+    void *table = more(&self->seen, slots * 8);
+    return table ? (memset(table, 0, slots * 8), 0) : -1;
+}
+
+/* Whether a result may be a repeat: one before it has its hash. */
+static inline int is_seen(probe *self, uint64_t hash) {
+    uint64_t *table = (uint64_t *)self->seen.data, last = self->seen.size / 8 - 1, at = hash & last;
+    while (table[at] && table[at] != (hash | 1))
+        at = (at + 1) & last;
+    return table[at] || (table[at] = hash | 1, 0);
+}
+
+/* 1 with the finite number of a float (numpy's doubles are some) or an int; 0 for anything else. */
 static int number_of(PyObject *value, double *out) {
-    if (!PyFloat_CheckExact(value) && !PyLong_CheckExact(value)) return 0;
+    if (!PyFloat_Check(value) && !PyLong_CheckExact(value)) return 0;
     *out = PyFloat_AsDouble(value);
     /* Integers from 2^53 on may have more digits than a double, and Python compares all of them. */
     if (*out != -1 || !PyErr_Occurred())
-        return isfinite(*out) && (PyFloat_CheckExact(value) || fabs(*out) < 9007199254740992.0);
+        return isfinite(*out) && (PyFloat_Check(value) || fabs(*out) < 9007199254740992.0);
     PyErr_Clear();
     return 0;
 }
@@ -588,7 +609,7 @@ static inline int compare(probe *self, PyObject *name, int64_t place, const doub
     text id;
     uint64_t hash;
     int done = read_id(&self->names, name, self->index.top->seed, &id, &hash);
-    if (done <= 0) return done;
+    if (done <= 0 || (self->distinct && is_seen(self, hash))) return done < 0 ? -1 : 0;
     const text_row *row = key_of(&self->index, self->query, hash, id);
     if (score)
         done = take(&self->own, (result){*score, name, OBJECT, place}, self->number, row ? (int64_t)row->number : -1);
@@ -600,11 +621,11 @@ static inline int compare(probe *self, PyObject *name, int64_t place, const doub
 }
 
 static int take_list(probe *self, PyObject *list, PyObject *scores) {
-    Py_ssize_t size = PyList_Size(list);
+    Py_ssize_t size = size_of(list);
     double score;
     if (scores && (!PyList_CheckExact(scores) || PyList_Size(scores) != size)) return 0;
     for (Py_ssize_t place = 0; place < size; place++) {
-        PyObject *cell = PyList_GetItem(list, place);
+        PyObject *cell = item(list, place);
         if (!PyUnicode_CheckExact(cell) && size_of(cell) == 2) {
             PyObject *beside = item(cell, 1);
             if (beside != Py_None && !number_of(beside, &score)) return 0;
@@ -631,16 +652,13 @@ static int take_dict(probe *self, PyObject *dict) {
 /* Takes the ranking of a query: how many results it has; −2 where it is not plain; −3 with an exception. */
 static int64_t take_ranking(probe *self, PyObject *ranking, PyObject *scores) {
     size_t before = self->own.out.size;
-    int64_t size = 0;
     int taken = 0;
     /* Until it returns no other thread runs, and no code in Python: what is borrowed stays. */
-    if (PyList_CheckExact(ranking)) {
-        size = PyList_Size(ranking);
-        taken = take_list(self, ranking, scores);
-    } else if (PyDict_CheckExact(ranking) && !scores) {
-        size = PyDict_Size(ranking);
-        taken = take_dict(self, ranking);
-    }
+    int is_dict = PyDict_CheckExact(ranking) && !scores;
+    int64_t size = is_dict ? PyDict_Size(ranking) : size_of(ranking);
+    if (size >= 0 && begin_seen(self, (size_t)size)) return -3;
+    if (size >= 0)
+        taken = is_dict ? take_dict(self, ranking) : take_list(self, ranking, scores);
     if (taken > 0 && settle(&self->own)) {
         PyErr_NoMemory();
         return -3;
@@ -656,7 +674,8 @@ static PyObject *native_probe(PyObject *module, PyObject *args) {
     Py_buffer given;
     probe self = {0};
     pile sizes = {0};
-    if (!PyArg_ParseTuple(args, "OOO!y*p:probe", &rankings, &scores, &PyList_Type, &qids, &given, &self.own.by_id))
+    if (!PyArg_ParseTuple(args, "OOO!y*pp:probe", &rankings, &scores, &PyList_Type, &qids, &given, &self.own.by_id,
+                          &self.distinct))
         return NULL;
     if (view_index(&given, &self.index))
         goto end;
@@ -687,6 +706,7 @@ static PyObject *native_probe(PyObject *module, PyObject *args) {
 end:
     PyBuffer_Release(&given);
     free(self.names.copy.data);
+    free(self.seen.data);
     free_ranking(&self.own);
     free(sizes.data);
     return done || PyErr_Occurred() ? done : PyErr_NoMemory();
@@ -956,7 +976,7 @@ end:
 
 static PyMethodDef methods[] = {
     {"index", native_index, METH_VARARGS, "index(qids, rows, seed) -> (ids, groups, sizes, firsts, index) or None"},
-    {"probe", native_probe, METH_VARARGS, "probe(rankings, scores, qids, index, by_id) -> (lengths, hits)"},
+    {"probe", native_probe, METH_VARARGS, "probe(rankings, scores, qids, index, by_id, distinct) -> (lengths, hits)"},
     {"scan", native_scan, METH_VARARGS, "scan(data, index, mode, by_id, base, hits) -> (hits, segments, doubt)"},
     {NULL, NULL, 0, NULL},
 };

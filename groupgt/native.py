@@ -7,11 +7,11 @@ with. It returns all ids (the keys; a key is known by its place), how many group
 group, where each key stands first in its query, and the index. None where a query id, a group or an id is not plain:
 a list or tuple, a str without control characters that does not begin with a blank.
 
-`probe(rankings, scores, qids, index, by_id)` compares rankings held in memory with the index of the same queries.
-A ranking is a list of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, put lists in order. Equal
-scores go by descending id, or as given. It returns the number of results of each query, `NO_RANKING` where there
-is none and `NOT_PLAIN` where it must be read in Python, and rows of five: query, key, rank, and the
-first and last rank among results of an equal score; by query and rank.
+`probe(rankings, scores, qids, index, by_id, distinct)` compares rankings held in memory with the index of the same
+queries. A ranking is a list or tuple of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, put lists in
+order. Equal scores go by descending id, or as given. It returns the number of results of each query, `NO_RANKING` where
+there is none and `NOT_PLAIN` where it must be read in Python (also one with a repeat, where they must be `distinct`),
+and rows of five: query, key, rank, and the first and last rank among results of an equal score; by query and rank.
 
 `scan(data, index, mode, by_id, base, hits)` compares the lines of a TREC run, which begin at the offset `base` of their
 file, with the index. It returns two tables with rows of five, and where the first line begins that is not surely a

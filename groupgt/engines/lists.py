@@ -284,13 +284,14 @@ class _Probe:
     def by_module(self, truth: GroundTruth, matches: Matches) -> tuple[Ints, Ints]:
         """How many results each query has, and the hits as rows of query, key and rank, by the compiled module.
 
-        All queries are `NOT_PLAIN` where it is not built, or cannot do what the policy asks.
+        All queries are `NOT_PLAIN` where it is not built.
         """
         plain = type(self.rankings) is dict and (self.scores is None or type(self.scores) is dict)
-        index = matches.compiled if plain and self.policy.duplicates in ("penalize", "keep") else None
+        index = matches.compiled if plain else None
         if native.built is None or index is None:
             return np.full(len(truth), native.NOT_PLAIN, dtype=np.int64), np.zeros((3, 0), dtype=np.int64)
-        arrays = native.built.probe(self.rankings, self.scores, truth.qids, index, self.rules.ties == "id")
+        distinct = self.policy.duplicates in ("drop", "error")
+        arrays = native.built.probe(self.rankings, self.scores, truth.qids, index, self.rules.ties == "id", distinct)
         length, rows = (np.frombuffer(array, dtype=np.int64) for array in arrays)
         query, key, rank, low, high = rows.reshape(-1, 5).T
         tied = low < high

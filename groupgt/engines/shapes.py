@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from groupgt.errors import Faults, strange_result
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
 from groupgt.model.values import span_of
@@ -82,8 +84,8 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
     ids: list[str] = []
     scores: list[float] = []
     # The usual mapping: one look in C at each of its sides.
-    if set(map(type, ranking)) == {str} and set(map(type, ranking.values())) == {float}:
-        ids, scores = list(ranking), list(ranking.values())
+    if set(map(type, ranking)) == {str} and set(map(type, ranking.values())) <= {float, np.float64}:
+        ids, scores = list(ranking), list(map(float, ranking.values()))
         if all(map(math.isfinite, scores)):
             return ids, scores
         ids, scores = [], []

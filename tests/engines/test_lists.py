@@ -161,7 +161,7 @@ def test_every_labeller(labeller: str) -> None:
 
 
 @needs_module
-@pytest.mark.parametrize("policy", ["penalize", "keep"])
+@pytest.mark.parametrize("policy", ["penalize", "keep", "drop", "error"])
 def test_only_what_is_not_plain_is_read_in_python(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
     read: list[list[int]] = []
     original = _Probe.by_reading
@@ -172,12 +172,16 @@ def test_only_what_is_not_plain_is_read_in_python(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(_Probe, "by_reading", by_reading)
     truth = {f"q{number}": [["a", "b"], ["c"]] for number in range(6)}
-    run = {"q0": ["a"], "q1": [7, "a"], "q2": {"a": 0.5, "c": 1}, "q3": ("a", "b"), "q4": [("x", 2.0), ("c", None)]}
+    run = {"q0": ["a"], "q1": [7, "a"], "q2": {"a": 0.5, "c": 1}, "q3": np.array(["a", "b"])}
+    run |= {"q4": (("x", 2.0), ("c", None))}
     evaluation = groupgt.evaluate(truth, run, ["recall"], policy={"duplicates": policy})
     assert evaluation.values["recall"].tolist() == [0.5, 0.5, 1.0, 0.5, 0.5, 0.0]
     assert read == [[1, 3]]
     groupgt.evaluate(truth, {qid: ["a", "c"] for qid in truth}, ["recall"], policy={"duplicates": policy})
     assert read == [[1, 3]]
+    if policy == "drop":
+        groupgt.evaluate(truth, {"q0": ["a", "c"], "q1": ["x", "x"]}, ["recall"], policy={"duplicates": policy})
+        assert read == [[1, 3], [1]]
 
 
 @needs_module

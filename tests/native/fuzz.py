@@ -129,17 +129,21 @@ def check_probe(module: Any, rng: random.Random) -> None:
     index, first = indexed(module, rng, qids, rows)
     if index is None:
         return
-    by_id = rng.random() < 0.5
+    by_id, distinct = rng.random() < 0.5, rng.random() < 0.3
     rankings: dict[str, Any] = {}
     beside: dict[str, Any] = {}
     for qid in (*qids, "other"):
         if rng.random() < 0.1:
             continue
         names = [rng.choice(pool) for _ in range(rng.choice((0, 1, 5, 50, 500)))]
+        if distinct and rng.random() < 0.7:
+            names = list(dict.fromkeys(names))
         shape = rng.random()
         scores = [a_score(rng) for _ in names]
         if rng.random() < 0.3:
             scores.sort(reverse=True)
+        if rng.random() < 0.2:
+            scores = [np.float64(score) if type(score) is float else score for score in scores]
         if shape < 0.3:
             rankings[qid] = names
         elif shape < 0.5:
@@ -148,12 +152,14 @@ def check_probe(module: Any, rng: random.Random) -> None:
             rankings[qid] = dict(zip(names, scores, strict=True))
         else:
             rankings[qid], beside[qid] = names, scores
+        if type(rankings[qid]) is list and rng.random() < 0.2:
+            rankings[qid] = tuple(rankings[qid])
         if odd and names and rng.random() < 0.2:
             rankings[qid] = rng.choice(
                 (None, 7, "text", (), names[0], {1: 2}, [[1]], [Text("a")], [b"a"], [None], Text)
             )
             beside.pop(qid, None)
-    lengths, hits = module.probe(rankings, beside or None, qids, index, by_id)
+    lengths, hits = module.probe(rankings, beside or None, qids, index, by_id, distinct)
     found: dict[int, list[list[int]]] = {}
     for row in ints(hits):
         found.setdefault(row[0], []).append(row)
@@ -163,12 +169,14 @@ def check_probe(module: Any, rng: random.Random) -> None:
             continue
         names, scores = as_pairs(rankings[qid], beside.get(qid))
         if length == -2:
-            assert names is None or not all(map(is_plain, names)), rankings[qid]
+            repeated = distinct and names is not None and len(set(names)) < len(names)
+            assert repeated or names is None or not all(map(is_plain, names)), rankings[qid]
             assert number not in found
             continue
         assert names is not None
         assert all(map(may_be_plain, names)), rankings[qid]
         assert length == len(names)
+        assert not distinct or len(set(names)) == len(names)
         assert found.get(number, []) == expected_hits(number, first[number], names, scores, by_id)
 
 
@@ -187,7 +195,7 @@ def as_pairs(ranking: Any, beside: Any) -> tuple[list[str] | None, list[float] |
     if type(ranking) is dict:
         scores = as_numbers(ranking.values())
         return nothing if scores is None else (list(ranking), scores)
-    if type(ranking) is not list:
+    if type(ranking) not in (list, tuple):
         return nothing
     pairs = [cell if type(cell) in (tuple, list) else (cell, None) for cell in ranking]
     if any(len(pair) != 2 or type(pair[0]) is not str for pair in pairs):
@@ -201,7 +209,7 @@ def as_pairs(ranking: Any, beside: Any) -> tuple[list[str] | None, list[float] |
 def as_numbers(scores: Iterable[Any]) -> list[float] | None:
     """Finite doubles; None where one is none, or an integer that a double may not hold."""
     given = list(scores)
-    if not all(math.isfinite(score) if type(score) is float else type(score) is int for score in given):
+    if not all(math.isfinite(score) if isinstance(score, float) else type(score) is int for score in given):
         return None
     return None if any(type(score) is int and abs(score) >= 2**53 for score in given) else list(map(float, given))
 
@@ -400,8 +408,8 @@ def check_hostile(module: Any, rng: random.Random) -> None:
     data = b"".join(a_line(rng, rng.choice(qids or ["q"]), name) for name in names)
     junk: list[Any] = [None, 1, "a", b"a", [1], [[1]], {}, {"a": {}}, (), math.nan]
     calls: list[Callable[[], Any]] = [
-        lambda: module.probe(dict.fromkeys(qids, names), None, qids, index, True),
-        lambda: module.probe(rng.choice(junk), rng.choice(junk), rng.choice((qids, *junk)), index, False),
+        lambda: module.probe(dict.fromkeys(qids, names), None, qids, index, True, False),
+        lambda: module.probe(rng.choice(junk), rng.choice(junk), rng.choice((qids, *junk)), index, False, False),
         lambda: module.index(rng.choice((qids, *junk)), rng.choice((rows, *junk)), 3),
         lambda: module.scan(data, index, rng.randrange(-1, 4), True, rng.randrange(-5, 5), rng.randbytes(80)),
         lambda: module.scan(rng.randbytes(200), index, FIRST, True, 2**62, rng.randbytes(7)),
@@ -441,7 +449,7 @@ def check_threads(module: Any, rng: random.Random) -> None:
     thread.start()
     try:
         for _ in range(200):
-            lengths, hits = module.probe(rankings, None, qids, index, True)
+            lengths, hits = module.probe(rankings, None, qids, index, True, False)
             sizes = np.frombuffer(lengths, np.int64).tolist()
             for query, key, rank, low, high in ints(hits):
                 assert sizes[query] > 0

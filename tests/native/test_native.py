@@ -79,7 +79,7 @@ def test_what_is_not_plain_is_left_to_python(module: ModuleType, row: object) ->
     index = module.index(["q"], [[["a"]]], 1)[4]
     for cell in row if isinstance(row, list) else []:
         if cell != "a" and cell != []:
-            lengths, hits = module.probe({"q": cell}, None, ["q"], index, True)
+            lengths, hits = module.probe({"q": cell}, None, ["q"], index, True, False)
             assert (numbers(lengths), hits) == ([-2], b"")
 
 
@@ -87,8 +87,25 @@ def test_what_is_not_plain_is_left_to_python(module: ModuleType, row: object) ->
 def test_equal_scores_go_by_id_or_as_given(module: ModuleType) -> None:
     index = module.index(["q"], [[["a", "b"]]], 1)[4]
     ranking = {"q": {"a": 1.0, "x": 2, "b": 1, "c": 1.0}}
-    assert numbers(module.probe(ranking, None, ["q"], index, True)[1]) == [0, 1, 3, 2, 4, 0, 0, 4, 2, 4]
-    assert numbers(module.probe(ranking, None, ["q"], index, False)[1]) == [0, 0, 2, 2, 4, 0, 1, 3, 2, 4]
+    assert numbers(module.probe(ranking, None, ["q"], index, True, False)[1]) == [0, 1, 3, 2, 4, 0, 0, 4, 2, 4]
+    assert numbers(module.probe(ranking, None, ["q"], index, False, False)[1]) == [0, 0, 2, 2, 4, 0, 1, 3, 2, 4]
+
+
+@needs_module
+def test_results_that_must_be_distinct_and_may_not_be_are_left_to_python(module: ModuleType) -> None:
+    index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[4]
+    rankings = {"p": [f"x{number}" for number in range(99)] + ["a"], "q": ["b", "a", "b"], "r": {"b": 1.0, "a": 2.0}}
+    lengths, hits = module.probe(rankings, None, ["p", "q", "r"], index, True, True)
+    assert numbers(lengths) == [100, native.NOT_PLAIN, 2]
+    assert numbers(hits) == [0, 0, 100, 100, 100, 2, 2, 1, 1, 1]
+
+
+@needs_module
+def test_tuples_and_doubles_of_numpy_are_plain(module: ModuleType) -> None:
+    index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[4]
+    rankings = {"p": ("b", "a"), "q": {"b": np.float64(2), "a": np.float64(1)}, "r": (("b", 1), ["a", np.float64(2)])}
+    assert numbers(module.probe(rankings, None, ["p", "q", "r"], index, True, False)[0]) == [2, 2, 2]
+    assert numbers(module.probe({"p": {"a": np.float64("nan")}}, None, ["p", "q", "r"], index, True, False)[0])[0] == -2
 
 
 @needs_module
@@ -97,7 +114,7 @@ def test_ids_beyond_ascii_leave_no_copy_of_themselves(module: ModuleType) -> Non
     results = [f"문서_{number}" for number in range(100)]
     before = sum(map(sys.getsizeof, truth + results))
     index = module.index(["질문"], [[truth]], 1)[4]
-    lengths, hits = module.probe({"질문": results}, None, ["질문"], index, True)
+    lengths, hits = module.probe({"질문": results}, None, ["질문"], index, True, False)
     assert numbers(lengths) == [100]
     assert len(hits) == 100 * 40
     # The first that each call meets keeps a copy.
