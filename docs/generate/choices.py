@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
 from inspect import getdoc
 
 import groupgt
@@ -52,7 +54,8 @@ def _plugin(plugin: Plugin) -> list[str]:
 
 def _policies() -> str:
     default = groupgt.Policy()
-    rows = [[code(name), cell(", ".join(known)), code(getattr(default, name))] for name, known in CHOICES.items()]
+    names = [each.name for each in fields(groupgt.Policy)]
+    rows = [[code(name), _choices(name), code(json.dumps(getattr(default, name)).strip('"'))] for name in names]
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
@@ -64,8 +67,14 @@ def _policies() -> str:
     )
 
 
+def _choices(name: str) -> str:
+    """The choices of a field, or its type."""
+    hint = groupgt.Policy.__annotations__[name]
+    return cell(", ".join(CHOICES[name])) if name in CHOICES else code(hint)
+
+
 def _of(preset: str) -> list[str]:
     """What a preset sets other than the default."""
     chosen, default = groupgt.Policy.of(preset), groupgt.Policy()
-    values = [(name, getattr(chosen, name)) for name in CHOICES]
+    values = [(each.name, getattr(chosen, each.name)) for each in fields(chosen)]
     return [f"{name}={value}" for name, value in values if value != getattr(default, name)]

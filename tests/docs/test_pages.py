@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from docs.generate import figures
 from tests.docs.blocks import PAGES, ROOT, Block, blocks, checkout, commands, run, session
 
 
@@ -19,7 +21,7 @@ def test_the_blocks_of_a_page_give_what_it_shows(path: Path, tmp_path: Path) -> 
 
 def test_most_blocks_are_run() -> None:
     every = [block for path in PAGES for block in blocks(path.read_text(encoding="utf-8"))]
-    assert sum(block.is_run for block in every) > 25
+    assert sum(block.is_run for block in every) > 60
     assert all(block.told for block in every if block.note == "not run")
 
 
@@ -43,3 +45,23 @@ def test_the_checkout_is_left_alone(tmp_path: Path) -> None:
         assert Path.cwd() == tmp_path
         assert sorted(path.name for path in Path("examples/first").iterdir()) == before
     assert Path.cwd() != tmp_path
+
+
+def test_figures_show_what_they_showed() -> None:
+    """Their tables are what the code draws today; python -m docs.generate.figures draws them again."""
+    held = json.loads(figures.SHOWN.read_text(encoding="utf-8"))
+    made = figures.shown(figures.figures())
+    assert list(made) == list(held)
+    for name, figure in made.items():
+        assert len(figure["rows"]) == len(held[name]["rows"])
+        for row, before in zip(figure["rows"], held[name]["rows"]):
+            assert alike(row, before), name
+        for ending in (".svg", "-dark.svg"):
+            assert (figures.FOLDER / f"{name}{ending}").is_file()
+
+
+def alike(row: list[object], before: list[object]) -> bool:
+    """Whether two rows are the same but for the last digits."""
+    return len(row) == len(before) and all(
+        one == pytest.approx(other) if isinstance(one, float) else one == other for one, other in zip(row, before)
+    )

@@ -101,9 +101,11 @@ def choices() -> Iterator[tuple[str, str, str]]:
             chosen = plugins.find(kind, name).options
             for field in fields(chosen) if chosen is not None else ():
                 yield f"option of {kind} {name}", field.name, page
-    for field, values in CHOICES.items():
-        for text in (field, *values):
-            yield "policy", text, "reference/policies.md"
+    for text in (
+        *(each.name for each in fields(groupgt.Policy)),
+        *(each for known in CHOICES.values() for each in known),
+    ):
+        yield "policy", text, "reference/policies.md"
     for name in [*(known.name for known in FORMATS), *TRUTH_WRITERS, *RUN_WRITERS]:
         yield "format", name, "reference/formats.md"
 
@@ -149,10 +151,7 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     without = {**REFERENCE, page: REFERENCE[page].replace("--convention", "")}
     assert "option of evaluate: --convention is not on reference/commands/evaluate.md" in missing(options(), without)
     monkeypatch.setitem(CHOICES, "colors", ("many",))
-    assert missing(choices()) == [
-        "policy: colors is not on reference/policies.md",
-        "policy: many is not on reference/policies.md",
-    ]
+    assert missing(choices()) == ["policy: many is not on reference/policies.md"]
 
 
 def test_exit_statuses_and_files_are_explained() -> None:

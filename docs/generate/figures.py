@@ -1,0 +1,71 @@
+"""The figures of the pages, drawn by the report's own functions, on light and on dark ground.
+
+`python -m docs.generate.figures` draws them into `docs/figures` (needs `groupgt[plots]`) and writes down what they
+show, so that a test can tell whether they still show it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import groupgt
+from docs.generate import DOCS, ROOT
+from groupgt.render.drawing import THEMES, Figure
+
+FOLDER = DOCS / "figures"
+SHOWN = FOLDER / "shown.json"
+HANDBOOK = ROOT / "examples" / "handbook"
+FIRST = ROOT / "examples" / "first"
+
+
+def figures() -> dict[str, Figure]:
+    """Every figure by name."""
+    from bm25s import BM25, tokenize
+
+    rows = [json.loads(line) for line in (HANDBOOK / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    truth = groupgt.read_ground_truth(HANDBOOK / "questions.jsonl")
+    questions = [text or "" for text in truth.texts or []]
+    runs: dict[str, dict[str, list[str]]] = {}
+    for name, stopwords, b in (
+        ("plain", None, 0.75),
+        ("stop words left out", "english", 0.75),
+        ("b = 0", "english", 0.0),
+    ):
+        index = BM25(k1=1.2, b=b)
+        texts = [f"{row['title']}\n{row['contents']}" for row in rows]
+        index.index(tokenize(texts, stopwords=stopwords, show_progress=False), show_progress=False)
+        found, _ = index.retrieve(
+            tokenize(questions, stopwords=stopwords, show_progress=False), k=30, show_progress=False
+        )
+        runs[name] = {
+            qid: [rows[place]["doc_id"] for place in places] for qid, places in zip(truth.qids, found.tolist())
+        }
+    comparison = groupgt.compare(truth, runs, ["recall@10"], baseline="plain", convention="coverage")
+    small = groupgt.evaluate(FIRST / "truth.jsonl", FIRST / "bm25.trec", ["complete@3"], convention="coverage")
+    return {
+        "differences": comparison.plot("differences"),
+        "depth": comparison.plot("depth"),
+        "groups": small.plot("groups"),
+    }
+
+
+def shown(made: dict[str, Figure]) -> dict[str, Any]:
+    """What the figures show, as their tables."""
+    told = {name: {"text": figure.text, "rows": figure.rows} for name, figure in made.items()}
+    held: dict[str, Any] = json.loads(json.dumps(told))
+    return held
+
+
+def draw() -> None:
+    """Draws all of them."""
+    FOLDER.mkdir(exist_ok=True)
+    made = figures()
+    for name, figure in made.items():
+        for theme in THEMES:
+            figure.save(FOLDER / f"{name}{'' if theme == 'light' else f'-{theme}'}.svg", theme=theme)
+    SHOWN.write_text(json.dumps(shown(made), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    draw()
