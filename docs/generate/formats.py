@@ -8,7 +8,7 @@ from docs.generate.markdown import bullets, code, docstring, page, table
 from groupgt.formats.detect import FORMATS
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS
 
-HOLDS = ("groups", "grades", "weights", "columns", "texts")
+HOLDS = ("groups", "grades", "weights", "importance", "columns", "texts")
 
 
 def _yes(value: object) -> str:

@@ -37,6 +37,7 @@ class Dataset(Section):
     where: dict[str, Annotated[list[Scalar], LISTED]] = Field(
         default={}, description="Keep only rows whose column has one of these values."
     )
+    fetch: str | None = Field(default=None, description="Where missing files come from: the error for them says it.")
     build: str | None = Field(default=None, description="A Python script that makes missing files; needs --allow-code.")
 
 

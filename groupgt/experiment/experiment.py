@@ -267,7 +267,8 @@ class Checks:
             if not text.strip():
                 self.document.fault((*path, key), f"expected a path, found {text!r}")
             elif not exists(file) and build is None:
-                self.document.fault((*path, key), f"file not found: {file}")
+                way = f"; {dataset.fetch}" if dataset.fetch else ""
+                self.document.fault((*path, key), f"file not found: {file}{way}")
             elif not exists(file) and not self.allow_code:
                 way = f"run it (python {build}), or add --allow-code"
                 self.document.fault((*path, key), f"{file} does not exist yet; a script makes it: {way}")

@@ -31,7 +31,7 @@ def look_pro(source: Source) -> str | None:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """Each gold document is a group; `excluded_ids` are left out of the question's ranking."""
+    """Each gold document is a group; `excluded_ids` are left out of the question's results."""
     return _read(source, policy, "gold_ids")
 
 
@@ -44,14 +44,14 @@ def _read(source: Source, policy: Policy, key: str) -> GroundTruth:
     questions = Questions()
     for where, record in records(source, questions.faults):
         groups = [[name] for name in dict.fromkeys(questions.ids_at(record, key, where))]
-        questions.add(where, record.get("id"), groups, record.get("query"), excluded(questions, record, where))
+        left_out = _excluded(questions, record, where)
+        questions.add(where, record.get("id"), groups, record.get("query"), excluded=left_out)
     return questions.truth(policy)
 
 
-def excluded(questions: Questions, record: dict[str, Any], where: str) -> dict[str, Any]:
-    """What a question leaves out of its ranking, as a column."""
-    names = [name for name in questions.ids_at(record, "excluded_ids", where) if name != NONE]
-    return {"excluded_ids": names} if names else {}
+def _excluded(questions: Questions, record: dict[str, Any], where: str) -> list[str]:
+    """The ids that a question leaves out of its results."""
+    return [name for name in questions.ids_at(record, "excluded_ids", where) if name != NONE]
 
 
 def read_pro(source: Source, policy: Policy) -> GroundTruth:
@@ -81,7 +81,8 @@ def read_pro(source: Source, policy: Policy) -> GroundTruth:
     )
     for qid, groups in aspects.items():
         record = texts.get(qid, {})
-        questions.add(first[qid], qid, groups, record.get("query"), excluded(questions, record, first[qid]))
+        left_out = _excluded(questions, record, first[qid])
+        questions.add(first[qid], qid, groups, record.get("query"), excluded=left_out)
     return questions.truth(policy)
 
 

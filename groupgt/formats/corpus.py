@@ -21,8 +21,9 @@ from groupgt.model.validity import id_fault, id_text, is_integer
 from groupgt.model.values import FARTHEST, UNITS, Chunks, Lengths, Span, span_of
 from groupgt.runtime import pl
 
-IDS = ("chunk_id", "doc_id", "_id", "id")
-TEXTS = ("contents", "text")
+# The columns of ids and texts; the last of each are those of MultiHop-RAG and BRIGHT.
+IDS = ("chunk_id", "doc_id", "_id", "id", "url")
+TEXTS = ("contents", "text", "content", "body")
 
 
 def corpus_file(path: Path) -> Path:

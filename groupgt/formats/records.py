@@ -108,16 +108,24 @@ class Questions:
     places: list[str] = field(default_factory=list)
     texts: list[str | None] = field(default_factory=list)
     columns: list[dict[str, Any]] = field(default_factory=list)
+    excluded: list[list[str]] = field(default_factory=list)
 
     def add(
-        self, where: str, qid: Any, groups: list[Any], text: Any = None, columns: Mapping[str, Any] | None = None
+        self,
+        where: str,
+        qid: Any,
+        groups: list[Any],
+        text: Any = None,
+        columns: Mapping[str, Any] | None = None,
+        excluded: list[str] | None = None,
     ) -> None:
-        """Adds one question."""
+        """Adds one question; `excluded` are ids that are left out of its results."""
         self.qids.append(qid)
         self.groups.append(groups)
         self.places.append(where)
         self.texts.append(text if isinstance(text, str) and text.strip() else None)
         self.columns.append(dict(columns or {}))
+        self.excluded.append(excluded or [])
 
     def list_at(self, record: Mapping[str, Any], key: str, where: str, kind: type) -> list[Any]:
         """The list at a key, empty where there is none; what else stands there, or in it, is a fault."""
@@ -154,6 +162,7 @@ class Questions:
                 place=self.places.__getitem__,
                 texts=self.texts if any(self.texts) else None,
                 columns=columns,
+                excluded=self.excluded if any(self.excluded) else None,
             )
         except DataError as error:
             self.faults.merge(error)

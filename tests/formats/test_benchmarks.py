@@ -532,6 +532,7 @@ def test_questions_of_bright_pro_stand_beside_its_aspects(tmp_path: Path) -> Non
     truth = groupgt.read_ground_truth(aspects)
     assert dict(truth.items()) == ASPECT_GROUPS
     assert truth.texts == [None, "Why do insects like light?"]
+    assert truth.excluded == [frozenset(), {"a/9.txt"}]
 
 
 def test_an_aspect_without_its_question(tmp_path: Path) -> None:
