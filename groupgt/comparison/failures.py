@@ -160,7 +160,7 @@ class Failures:
         return {
             "qid": truth.qids[int(judgments.group_query[group])],
             "group": truth.group_label(given),
-            "alternatives": [truth.ids[alternative] for alternative in truth.relevant_in(given)],
+            "alternatives": [name for name, _ in truth.alternatives_of(given)],
             "systems": int((self.first[group] > 0).sum()),
             "ranks": {name: int(rank) or None for name, rank in zip(self.systems, self.anywhere[group].tolist())},
         }
@@ -219,7 +219,8 @@ def failures_of(evaluations: Mapping[str, Evaluation], cutoff: int | Budget | No
         last = views.completion_ranks(hits)
         solved[:, place] = (last > 0) & (last <= cut.top)
         completion[:, place] = np.where(solved[:, place], last, 0)
-        redundancy[:, place] = sets.redundancy(hits, cut)
+        # Not defined where alternatives are needed together.
+        redundancy[:, place] = sets.redundancy(hits, cut) if judgments.alternative_set is None else np.nan
         if evaluation.policy.missing == "skip":
             counted &= evaluation.labelled.present
     return Failures(list(evaluations), cutoff, truth, counted, first, anywhere, solved, completion, redundancy)

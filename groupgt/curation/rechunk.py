@@ -168,6 +168,8 @@ def rechunk(
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise ConfigError(f"{option}: expected a number, found {display(value)}")
     grouped = as_ground_truth(truth, Policy.of(policy), truth_format)
+    if grouped.set_of is not None:
+        raise DataError("rechunk cannot carry sets that are needed together; write them as groups of their own")
     old_places, new_places = (
         None if table is None else _places_in(table, option) for table, option in ((old, "old"), (new, "new"))
     )

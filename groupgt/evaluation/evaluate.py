@@ -23,8 +23,9 @@ from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, wa
 from groupgt.formats.names import told_apart
 from groupgt.formats.source import SMALL
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.language import Metric
+from groupgt.metrics.language import Metric, check_sets
 from groupgt.metrics.values import values_of
+from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -100,6 +101,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     labeller, policy = request.labeller, request.policy
     with no_garbage_collection():
         grouped = labeller.read(truth)
+        check_sets(request.metrics.values(), grouped.set_of is not None)
         slicer = Slicer(grouped, request.by)
         system = renamed(grouped, request.run_of(run, grouped, name), labeller, policy)
         labelled = label_run(
@@ -245,7 +247,7 @@ def label(
     run = renamed(grouped, Run.of({"query": ranking}), judge, rules)
     hits = label_run(grouped, run, rules, judge).hits
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
-    chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat)
+    chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat) & ~parts_of_sets(hits)
     matrix[grouped.group_of[hits.alternative[chosen]], hits.rank[chosen] - 1] = 1
     return matrix if groups else np.asarray(matrix.any(axis=0), dtype=np.uint8)
 

@@ -11,6 +11,7 @@ from groupgt.engines.base import carrier_of
 from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
+from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render.tables import counted, fixed, snippet, table
 
@@ -59,7 +60,7 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
     truth, hits = evaluation.truth, evaluation.labelled.hits
     query = _number_of(truth, qid)
     groups_hit: dict[int, list[int]] = {}
-    for row in np.flatnonzero((hits.query == query) & ~hits.repeat).tolist():
+    for row in np.flatnonzero((hits.query == query) & ~hits.repeat & ~parts_of_sets(hits)).tolist():
         alternative = int(hits.alternative[row])
         if truth.is_relevant[alternative]:
             number = int(truth.group_number[truth.group_of[alternative]])
@@ -112,10 +113,7 @@ def _groups_text(evaluation: Evaluation, query: int, corpus: Mapping[str, str] |
     shown = _most_telling(evaluation, groups)
     lines = []
     for group in shown:
-        names = [
-            truth.ids[alternative] + (f" (grade {truth.grade[alternative]:g})" if truth.grade[alternative] != 1 else "")
-            for alternative in truth.relevant_in(group)
-        ]
+        names = [name + (f" (grade {grade:g})" if grade != 1 else "") for name, grade in truth.alternatives_of(group)]
         weight = f", weight {truth.group_weight[group]:g}" if truth.group_weight[group] != 1 else ""
         lines.append(
             f"{truth.group_label(group)}{weight}: {first_of(names, ALTERNATIVES, ' or ') or 'no alternatives'}"
@@ -151,12 +149,14 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     ids, _ = carrier_of(evaluation.run).ranking(truth.qids[query], evaluation.policy)
     marks: dict[int, dict[int, str]] = {}
     rejected: set[int] = set()
+    part = parts_of_sets(hits)
     for row in np.flatnonzero(hits.query == query).tolist():
         alternative, rank = int(hits.alternative[row]), int(hits.rank[row])
         if truth.is_relevant[alternative]:
             hit, number = marks.setdefault(rank, {}), int(truth.group_number[truth.group_of[alternative]])
-            if not hits.repeat[row] or number not in hit:
-                hit[number] = "(repeat)" if hits.repeat[row] else "1"
+            mark = "(repeat)" if hits.repeat[row] else "(part)" if part[row] else "1"
+            if mark == "1" or number not in hit:
+                hit[number] = mark
         elif truth.grade[alternative] >= 0:
             rejected.add(rank)
     first = range(1, min(length, SHOWN) + 1)

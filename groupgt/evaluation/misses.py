@@ -163,7 +163,7 @@ class MetRanks:
                 "group": truth.group_label(given),
                 "rank": int(self.rank[group]) or None,
                 "met": bool(self.met[group]),
-                "alternatives": [truth.ids[alternative] for alternative in truth.relevant_in(given)],
+                "alternatives": [name for name, _ in truth.alternatives_of(given)],
             }
             for group, given in enumerate(truth.relevant_groups[first:last].tolist(), first)
         ]

@@ -65,15 +65,18 @@ def depth(systems: Systems, unit: str = "results") -> Figure:
         own = [each for each in budgets if each.unit == unit]
         ordered = sorted(own, key=lambda each: each.amount)
         cutoffs = ordered
+    curves = {curve: parse_metric(curve, systems.convention) for curve in CURVES}
+    if systems.first.truth.set_of is not None:
+        # Of alternatives that are needed together only the coverage of groups is defined.
+        curves = {curve: parse_metric(curve, "coverage") for curve in CURVES[:2]}
     rows = []
     for name, each in shown.items():
-        for curve in CURVES:
-            metric = parse_metric(curve, systems.convention)
+        for curve, metric in curves.items():
             for cutoff in cutoffs:
                 mean = known(_mean(systems, each, replace(metric, cutoff=cutoff)))
                 amount = cutoff.amount if isinstance(cutoff, Budget) else cutoff
                 rows.append({"system": name, "metric": curve, "k": amount, "value": mean})
-    return figures.depth(rows, systems.about(", ".join(CURVES), _note(systems, shown)), unit)
+    return figures.depth(rows, systems.about(", ".join(curves), _note(systems, shown)), unit)
 
 
 def ecdf(systems: Systems) -> Figure:

@@ -50,14 +50,15 @@ class Marks:
             {
                 "name": truth.group_label(group),
                 "weight": float(truth.group_weight[group]),
-                "alternatives": [(truth.ids[place], float(truth.grade[place])) for place in truth.relevant_in(group)],
+                "alternatives": truth.alternatives_of(group),
             }
             for group in truth.relevant_groups[slice(*self._groups[question : question + 2])].tolist()
         ]
 
     def of(self, question: int) -> list[data.Mark]:
         """The marks of a question's results, by rank; results that are not judged have none."""
-        rows = slice(self._rows[question], self._rows[question + 1])
+        rows = np.arange(self._rows[question], self._rows[question + 1])
+        rows = rows[~views.parts_of_sets(self.hits)[rows]]
         hits: dict[int, list[tuple[int, float, bool]]] = {}
         alternatives, repeats = self.hits.alternative[rows], self.hits.repeat[rows]
         groups = (self.truth.group_number[self.truth.group_of[alternatives]] - 1).tolist()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
 from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.experiment import Experiment
@@ -27,6 +27,7 @@ from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.queries import queries_file, read_queries
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.labellers.base import Labeller
+from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
 from groupgt.model.values import Lengths
@@ -215,6 +216,10 @@ def _same(cell: Any, value: Any) -> bool:
 def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
     """Columns to slice by, texts of the questions, slices of gates, lengths for budgets."""
     document = experiment.document
+    try:
+        check_sets(data.request.metrics.values(), data.truth.set_of is not None)
+    except MetricError as error:
+        faults.add(document.place(("evaluate", "metrics")), f"evaluate.metrics: dataset {name!r}: {error}")
     for position, column in enumerate(experiment.config.evaluate.by):
         try:
             Slicer(data.truth, [column])

@@ -62,6 +62,8 @@ def _flat(truth: GroundTruth) -> Iterator[Judgment]:
 
 def flat_fault(truth: GroundTruth) -> str | None:
     """Why `write_flat` cannot write this ground truth; None where it can."""
+    if truth.set_of is not None:
+        return "qrels cannot say which documents are needed together"
     return trec.judgments_fault(_flat(truth))
 
 
@@ -122,6 +124,8 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
         raise DataError(
             f"{format} cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"
         )
+    if truth.set_of is not None and format != "jsonl":
+        raise DataError(f"{format} has no sets that are needed together, but this ground truth does; write jsonl")
     lost = []
     if truth.importance and not writer.importance:
         lost.append("the importance of groups")

@@ -56,13 +56,14 @@ class Formula:
     """One reading of a metric: its function, the formula as text, and the hook that fills the formula in.
 
     `explanation(sheet, **parameters)` returns the arithmetic of one query as an expression, such as `2 / 4`; ours have
-    one each.
+    one each. `takes_sets` says that it is defined where alternatives are sets needed together.
     """
 
     function: Function
     text: str
     explanation: Callable[..., str] | None = None
     source: str = ""
+    takes_sets: bool = False
 
 
 @dataclass(frozen=True)

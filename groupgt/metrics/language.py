@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
@@ -78,6 +78,7 @@ class Metric:
 
     def values(self, hits: Hits, cut: Cut | None = None) -> Floats:
         """One value per query, shape (Q,): what a query without groups gets here is masked by who asks."""
+        check_sets([self], hits.judgments.alternative_set is not None)
         return self.formula.function(hits, cut or self.cut(hits), **dict(self.parameters))
 
     def cut(self, hits: Hits) -> Cut:
@@ -93,6 +94,18 @@ class Metric:
     def budget(self) -> Budget | None:
         """The cutoff where it is one by length."""
         return self.cutoff if isinstance(self.cutoff, Budget) else None
+
+
+def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
+    """Raises `MetricError` for metrics that are not defined where alternatives are sets needed together."""
+    if not has_sets or all(metric.formula.takes_sets for metric in metrics):
+        return
+    refused = [str(metric) for metric in metrics if not metric.formula.takes_sets]
+    raise MetricError(
+        f"{', '.join(refused)}: not defined for ground truth with sets that are needed together "
+        '({"all": [...]}): a set takes several ranks, for which no ideal ranking and no count of relevant documents '
+        "allows; defined are recall, complete and hit_rate (autorag, coverage), mrr.autorag, mrecall and completion_rr"
+    )
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:

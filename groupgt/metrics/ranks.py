@@ -122,6 +122,7 @@ DEFINITIONS = (
                 "mean over groups of 1 ÷ rank of its first hit (0 if none)",
                 _explain_mrr_autorag,
                 "AutoRAG",
+                takes_sets=True,
             ),
             "trec": Formula(
                 mrr_trec, "1 ÷ rank of the first relevant result", _explain_mrr_trec, "trec_eval recip_rank"
@@ -161,7 +162,10 @@ DEFINITIONS = (
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
         {
             None: Formula(
-                completion_rr, "1 ÷ the rank at which the last group is met (0 if never)", _explain_completion_rr
+                completion_rr,
+                "1 ÷ the rank at which the last group is met (0 if never)",
+                _explain_completion_rr,
+                takes_sets=True,
             )
         },
     ),

@@ -236,13 +236,14 @@ DEFINITIONS = (
         "recall",
         "The share of what is needed that was found.",
         {
-            "autorag": Formula(recall_autorag, "groups met ÷ m", _explain_recall_autorag, "AutoRAG"),
+            "autorag": Formula(recall_autorag, "groups met ÷ m", _explain_recall_autorag, "AutoRAG", takes_sets=True),
             "trec": Formula(recall_trec, "distinct relevant found ÷ R", _explain_recall_trec, "trec_eval recall"),
             "coverage": Formula(
                 recall_coverage,
                 "weight of groups met ÷ total weight",
                 _explain_recall_coverage,
                 "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
+                takes_sets=True,
             ),
         },
     ),
@@ -272,11 +273,11 @@ DEFINITIONS = (
         "hit_rate",
         "Whether anything needed was found at all.",
         {
-            "autorag": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate),
+            "autorag": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate, takes_sets=True),
             "trec": Formula(
                 hit_rate, "1 if any relevant result is in top, else 0", _explain_hit_rate, "trec_eval success"
             ),
-            "coverage": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate),
+            "coverage": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate, takes_sets=True),
         },
     ),
     Definition(
@@ -288,9 +289,12 @@ DEFINITIONS = (
                 "1 if every group is met, else 0",
                 _explain_complete_groups,
                 "AutoRAG-Research full recall",
+                takes_sets=True,
             ),
             "trec": Formula(complete_trec, "1 if all R relevant are found, else 0", _explain_complete_trec),
-            "coverage": Formula(complete_groups, "1 if every group is met, else 0", _explain_complete_groups),
+            "coverage": Formula(
+                complete_groups, "1 if every group is met, else 0", _explain_complete_groups, takes_sets=True
+            ),
         },
     ),
     Definition(
@@ -302,6 +306,7 @@ DEFINITIONS = (
                 "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
                 _explain_mrecall,
                 "Min et al., EMNLP 2021",
+                takes_sets=True,
             )
         },
         warning="mrecall can fall as k grows: as long as k is below m, k groups are enough.",

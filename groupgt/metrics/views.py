@@ -48,13 +48,34 @@ class MetGroups:
     nth: Ints
 
 
+def parts_of_sets(hits: Hits) -> Bools:
+    """Which hits are of a member of a set that they do not complete: its last member alone hits the group."""
+
+    def make() -> Bools:
+        of_set = hits.judgments.alternative_set
+        if of_set is None:
+            return np.zeros(len(hits.alternative), dtype=np.bool_)
+        row = np.flatnonzero((of_set[hits.alternative] >= 0) & ~hits.repeat)
+        number = of_set[hits.alternative[row]]
+        sizes = np.bincount(of_set[of_set >= 0])
+        # Rows go by rank: the last one completes the set, where all are found.
+        last = np.full(len(sizes), -1, dtype=np.int64)
+        np.maximum.at(last, number, row)
+        last[np.bincount(number, minlength=len(sizes)) < sizes] = -1
+        part = of_set[hits.alternative] >= 0
+        part[last[last >= 0]] = False
+        return part
+
+    return hits.once("parts", make)
+
+
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
     """HitRows whose alternative is relevant; with `repeats`, repeated hits as well, where the policy keeps them."""
 
     def make() -> HitRows:
         judgments = hits.judgments
         group = judgments.alternative_group[hits.alternative]
-        chosen = group >= 0
+        chosen = (group >= 0) & ~parts_of_sets(hits)
         if not (repeats and hits.keep):
             chosen &= ~hits.repeat
         alternative = hits.alternative[chosen]

@@ -14,7 +14,7 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import ConfigError, Faults, listed, near_names
-from groupgt.model.groups import read_excluded, read_groups
+from groupgt.model.groups import ALONE, read_excluded, read_groups
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS
@@ -35,7 +35,8 @@ class GroundTruth:
     `keys` are those of JSON Lines, in their order. `importance` is that of each group, where some have one; `policy`
     says which grades are relevant and which groups count, and `declared` that groups were given as groups: rows of
     qrels, each of which becomes a group of one, are not. `excluded` holds the ids that are left out of the results of
-    each query, where there are any.
+    each query, where there are any. `set_of` is the number of the set of each alternative, −1 for those in none, where
+    some are sets that are needed together: `{"all": ["a1", "a2"]}`.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -59,6 +60,7 @@ class GroundTruth:
     policy: Policy = field(default_factory=Policy)
     declared: bool = True
     excluded: list[frozenset[str]] | None = None
+    set_of: Ints | None = None
 
     @classmethod
     def of(
@@ -145,7 +147,7 @@ class GroundTruth:
 
     def _group_as_written(self, group: int, alternatives: Iterable[int]) -> Any:
         """A group as it was given, with some of its alternatives."""
-        written = [self._as_written(alternative) for alternative in alternatives]
+        written = [self._together(members) for members in self._sets(alternatives)]
         name = self.group_name[group] if self.group_name else None
         described: dict[str, Any] = {}
         if self.group_weight[group] != 1:
@@ -156,10 +158,34 @@ class GroundTruth:
             described["importance"] = self.importance[group]
         return {"alternatives": written, **described} if described else written
 
-    def _as_written(self, alternative: int) -> Any:
+    def _sets(self, alternatives: Iterable[int]) -> list[list[int]]:
+        """Alternatives of one group, members of a set together."""
+        if self.set_of is None:
+            return [[alternative] for alternative in alternatives]
+        sets: dict[object, list[int]] = {}
+        for alternative in alternatives:
+            number = int(self.set_of[alternative])
+            sets.setdefault(number if number != ALONE else (alternative,), []).append(alternative)
+        return list(sets.values())
+
+    def _together(self, members: list[int]) -> Any:
+        """An alternative as it was given: a set, where it has several members."""
+        if len(members) == 1:
+            return self._as_written(members[0])
+        grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
+        return {"all": [self._as_written(member, graded=False) for member in members], **grade}
+
+    def alternatives_of(self, group: int) -> list[tuple[str, float]]:
+        """The relevant alternatives of a group by name, with their grades; members of a set are joined by `and`."""
+        return [
+            (" and ".join(self.ids[member] for member in members), float(self.grade[members[0]]))
+            for members in self._sets(self.relevant_in(group))
+        ]
+
+    def _as_written(self, alternative: int, *, graded: bool = True) -> Any:
         """An alternative as it was given."""
         form = self.forms[alternative] if self.forms else None
-        grade = {} if self.grade[alternative] == 1 else {"grade": _number(self.grade[alternative])}
+        grade = {} if self.grade[alternative] == 1 or not graded else {"grade": _number(self.grade[alternative])}
         if isinstance(form, Span):
             return {**form._asdict(), **grade}
         if form == TEXT:
@@ -213,14 +239,23 @@ class GroundTruth:
             group_name=self.group_name and [self.group_name[group] for group in groups],
             importance=self.importance and [self.importance[group] for group in groups],
             forms=self.forms and [self.forms[place] for place in alternatives],
+            set_of=None if self.set_of is None else self.set_of[alternatives],
         )
+
+    @property
+    def _group_and_set(self) -> Ints:
+        """What tells apart alternatives of one name: their group and the set that they are a member of."""
+        if self.set_of is None:
+            return self.group_of
+        return self.group_of * (int(self.set_of.max(initial=ALONE)) + 2) + self.set_of + 1
 
     def renamed(self, names: list[str], forms: list[Form] | None = None) -> GroundTruth:
         """The same with other alternatives; those of one group that have one name become one, of the highest grade."""
         codes: dict[str, int] = {}
         keys = _keys(names, forms)
         code = np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(names))
-        _, first, place = np.unique(self.group_of * len(names) + code, return_index=True, return_inverse=True)
+        within = self._group_and_set * len(names) + code
+        _, first, place = np.unique(within, return_index=True, return_inverse=True)
         if len(first) == len(names):
             return replace(self, ids=names, forms=forms)
         highest = np.full(len(first), -np.inf)
@@ -232,6 +267,7 @@ class GroundTruth:
             ids=[names[alternative] for alternative in kept],
             group_of=self.group_of[kept],
             grade=highest[order],
+            set_of=None if self.set_of is None else self.set_of[kept],
             forms=None if forms is None else [forms[alternative] for alternative in kept],
         )
 
@@ -246,6 +282,8 @@ class GroundTruth:
         digest.update(self.group_weight.astype("<f8").tobytes())
         if self.forms:
             digest.update(json.dumps([kind_of(form) for form in self.forms]).encode())
+        if self.set_of is not None:
+            digest.update(self.set_of.astype("<i8").tobytes())
         if self.excluded:
             digest.update(json.dumps([sorted(ids) for ids in self.excluded]).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
@@ -300,15 +338,18 @@ class GroundTruth:
         documents = self.document_of
         if np.all(documents == np.arange(len(documents))):
             return self
-        pairs = self.group_of * len(self.ids) + documents
+        pairs = self._group_and_set * len(self.ids) + documents
         order = np.argsort(pairs, kind="stable")
         again = order[1:][pairs[order][1:] == pairs[order][:-1]]
         if not len(again):
             return self
         kept = np.delete(np.arange(len(pairs)), again)
-        ids = [self.ids[place] for place in kept.tolist()]
         return replace(
-            self, ids=ids, group_of=self.group_of[kept], grade=self.grade[kept], repeated_ids=len(self.ids) - len(ids)
+            self,
+            ids=[self.ids[place] for place in kept.tolist()],
+            group_of=self.group_of[kept],
+            grade=self.grade[kept],
+            repeated_ids=len(again),
         )
 
     @cached_property
@@ -350,6 +391,7 @@ class GroundTruth:
             byte_order=self._byte_order,
             qid=self.qids.__getitem__,
             level=self.policy.level,
+            alternative_set=self.set_of,
             zeros=self.per_query > 0 if self.policy.undefined == "zero" else None,
         )
 

@@ -20,6 +20,8 @@ from groupgt.model.validity import are_ids, finite_number, id_fault, id_text, is
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 SEQUENCES = (list, tuple, set, frozenset)
+# The number of the set of an alternative that is in none.
+ALONE = -1
 # BRIGHT's word for a query that excludes nothing.
 NO_ID = "N/A"
 # An alternative is an id, a place in a document, or a text: by the key that only it has, with its other keys.
@@ -113,11 +115,15 @@ def read_excluded(
 
 
 class _Alternative(NamedTuple):
-    """What may stand for a group: its id, or the place or text itself, and which of them it is."""
+    """What may stand for a group: its id, or the place or text itself, and which of them it is.
+
+    Members of a set that is needed together have the number of the `whole`.
+    """
 
     name: str
     grade: float
     form: Form
+    whole: int = ALONE
 
 
 class _Group(NamedTuple):
@@ -142,6 +148,8 @@ class _Reader:
         self.group_of: list[int] = []
         self.grades: list[float] = []
         self.forms: list[Form] = []
+        self.wholes: list[int] = []
+        self.sets = 0
         self.group_query: list[int] = []
         self.weights: list[float] = []
         self.names: list[str | None] = []
@@ -161,6 +169,7 @@ class _Reader:
             "group_weight": np.array(self.weights, dtype=np.float64),
             "group_name": self.names if any(name is not None for name in self.names) else None,
             "importance": self.importances if any(name is not None for name in self.importances) else None,
+            "set_of": np.array(self.wholes, dtype=np.int64) if self.sets else None,
             "forms": self.forms if any(form is not None for form in self.forms) else None,
             "repeated_ids": self.repeated,
             "dropped": self.dropped,
@@ -207,6 +216,7 @@ class _Reader:
                 self.ids.append(alternative.name)
                 self.grades.append(alternative.grade)
                 self.forms.append(alternative.form)
+                self.wholes.append(alternative.whole)
                 self.group_of.append(len(self.group_query))
             self.group_query.append(len(self.qids) - 1)
             self.weights.append(group.weight)
@@ -248,21 +258,53 @@ class _Reader:
         if not isinstance(cell, SEQUENCES):
             self.faults.add(where, f"expected a group of ids, found {display(cell)}")
             return None
-        distinct: dict[tuple[str, str], _Alternative] = {}
+        distinct: dict[tuple[str, str, int], _Alternative] = {}
         has_blank = False
         for inner in sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else cell:
-            alternative = self.alternative(inner, where)
-            if alternative is None:
-                return None
-            key = (alternative.name, kind_of(alternative.form))
-            if not alternative.name.strip():
-                has_blank = True
-            elif key in distinct:
-                self.repeated += 1
-                distinct[key] = alternative._replace(grade=max(distinct[key].grade, alternative.grade))
-            else:
-                distinct[key] = alternative
+            is_set = isinstance(inner, Mapping) and inner.get("all") is not None
+            alternatives = self.members(inner, where) if is_set else [self.alternative(inner, where)]
+            for alternative in alternatives:
+                if alternative is None:
+                    return None
+                key = (alternative.name, kind_of(alternative.form), alternative.whole)
+                if not alternative.name.strip():
+                    has_blank = True
+                elif key in distinct:
+                    self.repeated += 1
+                    distinct[key] = alternative._replace(grade=max(distinct[key].grade, alternative.grade))
+                else:
+                    distinct[key] = alternative
         return _Group(list(distinct.values()), has_blank=has_blank)
+
+    def members(self, cell: Mapping[str, Any], where: str) -> list[_Alternative | None]:
+        """The members of a set that is needed together; of one member it is an alternative like others."""
+        others = [key for key, value in cell.items() if key not in ("all", "grade") and value is not None]
+        given = plain(cell["all"])
+        if others or not isinstance(given, SEQUENCES) or not given:
+            expected = 'a set {"all": [...]} of one alternative or more, with or without a "grade"'
+            self.faults.add(where, f"expected {expected}, found {display(cell)}")
+            return [None]
+        grade = finite_number(cell.get("grade", 1))
+        if grade is None or not is_grade(grade):
+            self.faults.add(where, f"expected a grade (a number within ±2^31), found {cell.get('grade')!r}")
+            return [None]
+        distinct: dict[tuple[str, str], _Alternative] = {}
+        for inner in sorted(given, key=str) if isinstance(given, (set, frozenset)) else given:
+            graded = isinstance(inner, Mapping) and {"all", "grade"} & {k for k, v in inner.items() if v is not None}
+            if graded:
+                what = "a set within a set, or a grade of one member, means nothing: a set has one grade"
+                self.faults.add(where, f"{what}; found {display(inner)}")
+                return [None]
+            member = self.alternative(inner, where)
+            if member is None:
+                return [None]
+            key = (member.name, kind_of(member.form))
+            self.repeated += key in distinct
+            distinct[key] = member._replace(grade=grade, whole=self.sets)
+        if len(distinct) == 1:
+            return [member._replace(whole=ALONE) for member in distinct.values()]
+        self.sets += 1
+        return [*distinct.values()]
 
     def described_group(self, cell: Mapping[Any, Any], where: str) -> _Group | None:
         """A group that is a mapping of its alternatives, weight, name and importance."""
@@ -300,6 +342,7 @@ class _Reader:
         kind = kinds[0] if len(kinds) == 1 else "id"
         if len(kinds) > 1 or kind not in cell or set(cell) - SHAPES[kind] - {"grade", *SHAPES}:
             expected = '{"id": …}, {"doc": …, "start": …, "end": …} or {"text": …}, each with or without a "grade"'
+            expected += ', or a set {"all": [...]}'
             self.faults.add(where, f"expected an alternative {expected}, found {display(given)}")
             return None
         grade = finite_number(cell.get("grade", 1))

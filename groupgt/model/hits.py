@@ -45,6 +45,8 @@ class Judgments(_Remembering):
     `alternative_group` is −1 where the alternative is judged and not relevant: its grade is ≤ 0, or below `level`
     where there is one. `byte_order` gives the documents of the alternatives that it is asked for their places in the
     byte order of ids within each query. `zeros` says which queries count though they have no group, shape (Q,).
+    Where some alternatives are sets needed together, each member is one here, and `alternative_set` has the number of
+    its set, −1 for those in none.
     """
 
     size: int
@@ -59,6 +61,7 @@ class Judgments(_Remembering):
     qid: Callable[[int], str] = str
     level: float | None = None
     zeros: Bools | None = None
+    alternative_set: Ints | None = None
 
     def is_relevant(self, grade: Floats) -> Bools:
         """Whether documents of these grades are relevant."""
