@@ -138,9 +138,8 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
         lost.append(f"{empty} queries without ground truth")
     if format != "parquet" and (fault := _names_lost(truth, writer, blanks=format != "trec-subtopics")):
         lost.append(fault)
-    if (truth.group_name or truth.importance) and format == "parquet":
-        truth = GroundTruth.of({qid: [_ids(group) for group in groups] for qid, groups in truth.items()})
-        lost += ["the names of groups"] if truth.group_name else []
+    if truth.group_name and format == "parquet":
+        lost.append("the names of groups")
     writer.write(path, truth)
     return lost
 
@@ -162,10 +161,6 @@ def _judgments_fault(truth: GroundTruth, format: str) -> str | None:
     if format == FLAT:
         return flat_fault(truth)
     return trec.judgments_fault(_judgments(truth)) if format in ("trec", "trec-subtopics") else None
-
-
-def _ids(group: object) -> object:
-    return group["alternatives"] if isinstance(group, dict) else group
 
 
 def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool) -> str | None:

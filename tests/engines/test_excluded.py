@@ -191,7 +191,7 @@ def test_an_experiment_asks_for_as_many_more(tmp_path: Path) -> None:
     (tmp_path / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "e.yaml").write_text(
         "version: 1\nname: e\ndatasets:\n  d: {corpus: corpus.jsonl, ground_truth: truth.jsonl}\n"
-        "systems:\n  words: bm25\n  chars: {use: tfidf}\n  both: {use: rrf, inputs: [words, chars]}\n"
+        "systems:\n  words: bm25\n  others: {use: bm25, with: {k1: 0.5}}\n  both: {use: rrf, inputs: [words, others]}\n"
         "evaluate: {depth: 2, metrics: [mrr, recall]}\ncache: null\noutput: {folder: out, formats: [json]}\n"
     )
     outcome = groupgt.run_experiment(tmp_path / "e.yaml")

@@ -285,6 +285,16 @@ def test_importance_is_kept_in_files_that_can_hold_it(tmp_path: Path) -> None:
     assert groupgt.read_ground_truth(tmp_path / "truth.parquet")["q"] == [["a"], ["b"]]
 
 
+def test_parquet_keeps_texts_and_columns_beside_groups_that_lose_their_names(tmp_path: Path) -> None:
+    from groupgt.formats.write import write_ground_truth
+
+    row = {"qid": "q", "query": "which?", "kind": "hard", "retrieval_gt": IMPORTANT["q"][:2]}
+    (tmp_path / "truth.jsonl").write_text(json.dumps(row) + "\n")
+    write_ground_truth(tmp_path / "truth.parquet", groupgt.read_ground_truth(tmp_path / "truth.jsonl"), "parquet")
+    back = groupgt.read_ground_truth(tmp_path / "truth.parquet")
+    assert (back["q"], list(back.texts), dict(back.columns)) == ([["a"], ["b"]], ["which?"], {"kind": ["hard"]})
+
+
 POLICIES: list[dict[str, Any]] = [
     {"level": 2, "undefined": "zero"},
     {"level": 1, "empty_groups": "unmeetable"},
