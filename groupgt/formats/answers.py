@@ -40,8 +40,10 @@ def read_qampari_documents(source: Source, policy: Policy) -> GroundTruth:
     for where, record in records(source, questions.faults):
         groups = []
         for answer in questions.list_at(record, "answer_list", where, dict):
-            proofs = questions.list_at(answer, "proof", where, dict)
-            pages = dict.fromkeys(proof["found_in_url"] for proof in proofs if proof.get("found_in_url"))
+            found = [proof.get("found_in_url") for proof in questions.list_at(answer, "proof", where, dict)]
+            pages = dict.fromkeys(
+                questions.list_at({"found_in_url": [*filter(None, found)]}, "found_in_url", where, str)
+            )
             groups.append({"alternatives": list(pages), "name": answer.get("answer_text")})
         questions.add(where, record.get("qid"), groups, record.get("question_text"))
     return questions.truth(policy)

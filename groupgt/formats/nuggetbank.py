@@ -81,9 +81,12 @@ class _Banks(Questions):
         if bank.get("format_version") not in VERSIONS:
             self.faults.add(where, f"expected the format_version v3, found {display(bank['format_version'])}")
         groups: list[dict[str, Any]] = []
-        for key in BANKS:
-            for nugget in self.values_at(bank, key, where):
-                groups += self.groups_of(nugget, where, None)
+        try:
+            for key in BANKS:
+                for nugget in self.values_at(bank, key, where):
+                    groups += self.groups_of(nugget, where, None)
+        except RecursionError:
+            self.faults.add(where, "the nesting of sub_nuggets is too deep")
         for number, group in enumerate(groups, 1):
             if group["name"] == str(number):
                 del group["name"]

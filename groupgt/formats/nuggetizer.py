@@ -70,7 +70,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
             text, assignment = nugget.get("text"), nugget.get("assignment")
             if not isinstance(text, str):
                 questions.faults.add(where, f"expected a string as the text of a nugget, found {display(text)}")
-            elif assignment in GRADES or assignment == FAILED:
+            elif assignment in (*GRADES, FAILED):
                 importance.setdefault((qid, text), nugget.get("importance"))
                 documents = nuggets.setdefault(text, {})
                 if assignment != FAILED:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import gzip
 import hashlib
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -601,6 +604,70 @@ def test_results_of_multihop_rag_that_are_none(tmp_path: Path, capsys: pytest.Ca
     told = fails(capsys, "evaluate", truth, put(tmp_path / "r.json", rows), "--labeller", "text", "-m", "recall")
     assert "expected a string as the text, found None" in told
     assert "expected the key retrieval_list, found query, gold_list" in told
+
+
+ODD: tuple[Any, ...] = (
+    *(None, 5, 1.5, True, "", " ", "x", -1, 1e30, "a\nb", "\ud800", "N/A"),
+    *([], {}, [None], [[]], [{}], {"a": 1}, [1], ["a", 2], [["a"]]),
+)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The way to everything in a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(place for key, each in inner for place in places(each, (*at, key)))]
+
+
+def mutated(records: list[dict[str, Any]], rng: random.Random) -> list[dict[str, Any]]:
+    """Records of which one or two values are gone, or something else."""
+    records = copy.deepcopy(records)
+    for _ in range(rng.randint(1, 2)):
+        *path, last = rng.choice([place for place in places(records) if len(place) > 1])
+        holder: Any = records
+        for key in path:
+            holder = holder[key]
+        if isinstance(holder, dict) and rng.random() < 0.2:
+            del holder[last]
+        else:
+            holder[last] = copy.deepcopy(rng.choice(ODD))
+    return records
+
+
+def try_mutated(path: Path, seed: int, count: int) -> None:
+    """Whatever stands in a file, it is read, or refused by an error of ours."""
+    rng = random.Random(seed)
+    shapes = [*((name, records) for name, records, *_ in SHAPES), ("ambigqa", AMBIGQA), ("nuggetizer", ANSWERS)]
+    for _ in range(count):
+        name, records = rng.choice(shapes)
+        put(path, mutated(records, rng), rng.choice(("array", "lines")))
+        policy = rng.choice((None, {"empty_groups": "unmeetable"}, {"empty_groups": "drop"}))
+        for named in (name, None):
+            with contextlib.suppress(groupgt.GroupgtError):
+                groupgt.read_ground_truth(path, named, policy)  # type: ignore[arg-type]
+        if name == "multihop-rag":
+            with contextlib.suppress(groupgt.GroupgtError):
+                groupgt.read_run(path, name)
+
+
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_odd_values_are_read_or_refused(tmp_path: Path) -> None:
+    try_mutated(tmp_path / "file", 1, 100)
+
+
+@pytest.mark.property
+@pytest.mark.filterwarnings("ignore::groupgt.GroupgtWarning")
+def test_many_odd_values_are_read_or_refused(tmp_path: Path) -> None:
+    try_mutated(tmp_path / "file", 2, 5000)
+
+
+def test_nuggets_nested_too_deep(tmp_path: Path) -> None:
+    nugget: dict[str, Any] = {"question": "Q", "references": ["d"]}
+    for _ in range(400):
+        nugget = {"question": "Q", "sub_nuggets": [nugget]}
+    path = tmp_path / "bank.jsonl"
+    path.write_text(json.dumps({"query_id": "1", "nugget_bank": {"Q": nugget}}) + "\n")
+    with contextlib.suppress(groupgt.DataError):
+        assert len(groupgt.read_ground_truth(path)["1"]) == 1
 
 
 # Files of groupgt's own formats that hold what benchmarks hold as well: none of them is taken for one.
