@@ -83,6 +83,7 @@ class Inputs:
             raise ConfigError(f"{self.truth_path}: a result folder has its own runs; choose among them with --system")
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
+                all_there(self.truth_path, ())
                 raise ConfigError(
                     "RUNS: expected the runs to measure, or a result folder in place of TRUTH; found none"
                 )

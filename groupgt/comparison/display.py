@@ -149,9 +149,10 @@ def _weak(rows: Sequence[Row], settings: Settings, baseline: str, labels: Mappin
     lines = []
     few = [f"{row.system} in {labels[row.metric]} ({row.differ:,})" for row in compared if row.differ < needed]
     if few:
+        where = "any comparison" if 1 < len(few) == len(compared) else _some(few)
         lines.append(
             f"warning: fewer than {needed} queries differ, so no randomization test can reach alpha "
-            f"{settings.alpha:g}: {_some(few)}"
+            f"{settings.alpha:g}: {where}"
         )
     least = (1 / (1 + settings.resamples)) * factor
     if least > settings.alpha and settings.draws:
@@ -203,8 +204,8 @@ def changed(findings: Findings) -> Iterator[Item]:
         lost = findings.failures.lost(name, findings.baseline) if findings.failures is not None else []
         if lost:
             named = f"{', '.join(lost[:LOST])}{' …' if len(lost) > LOST else ''}"
-            questions = counted(len(lost), "question")
-            yield f"{questions} that {findings.baseline} solves and {name} does not: {named}"
+            queries = counted(len(lost), "query", "queries")
+            yield f"{queries} that {findings.baseline} solves and {name} does not: {named}"
 
 
 def notes(findings: Findings) -> Iterator[Item]:

@@ -51,15 +51,16 @@ class PowerAnalysis(Result, Sequence[Power]):
         """What these queries detect, a row for each system and metric, and whose power it is."""
         share = f"{100 * self.wanted:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
-        headers += ["wanted", "power", f"queries needed at {share} power"]
+        headers += ["wanted", "power", "queries needed"]
         rows: list[list[Any]] = []
         for row in self.powers:
             least = "none" if row.detectable is None and row.reached is not None else row.detectable
             asked = [signed(row.difference), fixed(row.reached, 2), _needed_text(row)]
             measured = [row.system, self.labels[row.metric], row.queries, signed(row.delta), row.spread]
             rows.append([*self._slice(row), *measured, least, *asked])
-        note = f"against {self.baseline}: {self.whose}, two-sided, alpha {self.alpha:.4g} per comparison"
-        shed = ("SD of differences", "wanted", "power")
+        note = f"against {self.baseline}: {self.whose}, two-sided, alpha {self.alpha:.4g} per comparison; "
+        note += f"queries needed for {share} power"
+        shed = ("SD of differences", "wanted", "power", "delta", "queries")
         table = Table([*self._slice_headers, *headers], rows, shed, len(self._slice_headers) + 2)
         return [Verdict(list(self._verdict())), table, note, Detail("\n".join(self.footer))]
 

@@ -52,7 +52,7 @@ def _lead(found: Differences, who: str, name: str, each: Contrast, over: int, co
     sure, doubt = (" significantly, by", "") if real else (" by", ", which may be chance")
     corrected = settings.correction != "none" and over > 1
     note = f" after correction for {counted(over, 'comparison')} ({settings.correction})" if corrected else ""
-    counts = f"better on {counted(each.wins, 'question')}, worse on {each.losses:,}"
+    counts = f"better on {counted(each.wins, 'query', 'queries')}, worse on {each.losses:,}"
     chance = p_text(each.p_value).replace(" ", NO_BREAK)
     said = f"{comma}{sure} {signed(each.delta)}{between}{doubt}: {chance}{note}; {counts}."
     return {"kind": "gain" if real else "same", "parts": [f"It leads {who}", name, said]}
@@ -72,7 +72,7 @@ def _losses(found: Differences) -> Iterator[data.Sentence]:
     if lost:
         _, part, row = min(lost, key=lambda each: each[0])
         real = "significant" if row.significant else "not significant"
-        said = f": {signed(row.delta)} over {counted(row.pairs, 'question')} ({real})."
+        said = f": {signed(row.delta)} over {counted(row.pairs, 'query', 'queries')} ({real})."
         yield {"kind": "loss", "parts": [f"It loses to the baseline where {part.by} = ", part.value, said]}
 
 
@@ -86,7 +86,7 @@ def _doubts(found: Differences) -> Iterator[data.Sentence]:
                 f" within {failures.cutoff:,} results" if isinstance(failures.cutoff, int) else f" @{failures.cutoff}"
             )
         who = "No system meets" if len(found.systems.names) > 1 else "It does not meet"
-        count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'question')}"
+        count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
         parts = [f"{who} all groups{within} for {count}: "]
         for name in failures.nobody[:NAMED]:
             parts += [name, ", "]

@@ -76,7 +76,7 @@ class Depths(Result, Sequence[Depth]):
         table = Table(
             [*(["by", "slice"] if self.sliced else []), *headers],
             rows,
-            ("undefined", "missing"),
+            ("undefined", "missing", "ever complete"),
             3 if self.sliced else 1,
         )
         changes = [f"policy {self.policy.changes}"] if self.policy.changes else []

@@ -104,7 +104,7 @@ def groups(systems: Systems, most: int = GROUPS) -> Figure:
             label = f"{systems.qids[at]}: {group['name']}"
             rows += [{"group": label, "system": name, "rank": own.get(number)} for name, own in met.items()]
     whole = len(systems.first.truth.group_query) <= most
-    note = "" if whole else "those of the questions on which systems differ most"
+    note = "" if whole else "those of the queries on which systems differ most"
     return figures.group_ranks(rows, systems.about("rank of the first hit", note))
 
 

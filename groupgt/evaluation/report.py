@@ -22,10 +22,10 @@ from groupgt.render.page import data
 LISTED = 10_000
 # Counts of the population that are told where there are any.
 COUNTS = {
-    "missing": "questions without results",
+    "missing": "queries without results",
     "extra": "results without ground truth",
-    "duplicates": "questions with duplicate results",
-    "ties": "questions with a tie at a cutoff",
+    "duplicates": "queries with duplicate results",
+    "ties": "queries with a tie at a cutoff",
     "repeated_ids": "duplicate ids in a group",
 }
 # Tables of templates that the page fills in.
@@ -57,7 +57,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
         "questions": _questions(systems, kept),
         "details": details(systems, kept) if evaluated else [],
         "passages": systems.passages,
-        "left_out": [f"{missing:,} questions on which systems differ least"] if missing else [],
+        "left_out": [f"{missing:,} queries on which systems differ least"] if missing else [],
     }
 
 
@@ -69,7 +69,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
         ("convention", first.convention),
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
-        ("questions", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be met"),
+        ("queries", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be met"),
         ("groups", f"{len(judgments.group_query):,} with {int(truth.is_relevant.sum()):,} alternatives"),
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}

@@ -72,7 +72,7 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
     if truth.qids and qids and not set(qids) & set(truth.qids):
         finding = f"{_title(run)}no query of the run is in the ground truth"
         near = _near_pair("query ids", truth.qids, qids)
-        warn(f"{finding}{near}" if near else f"{finding}: does the run answer the same questions?")
+        warn(f"{finding}{near}" if near else f"{finding}: does the run answer the same queries?")
     elif labeller.name not in ("id", "parents") and truth.ids and documents:
         if questions >= SEVERAL:
             finding = f"the labeller {labeller} finds no hits"

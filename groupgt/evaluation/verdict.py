@@ -21,15 +21,15 @@ def best_sentence(systems: Systems) -> data.Sentence:
     """Which system is best, and its mean."""
     best = systems.best
     if best is None:
-        return {"kind": "doubt", "parts": ["No question counts, so there is no mean."]}
+        return {"kind": "doubt", "parts": ["No query counts, so there is no mean."]}
     mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
     between = "" if interval is None else f" (interval {span(interval)})"
-    over = f"over {counted(systems.questions_of(best), 'question')}"
+    over = f"over {counted(systems.questions_of(best), 'query', 'queries')}"
     size = f"{systems.label} of {fixed(mean)}{between}"
     if len(systems.names) == 1:
         return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
     alike = sum(systems.mean(name) == mean for name in systems.names) - 1
-    also = f", as {counted(alike, 'other has', 'others have')}" if alike else ""
+    also = f"; {counted(alike, 'other has', 'others have')} the same mean" if alike else ""
     said = f" is the best of {len(systems.names):,} systems, with a mean {size} {over}{also}."
     return {"kind": "best", "parts": ["", best, said]}
 

@@ -31,7 +31,7 @@ from groupgt.store.files import write_text
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
 # What AutoRAG's policy refuses in ground truth, and what is to be said where it has to be let through.
 ALLOWANCES = {
-    "empty_groups": ("drop", "AutoRAG passes over a question with an empty group or a blank id; here the rest counts"),
+    "empty_groups": ("drop", "AutoRAG passes over a query with an empty group or a blank id; here the rest counts"),
     "flat_gt": ("or", "AutoRAG reads flat ground truth letter by letter; here a flat list is one group"),
 }
 
@@ -228,7 +228,7 @@ def _doubts(contents: _Project) -> list[str]:
         here = [known and (zero or length > 0) for known, length in zip(defined, table.lengths)]
         others = [qid for qid, one, other in zip(contents.truth.qids, table.counted, here) if one != other]
         if others:
-            counts = f"AutoRAG's means are of {sum(table.counted)} questions, these of {sum(here)}"
+            counts = f"AutoRAG's means are of {sum(table.counted)} queries, these of {sum(here)}"
             doubts.append(f"{system}: {counts}, which cannot agree; they differ in {', '.join(others[:3])}")
     return doubts
 

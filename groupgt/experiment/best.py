@@ -27,7 +27,7 @@ class Best(Section):
     strategy: Literal["primary", "mean", "rank", "normalized_mean"] = "primary"
     metrics: Texts = Field(default=[], description="The metrics that the strategy uses (default: all).")
     max_latency_ms: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Systems with a higher median latency per question are not considered."
+        default=None, description="Systems with a higher median latency per query are not considered."
     )
 
 
@@ -62,7 +62,7 @@ class Rule:
     def words(self) -> str:
         """The rule, in words."""
         rule = self.texts[0] if self.strategy == "primary" else f"{self.strategy} of {', '.join(self.texts)}"
-        return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms a question (median)"
+        return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms a query (median)"
 
     def means_of(self, evaluation: Evaluation) -> list[float]:
         """The means that decide."""
@@ -92,7 +92,7 @@ def check_best(
     """Faults of `evaluate.best`."""
     path = ("evaluate", "best")
     if best.max_latency_ms is not None and timed == 0:
-        document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed questions, but evaluate.timed is 0")
+        document.fault((*path, "max_latency_ms"), "max_latency_ms needs timed queries, but evaluate.timed is 0")
     if best.strategy == "primary":
         if best.metrics:
             document.fault((*path, "metrics"), "the strategy primary only uses `evaluate.primary`; remove this key")

@@ -27,10 +27,10 @@ S = TypeVar("S", bound=Section)
 class Dataset(Section):
     """One data set: questions with grouped ground truth, and the corpus that retrievers search."""
 
-    ground_truth: str = Field(description="Questions with their grouped ground truth.")
+    ground_truth: str = Field(description="Queries with their grouped ground truth.")
     queries: str | None = Field(
         default=None,
-        description="The texts of the questions, where the ground truth has none: TREC topics, TSV, JSONL or BEIR.",
+        description="The texts of the queries, where the ground truth has none: TREC topics, TSV, JSONL or BEIR.",
     )
     corpus: str | None = Field(default=None, description="The passages that retrievers search.")
     format: str | None = Field(default=None, description="Format of the ground truth (default: auto-detect).")
@@ -71,7 +71,7 @@ class Evaluate(Section):
     )
     timed: Annotated[int, Field(ge=0, le=10**6)] | None = Field(
         default=None,
-        description="Number of questions asked a second time, one by one, for latencies; 0 for none (default: 30 of "
+        description="Number of queries asked a second time, one by one, for latencies; 0 for none (default: 30 of "
         "cheap retrievers in this process, none of others).",
     )
 
@@ -122,7 +122,7 @@ class Report(Section):
     ] = Field(
         default=MAX_SIZE,
         description="How large the file may be, such as 5MB. What does not fit is left out and counted on the page: "
-        "first the texts of results that hit nothing, then the ends of long texts, then the questions that say least.",
+        "first the texts of results that hit nothing, then the ends of long texts, then the queries that say least.",
     )
 
 

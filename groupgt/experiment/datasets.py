@@ -198,7 +198,7 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
         keep &= np.array([any(_same(cell, value) for value in values) for cell in cells], dtype=np.bool_)
         if not keep.any() and not faults:
             known = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
-            what = f"no question is left; the column holds {shown(known, 200)[1:-1]}"
+            what = f"no query is left; the column holds {shown(known, 200)[1:-1]}"
             faults.add(place, f"datasets.{dataset}.where.{column}: {what}")
             break
     faults.stop(ConfigError)
@@ -228,7 +228,7 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
     if _needs_texts(experiment, name):
         absent = [qid for qid, text in zip(data.truth.qids, data.queries) if not text]
         if absent:
-            what = f"{len(absent):,} questions have no text (query): {', '.join(absent[:3])}"
+            what = f"{len(absent):,} queries have no text (query): {', '.join(absent[:3])}"
             way = "" if experiment.config.datasets[name].queries else "; name a file that has them (queries)"
             faults.add(document.place(("datasets", name, "ground_truth")), f"dataset {name!r}: {what}{way}")
     for number, gate in enumerate(experiment.config.gate):

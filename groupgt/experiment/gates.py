@@ -28,8 +28,8 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.render.tables import counted, fixed, p_text
 
 UNTIMED = (
-    "is the time of one question asked alone, and this retriever is asked in batches: set evaluate.timed to the number "
-    "of questions to ask a second time, one by one; or hold the gate against batched_p50_ms or batched_p95_ms"
+    "is the time of one query asked alone, and this retriever is asked in batches: set evaluate.timed to the number "
+    "of queries to ask a second time, one by one; or hold the gate against batched_p50_ms or batched_p95_ms"
 )
 
 
@@ -160,7 +160,7 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:
-            what = f"no question of dataset {dataset!r} has {str(value)!r}; there are {', '.join(values[:20])}"
+            what = f"no query of dataset {dataset!r} has {str(value)!r}; there are {', '.join(values[:20])}"
             document.fault(("gate", number, "slice", column), what)
 
 

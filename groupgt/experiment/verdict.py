@@ -93,7 +93,7 @@ def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
             said = [" does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
             yield {
                 "kind": "note",
-                "parts": ["", system, *said, worst, f" ({fixed(least)}); the questions are the same."],
+                "parts": ["", system, *said, worst, f" ({fixed(least)}); the queries are the same."],
             }
 
 

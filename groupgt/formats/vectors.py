@@ -49,7 +49,7 @@ def read_vectors(path: Path, key: str, ids: Sequence[str]) -> Vectors:
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise DataError(f"{path}: expected an array of shape (rows, dimensions), found shape {vectors.shape}")
     if len(vectors) != len(ids):
-        what = "documents of the corpus" if key == "doc_id" else "questions of the ground truth"
+        what = "documents of the corpus" if key == "doc_id" else "queries of the ground truth"
         raise DataError(f"{path}: expected {len(ids):,} rows, those of the {what}, found {len(vectors):,}")
     return _sound(vectors, str(path), ids)
 

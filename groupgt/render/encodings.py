@@ -33,7 +33,7 @@ class About:
     @property
     def lines(self) -> list[str]:
         """The lines below the title."""
-        population = f"n = {self.questions:,} question{'' if self.questions == 1 else 's'}"
+        population = f"n = {self.questions:,} {'query' if self.questions == 1 else 'queries'}"
         first = " · ".join(text for text in (self.metric, population) if text)
         return [first, f"convention {self.convention} · {self.policy}", *([self.note] if self.note else [])]
 
@@ -184,7 +184,7 @@ def heat_map(
                         "scale": scale,
                         "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
                     },
-                    "tooltip": [*named, *(tips(queries="questions") if counted else [])],
+                    "tooltip": [*named, *(tips(queries="queries") if counted else [])],
                 },
             },
             {

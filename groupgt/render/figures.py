@@ -105,7 +105,7 @@ def deltas(
     """
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
-    place = {**across("place"), "title": "questions, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
+    place = {**across("place"), "title": "queries, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
     if len(rows) <= BARS if bars is None else bars:
         marks: list[Layer] = [
             {
@@ -121,7 +121,7 @@ def deltas(
                     "y": value,
                     "y2": {"field": "zero"},
                     "color": {**color, "legend": None},
-                    "tooltip": tips(qid="question", delta="difference"),
+                    "tooltip": tips(qid="query", delta="difference"),
                 },
             }
         ]
@@ -150,7 +150,7 @@ def deltas(
     ]
     wins, losses = (sum(row["kind"] == kind for row in rows) for kind in ("better", "worse"))
     text = (
-        f"{first} against {second} by {about.metric}, question by question: {wins:,} better, {losses:,} worse, "
+        f"{first} against {second} by {about.metric}, query by query: {wins:,} better, {losses:,} worse, "
         f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{between(mean, signed)}."
     )
     return figure_of(
@@ -159,7 +159,7 @@ def deltas(
         About(about.metric, about.questions, about.convention, about.policy, "dashed: the mean; band: its interval"),
         {"layer": [*marks, *band, zero_line("y")], "height": 240},
         rows,
-        {"place": "place", "qid": "question", "delta": "difference"},
+        {"place": "place", "qid": "query", "delta": "difference"},
         text,
     )
 
@@ -196,7 +196,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
 
 
 def ecdf(rows: Rows, about: About) -> Figure:
-    """The share of questions whose first hit, and whose last group, has come by each rank.
+    """The share of queries whose first hit, and whose last group, has come by each rank.
 
     Rows: `system`, `kind` (a panel each), `rank`, `share`.
     """
@@ -206,7 +206,7 @@ def ecdf(rows: Rows, about: About) -> Figure:
         "y": {
             "field": "share",
             "type": "quantitative",
-            "title": "share of questions",
+            "title": "share of queries",
             "scale": {"domain": [LOWEST, HIGHEST]},
             "axis": {"format": ".0%"},
         },
@@ -227,8 +227,8 @@ def ecdf(rows: Rows, about: About) -> Figure:
         about,
         panels("kind", kinds, panel),
         rows,
-        {"system": "system", "kind": "what", "rank": "rank", "share": "share of questions"},
-        f"Shares of questions reached in the end: {listed(reached)}.",
+        {"system": "system", "kind": "what", "rank": "rank", "share": "share of queries"},
+        f"Shares of queries reached in the end: {listed(reached)}.",
     )
 
 
@@ -244,7 +244,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             "field": "count",
             "type": "quantitative",
             "stack": "zero",
-            "title": "questions",
+            "title": "queries",
             "scale": {"nice": False},
         },
         "order": {"field": "order", "type": "quantitative"},
@@ -258,7 +258,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
                     **colored("outcome", kinds, ["$turn4", "$turn2", "$turn0"]),
                     "legend": {**legend(f"than {baseline}"), "symbolType": "square"},
                 },
-                "tooltip": tips(system="system", outcome="", count="questions"),
+                "tooltip": tips(system="system", outcome="", count="queries"),
             },
         },
         {
@@ -286,8 +286,8 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             "resolve": {"scale": {"color": "independent"}},
         },
         rows,
-        {"system": "system", "outcome": "outcome", "count": "questions"},
-        f"Questions better and worse than {baseline} by {about.metric}: {listed(said)}.",
+        {"system": "system", "outcome": "outcome", "count": "queries"},
+        f"Queries better and worse than {baseline} by {about.metric}: {listed(said)}.",
     )
 
 
@@ -306,7 +306,7 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
         about,
         heat_map("slice", "value", "datum.text", delta=delta, domain=domain, counted=True),
         [{**row, "text": short(row["value"], delta=delta) + row.get("mark", "")} for row in rows],
-        {"slice": "slice", "system": "system", "value": "difference" if delta else "mean", "queries": "questions"},
+        {"slice": "slice", "system": "system", "value": "difference" if delta else "mean", "queries": "queries"},
         f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(said)}.",
     )
 
@@ -375,7 +375,7 @@ def _rank_kind(rank: int | None) -> str:
 FIGURES: dict[str, str] = {
     "forest": "means with their intervals",
     "differences": "differences against the baseline with their intervals",
-    "deltas": "the difference of every question, sorted, with the mean and its interval",
+    "deltas": "the difference of every query, sorted, with the mean and its interval",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "ecdf": "by which rank the first hit, and all groups, have come",
     "outcomes": "wins, ties and losses against the baseline",

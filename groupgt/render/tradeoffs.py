@@ -77,7 +77,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
 
 
-def latency(rows: Rows, about: About, unit: str = "median ms a question") -> Figure:
+def latency(rows: Rows, about: About, unit: str = "median ms a query") -> Figure:
     """Quality against latency; the front holds what nothing beats in both.
 
     Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.

@@ -400,7 +400,7 @@ def _character(digits: str) -> str:
 PLUGIN = RetrieverPlugin(
     Options,
     Http,
-    summary="A server that is posted questions as JSON.",
+    summary="A server that is posted queries as JSON.",
     corpus=False,
     modules={"urllib3": "http"},
     live=True,

@@ -137,7 +137,7 @@ class Options(base.Options):
 
 # Names of a first parameter that holds one question.
 ONE = ("query", "question", "q", "text", "prompt")
-WAYS = {True: "f(query, k), one question at a time", False: "f(queries, k), a list of questions at a time"}
+WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list of queries at a time"}
 
 
 def made(setting: base.Setting, options: Options) -> base.Retriever:
@@ -287,7 +287,7 @@ class Called:
             if set(rankings) != set(names):
                 raise RetrieverError(
                     f"{signature_of(self.function)}: expected a list of rankings, or a dict of rankings by the text or "
-                    f"id of each question, found a dict with the key {next(iter(rankings), None)!r}; {ONE_EACH}"
+                    f"id of each query, found a dict with the key {next(iter(rankings), None)!r}; {ONE_EACH}"
                 )
             rankings = [rankings[name] for name in names]
         # Rows of an array keep its type, which says what they hold.
@@ -306,7 +306,7 @@ class Called:
         return answer
 
 
-ONE_EACH = "where it answers one question at a time, set each: true"
+ONE_EACH = "where it answers one query at a time, set each: true"
 
 
 def ranking_of(answer: Any) -> Any:

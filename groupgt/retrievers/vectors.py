@@ -125,10 +125,10 @@ class Asked:
         """The vectors of some questions; raises `RetrieverError` where there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
-                raise RetrieverError("vectors that were read from a file are those of its questions alone")
+                raise RetrieverError("vectors that were read from a file are those of its queries alone")
             return np.asarray(self.stored[[self.rows[qid] for qid in queries.ids]])
         if self.encode is None:
-            raise RetrieverError("there is no model to make vectors of questions")
+            raise RetrieverError("there is no model to make vectors of queries")
         return self.encode([self.options.query_prefix + text for text in queries])
 
 

@@ -64,7 +64,7 @@ def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith("## against old\n\n- old is the best of 2 systems")
     assert "| new      | recall@2 | 0.0000 |" in summary
-    assert "20 questions that old solves and new does not: q0, q1" in summary
+    assert "20 queries that old solves and new does not: q0, q1" in summary
 
 
 def test_silence_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,8 +174,8 @@ def test_what_cannot_agree_is_said(tmp_path: Path) -> None:
     with pytest.warns(GroupgtWarning) as told:
         text = experiment_text(project, tmp_path / "experiment.yaml")
     assert [str(each.message) for each in told] == [
-        "AutoRAG passes over a question with an empty group or a blank id; here the rest counts",
-        "0 retrieval bm25: AutoRAG's means are of 2 questions, these of 2, which cannot agree; they differ in q0, q2",
+        "AutoRAG passes over a query with an empty group or a blank id; here the rest counts",
+        "0 retrieval bm25: AutoRAG's means are of 2 queries, these of 2, which cannot agree; they differ in q0, q2",
     ]
     assert all(f"# Beware: {each.message}" in text for each in told)
     assert "policy: {preset: autorag, empty_groups: drop}" in text

@@ -202,7 +202,7 @@ def test_the_plan_says_how_a_function_is_called(file: Path, capsys: pytest.Captu
     change = 'systems.api={use: python, with: {target: "single:search"}}'
     main(["run", str(file), "--check", "--allow-code", "--set", change, "--format", "json"])
     row = json.loads(capsys.readouterr().out)[0]
-    assert row["uses"] == "python: f(query, k), one question at a time"
+    assert row["uses"] == "python: f(query, k), one query at a time"
     assert row["calls"] == 10
     (file.parent / "single.py").write_text("def search(question):\n    return ['d1']\n")
     with pytest.raises(groupgt.ConfigError, match=r"systems.api: .*found search\(question\); factory: true"):

@@ -89,7 +89,7 @@ def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeyp
 
 def test_where_that_leaves_nothing_is_an_error(experiment: Path) -> None:
     experiment.write_text(experiment.read_text().replace("split: dev", "split: train"))
-    with pytest.raises(groupgt.DataError, match="no question is left"):
+    with pytest.raises(groupgt.DataError, match="no query is left"):
         run_experiment(experiment)
     experiment.write_text(experiment.read_text().replace("split: train", "part: dev"))
     with pytest.raises(groupgt.DataError, match="no column 'part'"):

@@ -116,7 +116,7 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     assert "It leads the baseline words significantly, by +0." in verdict[1]
     assert "It leads the next best, vectors[k=10], " in verdict[2]
     assert opened.count(".plot svg") == 1
-    assert "150\nquestions, 149 scored" in opened.texts(".tiles li")
+    assert "150\nqueries, 149 scored" in opened.texts(".tiles li")
     facts = opened.text(".facts")
     assert "convention\ncoverage" in facts
     assert "150, of which 149 have a group that can be met" in facts
@@ -185,12 +185,12 @@ def test_a_bar_leads_to_its_question(opened: Tab) -> None:
 
 def test_questions_are_filtered_sorted_and_searched(opened: Tab) -> None:
     opened.view("questions")
-    assert opened.text("[role=status]").startswith("150 of 150 questions")
+    assert opened.text("[role=status]").startswith("150 of 150 queries")
     assert opened.count("table.questions tbody tr") == 100
     opened.click(".pager a")
     opened.wait("document.querySelectorAll('table.questions tbody tr').length === 50")
     opened.choose("#by-0", "=multi")
-    assert opened.text("[role=status]").startswith("50 of 150 questions")
+    assert opened.text("[role=status]").startswith("50 of 150 queries")
     opened.choose("#show", "none")
     none = int(opened.text("[role=status]").split()[0])
     assert 0 < none < 50
@@ -211,7 +211,7 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
     opened.view("questions?show=worse&a=vectors[k=10]&b=both")
     opened.click("table.questions tbody th a")
     opened.wait("document.querySelector('.rankings') !== null")
-    assert opened.text("h1").startswith("Question q")
+    assert opened.text("h1").startswith("Query q")
     assert opened.count(".group") >= 1
     assert opened.count(".ranking") == 2
     assert opened.texts(".ranking h3") == ["vectors[k=10]", "both"]
@@ -261,10 +261,10 @@ def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
 
 def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     opened.open(report, "#question?id=q9&s=words&m=recall%405")
-    assert opened.text("h1").startswith("Question q9")
+    assert opened.text("h1").startswith("Query q9")
     assert opened.texts(".ranking h3") == ["words"]
     opened.open(report, "#question?id=nothing")
-    assert opened.text("h1") == "No such question"
+    assert opened.text("h1") == "No such query"
     opened.open(report, "#nonsense?d=none&m=none")
     assert opened.text(".top [aria-current]") == "Overview"
 
@@ -296,9 +296,9 @@ def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
 
     opened.press("Tab")
     assert focused() == "Skip to the content"
-    reach("Questions")
+    reach("Queries")
     opened.press("Enter")
-    opened.wait("document.querySelector('h1').innerText === 'Questions'")
+    opened.wait("document.querySelector('h1').innerText === 'Queries'")
     # A new view begins where its heading is.
     assert opened.run("document.activeElement.tagName") == "H1"
     reach("groups")

@@ -55,7 +55,7 @@ def test_samples_show_every_kind_of_figure() -> None:
 def test_a_figure_states_its_population_and_rules(name: str) -> None:
     spec = SAMPLES[name].spec
     subtitle = " ".join(spec["title"]["subtitle"])
-    for said in ("n = 40 questions", "convention coverage", "default policy", "ndcg@10"):
+    for said in ("n = 40 queries", "convention coverage", "default policy", "ndcg@10"):
         assert said in subtitle
         assert said in spec["description"]
 
@@ -218,7 +218,7 @@ def test_pictures_are_drawn(tmp_path: Path, theme: str) -> None:
     svg = figure.save(tmp_path / "a.svg", theme=theme).read_text(encoding="utf-8")
     assert svg.startswith("<svg")
     assert "bm25[k1=1.2,b=0.75]" in svg
-    assert "n = 40 questions" in svg
+    assert "n = 40 queries" in svg
     assert THEMES[theme]["better"] in svg
     assert figure.save(tmp_path / "a.png", theme=theme).read_bytes()[:4] == b"\x89PNG"
     assert figure.save(tmp_path / "a.pdf", theme=theme).read_bytes()[:5] == b"%PDF-"

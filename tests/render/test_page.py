@@ -220,7 +220,7 @@ def test_questions_that_say_least_are_left_out_first() -> None:
     assert [chunk.kept for chunk in chunks.chunks] == sorted((chunk.kept for chunk in chunks.chunks), reverse=True)
     assert chunks.chunks[0].places == first
     lost = sum(len(chunk.places) for chunk in chunks.chunks if not chunk.kept)
-    assert told[-1] == f"the results of {lost} questions on which systems differ least"
+    assert told[-1] == f"the results of {lost} queries on which systems differ least"
 
 
 def test_a_limit_below_the_least_is_said() -> None:

@@ -49,7 +49,7 @@ def test_a_comparison_writes_its_page_and_draws_itself(tmp_path: Path) -> None:
     assert shown["verdict"][0]["parts"][1] == "whole"
     first, second, metric, within, delta, *_ = shown["contrasts"][0]
     assert (first, second, metric, within, delta) == (1, 0, 0, -1, 0.5)
-    assert table.plot().text.startswith("whole against half by recall@2, question by question: 12 better, 0 worse")
+    assert table.plot().text.startswith("whole against half by recall@2, query by query: 12 better, 0 worse")
     assert table.plot("forest", metric="mrr").spec["title"]["subtitle"][0].startswith("mrr")
 
 
@@ -186,7 +186,7 @@ def test_data_sets_of_the_same_questions_are_held_side_by_side(tmp_path: Path) -
     assert outcome.folder is not None
     across = value(page_at(outcome.folder / "report.html"), "page")["across"]
     assert ["".join(sentence["parts"]) for sentence in across] == [
-        "one does best on the data set long (recall@2 1.0000), and worst on short (0.5000); the questions are the same."
+        "one does best on the data set long (recall@2 1.0000), and worst on short (0.5000); the queries are the same."
     ]
 
 

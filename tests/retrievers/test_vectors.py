@@ -216,7 +216,7 @@ def test_an_archive_is_no_array(tmp_path: Path) -> None:
 
 def test_rows_of_questions_are_those_of_the_whole_ground_truth(tmp_path: Path) -> None:
     files = stored(tmp_path, np.eye(2), np.eye(2))
-    with pytest.raises(groupgt.RetrieverError, match="expected 3 rows, those of the questions of the ground truth"):
+    with pytest.raises(groupgt.RetrieverError, match="expected 3 rows, those of the queries of the ground truth"):
         dense.Dense(setting(2, 3), vectors.Options(**files))
 
 
@@ -297,7 +297,7 @@ def test_options_are_checked(options: dict[str, str], words: str) -> None:
 def test_vectors_of_a_file_answer_its_questions_alone(tmp_path: Path) -> None:
     own = setting(2, 2)
     retriever = dense.Dense(own, vectors.Options(**stored(tmp_path, np.eye(2), np.eye(2))))
-    with pytest.raises(groupgt.RetrieverError, match="those of its questions alone"):
+    with pytest.raises(groupgt.RetrieverError, match="those of its queries alone"):
         retriever.retrieve(["any text"], 1)
 
 

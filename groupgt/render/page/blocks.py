@@ -183,7 +183,7 @@ def fit(every: list[Chunks], room: int) -> list[str]:
     if cut:
         told.append(f"the ends of {cut:,} texts of more than {SHORT:,} characters")
     if questions:
-        told.append(f"the results of {questions:,} questions on which systems differ least")
+        told.append(f"the results of {questions:,} queries on which systems differ least")
     return told
 
 

@@ -74,7 +74,7 @@ function pairVerdict(set, metric, a, b, each, rows) {
   const label = set.metrics[metric].label;
   const wins = each ? each.wins : rows.filter((row) => row.kind === "better").length;
   const losses = each ? each.losses : rows.filter((row) => row.kind === "worse").length;
-  const counts = ` It is better on ${counted(wins, "question")}, worse on ${losses.toLocaleString("en")}, and the same on ${(rows.length - wins - losses).toLocaleString("en")}.`;
+  const counts = ` It is better on ${counted(wins, "query", "queries")}, worse on ${losses.toLocaleString("en")}, and the same on ${(rows.length - wins - losses).toLocaleString("en")}.`;
   if (!each || !known(each.delta)) {
     return h("ul", { class: "verdict small" }, say({ kind: "note", parts: ["", a, " against ", b, `: the difference of means and its test were not computed for this pair and metric.${counts}`] }));
   }
@@ -98,12 +98,12 @@ function deltasFigure(set, metric, a, b, each, rows) {
   return figure({
     id: "deltas",
     drawing,
-    title: `${brief(a, 60)} against ${brief(b, 60)}, question by question`,
-    lines: linesFor(drawing, label, rows.length, "dashed: the mean; band: its interval; click a bar for the question"),
-    text: `${counted(rows.filter((row) => row.kind === "better").length, "question")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
+    title: `${brief(a, 60)} against ${brief(b, 60)}, query by query`,
+    lines: linesFor(drawing, label, rows.length, "dashed: the mean; band: its interval; click a bar for the query"),
+    text: `${counted(rows.filter((row) => row.kind === "better").length, "query", "queries")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
     tables: { rows, mean },
     texts: { $label: `difference in ${label}` },
-    heads: ["place", "question", "difference"],
+    heads: ["place", "query", "difference"],
     rows: rows.map((row) => [row.place, row.qid, row.delta]),
     click: (/** @type {Plain} */ datum) => known(datum.at) && goTo(datum.at, [a, b]),
   });
@@ -176,7 +176,7 @@ function extremes(questions, a, b, rows) {
     );
   const gains = rows.filter((row) => row.kind === "better").slice(0, 5);
   const losses = rows.filter((row) => row.kind === "worse").slice(-5).reverse();
-  return section("Questions that differ most", h("div", { class: "columns" }, list("Gained", gains, "better"), list("Lost", losses, "worse")));
+  return section("Queries that differ most", h("div", { class: "columns" }, list("Gained", gains, "better"), list("Lost", losses, "worse")));
 }
 
 /** @param {Plain} set @param {number} first @param {number} second @param {number} metric */
@@ -204,8 +204,8 @@ function sliceTable(set, first, second, metric) {
   });
   return section(
     "By slice",
-    table(["slice", ...["questions", "difference", "interval", "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
-    h("p", { class: "soft" }, "* significant; p is corrected over all slices. A reversal goes the other way than all questions together.")
+    table(["slice", ...["queries", "difference", "interval", "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
+    h("p", { class: "soft" }, "* significant; p is corrected over all slices. A reversal goes the other way than all queries together.")
   );
 }
 
@@ -230,7 +230,7 @@ function outcomesOf(set, second, metric) {
       text: rows.map((/** @type {Plain} */ row) => `${row.system} ${row.outcome} ${row.count}`).join("; "),
       tables: { rows },
       texts: { $label: `than ${other}` },
-      heads: ["system", "outcome", "questions"],
+      heads: ["system", "outcome", "queries"],
       rows: rows.map((/** @type {Plain} */ row) => [row.system, row.outcome, row.count]),
     })
   );
@@ -247,6 +247,6 @@ function headroom(set) {
     h("td", { class: "number" }, fixed(Math.abs(oracle - mean))),
     h("td", { class: "number" }, questions.toLocaleString("en")),
   ]);
-  const heads = ["metric", "best system", ...["its mean", "best of each question", "gain at most", "questions"].map((label) => h("th", { scope: "col", class: "number" }, label))];
-  return section("Headroom", h("p", { class: "soft" }, "What choosing the best system for each question would reach: an upper bound, which grows with the number of systems by chance too."), table(heads, rows, "Headroom"));
+  const heads = ["metric", "best system", ...["its mean", "best of each query", "gain at most", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
+  return section("Headroom", h("p", { class: "soft" }, "What choosing the best system for each query would reach: an upper bound, which grows with the number of systems by chance too."), table(heads, rows, "Headroom"));
 }

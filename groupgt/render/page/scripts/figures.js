@@ -148,5 +148,5 @@ function fixedFigure(id, drawing, more = {}) {
 /** The lines below a title, for another metric and population. @param {Plain} drawing @param {string} label @param {number} questions @param {string} [note] */
 function linesFor(drawing, label, questions, note) {
   const lines = drawing.template.title.subtitle;
-  return [`${label} · n = ${counted(questions, "question")}`, lines[1], ...(note ? [note] : [])];
+  return [`${label} · n = ${counted(questions, "query", "queries")}`, lines[1], ...(note ? [note] : [])];
 }

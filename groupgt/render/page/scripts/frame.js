@@ -8,7 +8,7 @@ const TABS = [
   ["overview", "Overview"],
   ["systems", "Systems"],
   ["comparison", "Comparison"],
-  ["questions", "Questions"],
+  ["questions", "Queries"],
 ];
 
 function header() {

@@ -52,7 +52,7 @@ function tiles(set) {
     return h("li", null, target ? h("a", { href: target }, ...inside) : h("div", null, ...inside));
   };
   const list = [
-    tile(set.count.toLocaleString("en"), set.count === 1 ? "question" : counts < set.count ? `questions, ${counts.toLocaleString("en")} scored` : "questions", link("questions")),
+    tile(set.count.toLocaleString("en"), set.count === 1 ? "query" : counts < set.count ? `queries, ${counts.toLocaleString("en")} scored` : "queries", link("questions")),
     tile(set.systems.length.toLocaleString("en"), set.systems.length === 1 ? "system" : "systems", link("systems")),
   ];
   if (best) list.push(tile(fixed(best.means[set.primary]), `best ${set.metrics[set.primary].label}`, link("systems")));

@@ -44,7 +44,7 @@ async function question() {
   const all = await block(`questions-${place}`);
   const qid = values.get("id");
   const at = all.qids.indexOf(qid === null ? all.qids[0] : qid);
-  if (at < 0) return [h("h1", { tabindex: -1 }, "No such question"), h("p", null, "This page has no question ", named(qid), "."), h("p", null, h("a", { href: link("questions") }, "All questions"))];
+  if (at < 0) return [h("h1", { tabindex: -1 }, "No such query"), h("p", null, "This page has no query ", named(qid), "."), h("p", null, h("a", { href: link("questions") }, "All queries"))];
   const columns = await Promise.all(set.metrics.map((/** @type {any} */ _, /** @type {number} */ each) => block(`values-${place}-${each}`)));
   const { kept } = chosen(set, all, columns[metric], values, metric);
   const detail = await detailOf(set, at);
@@ -53,11 +53,11 @@ async function question() {
   const text = (all.texts || [])[at];
   return [
     steps(all, kept, at, values),
-    h("h1", { tabindex: -1, class: "asked" }, h("small", null, "Question ", named(all.qids[at], 200)), text ? h("bdi", null, visible(text).slice(0, 2000)) : null),
+    h("h1", { tabindex: -1, class: "asked" }, h("small", null, "Query ", named(all.qids[at], 200)), text ? h("bdi", null, visible(text).slice(0, 2000)) : null),
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.solved.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this question were left out, so that the page stays small." : "This report was made of result folders, which hold values and no rankings. The report.html of the experiment itself has them."),
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were left out, so that the page stays small." : "This report was made of result folders, which hold values and no rankings. The report.html of the experiment itself has them."),
     detail ? section("Rankings", legend(), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
     section(detail && detail.worked ? "Metrics, worked out" : "Metrics", formulas(set, columns, detail, systems_, at)),
   ];
@@ -78,14 +78,14 @@ function steps(all, kept, at, values) {
   /** @param {number} to @param {string} label @param {string} id */
   const step = (to, label, id) => (order >= 0 && to >= 0 && to < kept.length ? h("a", { id, href: link("question", { id: all.qids[kept[to]] }, true) }, label) : h("span", { class: "soft" }, label));
   const back = Object.fromEntries([...new Set(values.keys())].filter((key) => !["id", "s"].includes(key)).map((key) => [key, values.getAll(key)]));
-  return h("nav", { class: "pager", "aria-label": "Questions" }, step(order - 1, "← previous", "previous"), h("a", { href: link("questions", back) }, order >= 0 ? `${(order + 1).toLocaleString("en")} of ${counted(kept.length, "question")}` : "all questions"), step(order + 1, "next →", "next"));
+  return h("nav", { class: "pager", "aria-label": "Queries" }, step(order - 1, "← previous", "previous"), h("a", { href: link("questions", back) }, order >= 0 ? `${(order + 1).toLocaleString("en")} of ${counted(kept.length, "query", "queries")}` : "all queries"), step(order + 1, "next →", "next"));
 }
 
 /** @param {Plain} set @param {Plain} all @param {number} at */
 function solvedBy(set, all, at) {
   const solved = all.solved[at];
   const within = set.cutoff ? ` ${set.cutoff}` : "";
-  if (!all.counted[at]) return h("p", { class: "note" }, "This question has no group that can be met, and counts in no mean.");
+  if (!all.counted[at]) return h("p", { class: "note" }, "This query has no group that can be met, and counts in no mean.");
   if (set.systems.length === 1) return h("p", null, solved.length ? `All groups are met${within}.` : `Not all groups are met${within}.`);
   if (!solved.length) return h("p", null, `No system meets all groups${within}.`);
   if (solved.length === set.systems.length) return h("p", null, `Every system meets all groups${within}.`);
@@ -156,7 +156,7 @@ function groupCards(set, detail, passages, systems_) {
       )
     )
   );
-  return section(`${counted(detail.groups.length, "group")} to be met`, detail.groups.length ? h("ul", { class: "groups" }, ...cards) : h("p", null, "This question has no groups."));
+  return section(`${counted(detail.groups.length, "group")} to be met`, detail.groups.length ? h("ul", { class: "groups" }, ...cards) : h("p", null, "This query has no groups."));
 }
 
 /** An id with its passage. @param {string} id @param {string | undefined} text @param {Child} [more] */
@@ -185,7 +185,7 @@ const legend = () => h("ul", { class: "legend" }, ...MARKS.map(([kind, sign, , s
 function ranking(set, detail, passages, system) {
   const own = detail.rankings[system];
   const title = h("h3", null, named(set.systems[system].name, 80));
-  if (!own || !own.results) return h("div", { class: "ranking" }, title, h("p", { class: "note" }, "It has no results for this question."));
+  if (!own || !own.results) return h("div", { class: "ranking" }, title, h("p", { class: "note" }, "It has no results for this query."));
   const cutoff = cutoffOf(set);
   const rows = own.ids.map((/** @type {number} */ order, /** @type {number} */ place) => resultRow(own, detail, passages, place + 1, order, cutoff));
   const far = Object.entries(own.far);
@@ -234,6 +234,6 @@ function formulas(set, columns, detail, systems_, at) {
       return h("td", null, h("b", null, fixed(columns[place][system][at])), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
     }),
   ]);
-  const without = detail && !detail.worked ? h("p", { class: "note" }, "The worked formulas of this question were left out; groupgt explain shows them.") : null;
-  return h("div", null, table(heads, body, "Metrics of this question", "formulas"), without);
+  const without = detail && !detail.worked ? h("p", { class: "note" }, "The worked formulas of this query were left out; groupgt explain shows them.") : null;
+  return h("div", null, table(heads, body, "Metrics of this query", "formulas"), without);
 }

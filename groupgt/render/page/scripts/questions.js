@@ -65,7 +65,7 @@ async function questions() {
   const others = ["show", "q", "sort", "a", "b", ...Object.keys(all.slices).map((by) => `by:${by}`)];
   const carried = Object.fromEntries(others.map((key) => [key, values.get(key)]));
   const heads = [
-    sorter("qid", "question", sorted, down, ""),
+    sorter("qid", "query", sorted, down, ""),
     ...(all.groups.length ? [sorter("groups", "groups", sorted, down)] : []),
     ...systems_.map((system) => sorter(`s${system}`, named(set.systems[system].name, 40), sorted, down)),
     ...(set.systems.length > 1 ? [sorter("spread", "spread", sorted, down)] : []),
@@ -85,7 +85,7 @@ async function questions() {
     ...(all.solved.length && set.systems.length > 1 ? [h("td", { class: "number" }, `${all.solved[at].length} of ${set.systems.length}`)] : []),
   ]);
   return [
-    h("h1", { tabindex: -1 }, "Questions"),
+    h("h1", { tabindex: -1 }, "Queries"),
     h(
       "div",
       { class: "controls" },
@@ -97,9 +97,9 @@ async function questions() {
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
     ),
-    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "question")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Solved: all groups met ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Solved: all groups met ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
-    table(heads, body, "Questions and their values", "questions"),
+    table(heads, body, "Queries and their values", "questions"),
     pages > 1 ? pager(number, pages) : null,
     groupsFigure(set, all, kept),
     set.leftOut.length ? h("p", { class: "note" }, `Left out, so that the page stays small: ${set.leftOut.join("; ")}.`) : null,
@@ -109,7 +109,7 @@ async function questions() {
 /** @param {Plain} set @param {Plain} all @param {string} shown @param {number} a @param {number} b */
 function showField(set, all, shown, a, b) {
   /** @type {[string, string][]} */
-  const options = [["all", "all questions"]];
+  const options = [["all", "all queries"]];
   if (all.solved.length) {
     options.push(["none", set.systems.length > 1 ? "solved by no system" : "not solved"]);
     if (set.systems.length > 1) options.push(["one", "solved by only one"], ["some", "solved by some"]);
@@ -155,7 +155,7 @@ function systemChooser(set, systems_) {
 function pager(number, pages) {
   /** @param {number} to @param {string} label */
   const step = (to, label) => (to >= 1 && to <= pages ? h("a", { href: link("questions", { page: to }, true) }, label) : h("span", { class: "soft" }, label));
-  return h("nav", { class: "pager", "aria-label": "Pages of questions" }, step(number - 1, "← previous"), h("span", null, `page ${number} of ${pages}`), step(number + 1, "next →"));
+  return h("nav", { class: "pager", "aria-label": "Pages of queries" }, step(number - 1, "← previous"), h("span", null, `page ${number} of ${pages}`), step(number + 1, "next →"));
 }
 
 /** Which groups are met, of the questions listed. @param {Plain} set @param {Plain} all @param {number[]} kept */
@@ -186,7 +186,7 @@ function groupsFigure(set, all, kept) {
         id: "groups",
         drawing: set.drawings.groups,
         title: "Which groups are met, and at what rank",
-        lines: linesFor(set.drawings.groups, "rank of the first hit", kept.length, `the first ${groups} groups of the questions listed`),
+        lines: linesFor(set.drawings.groups, "rank of the first hit", kept.length, `the first ${groups} groups of the queries listed`),
         text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} meets ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
         tables: { rows },
         heads: ["group", "system", "rank of the first hit"],
@@ -197,6 +197,6 @@ function groupsFigure(set, all, kept) {
     );
     redraw();
   };
-  const button = h("button", { type: "button", id: "show-groups", onclick: open }, "Show which groups are met, question by question");
+  const button = h("button", { type: "button", id: "show-groups", onclick: open }, "Show which groups are met, query by query");
   return h("div", null, h("p", null, button), holder);
 }

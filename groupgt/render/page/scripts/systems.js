@@ -121,7 +121,7 @@ function meanCell(set, place, metric, ends) {
   const stands = set.baseline === null || place === set.baseline ? "" : standing(set, metric, contrast(set, place, set.baseline, metric));
   const sign = stands === "better" ? h("span", { class: "better" }, "▲", hidden("significantly better than the baseline")) : stands === "worse" ? h("span", { class: "worse" }, "▼", hidden("significantly worse than the baseline")) : null;
   const said = interval ? hidden(`, interval ${fixed(interval[0])} to ${fixed(interval[1])}`) : null;
-  const title = interval ? `${fixed(system.means[metric])} (${fixed(interval[0])} to ${fixed(interval[1])}), ${counted(system.queries[metric], "question")}` : null;
+  const title = interval ? `${fixed(system.means[metric])} (${fixed(interval[0])} to ${fixed(interval[1])}), ${counted(system.queries[metric], "query", "queries")}` : null;
   return h("td", { class: "number mean", title }, h("span", null, sign, sign ? " " : "", fixed(system.means[metric]), said), bar(system.means[metric], interval, ends[0], ends[1]));
 }
 
@@ -168,7 +168,7 @@ function slicesFigure(set, metric) {
     text: `Means of ${label} in ${counted(set.slices.length, "slice")} for ${counted(set.systems.length, "system")}; the table has all figures.`,
     tables: { rows },
     texts: { $low: domain[0], $high: domain[1] },
-    heads: ["slice", "system", "mean", "questions"],
+    heads: ["slice", "system", "mean", "queries"],
     rows: rows.map((/** @type {Plain} */ row) => [row.slice, row.system, row.value, row.queries]),
     least: 140 + 40 * set.systems.length,
   });
