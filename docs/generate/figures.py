@@ -29,8 +29,8 @@ def figures() -> dict[str, Figure]:
     runs: dict[str, dict[str, list[str]]] = {}
     for name, stopwords, b in (
         ("plain", None, 0.75),
-        ("stop words left out", "english", 0.75),
-        ("b = 0", "english", 0.0),
+        ("stopped", "english", 0.75),
+        ("flat", "english", 0.0),
     ):
         index = BM25(k1=1.2, b=b)
         texts = [f"{row['title']}\n{row['contents']}" for row in rows]

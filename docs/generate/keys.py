@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from docs.generate import ROOT
-from docs.generate.markdown import block, cell, code, page, plain, table
+from docs.generate.markdown import block, code, page, plain
 from groupgt.experiment.json_schema import schema_text
 
 # What a mapping of names, and a list, are called on the way to a key.
@@ -79,6 +79,8 @@ def type_of(part: Mapping[str, Any]) -> str:
     return " or ".join(dict.fromkeys(names))
 
 
+# A bound that is there against slips of the keyboard.
+ENDLESS = 10**9
 WORDS = {
     "string": "string",
     "integer": "whole number",
@@ -102,7 +104,7 @@ def _type(part: Mapping[str, Any]) -> str:
     low, high = part.get("minimum"), part.get("maximum")
     above, below = part.get("exclusiveMinimum"), part.get("exclusiveMaximum")
     bounds = [("≥", low), (">", above), ("≤", high), ("<", below)]
-    told = " and ".join(f"{sign} {value}" for sign, value in bounds if value is not None)
+    told = " and ".join(f"{sign} {value:,}" for sign, value in bounds if value is not None and value < ENDLESS)
     return f"{words} {told}".strip()
 
 
@@ -162,16 +164,21 @@ def _yaml(key: Key, value: Any) -> str:
     if section is not None:
         for part in reversed(key.path[section : len(key.path) - 1]):
             whole = [whole] if part == ITEM else {"mine" if part == NAME else part: whole}
-    return str(yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=None, width=100))
+    style = None if isinstance(next(iter(whole.values())), (dict, list)) else False
+    return str(yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=style, width=100))
 
 
-def default_of(key: Key) -> str:
-    """The default as YAML has it."""
+def description_of(key: Key) -> str:
+    """What the key is for: its own description, or that of the section it holds."""
+    told = [one.get("description", "") for one in (_resolved(key.schema), *_parts(key.schema))]
+    return next(filter(None, told), "")
+
+
+def _default(key: Key) -> str:
     if key.needed:
-        return "required"
-    if "default" not in key.schema:
-        return "none"
-    return json.dumps(key.schema["default"], ensure_ascii=False)
+        return "Required."
+    default = key.schema.get("default")
+    return "No default." if default is None else f"Default: {code(json.dumps(default, ensure_ascii=False))}."
 
 
 def pages() -> dict[str, str]:
@@ -182,11 +189,8 @@ def pages() -> dict[str, str]:
         source = f" (as in {code(where)})" if where else ""
         parts += [
             f"## {key.name}",
-            plain(_resolved(key.schema).get("description", "")),
-            table(
-                ["type", "default"],
-                [[cell(type_of(key.schema)), cell(default_of(key)) if key.needed else code(default_of(key))]],
-            ),
+            plain(description_of(key)),
+            f"Type: {plain(type_of(key.schema))}. {_default(key)}",
             f"Example{source}:",
             block(text, "yaml"),
         ]

@@ -58,16 +58,24 @@ def page(title: str, *parts: str) -> str:
 def docstring(text: str) -> str:
     """A docstring: paragraphs, examples as code, and its arguments as a list."""
     before, _, arguments = text.partition("\nArgs:\n")
+    # Paragraphs that are not indented stand behind the arguments.
+    arguments, _, after = re.sub(r"\n{2,}(?=\S)", "\n\0", arguments, count=1).partition("\0")
+    parts = _paragraphs(before)
+    if arguments.strip():
+        pieces = ARGUMENT.split(arguments.rstrip())[1:]
+        told = zip(pieces[::2], pieces[1::2])
+        parts.append(bullets(f"{code(name)}: {plain(' '.join(meaning.split()))}" for name, meaning in told))
+    return "\n\n".join([*parts, *_paragraphs(after)])
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Paragraphs, and examples and what is indented as code."""
     parts = []
-    for paragraph in re.split(r"\n{2,}", before.strip()):
+    for paragraph in filter(None, re.split(r"\n{2,}", text.strip("\n"))):
         if paragraph.startswith(">>>"):
             parts.append(block(paragraph, "pycon"))
         elif paragraph.startswith("    "):
             parts.append(block(paragraph))
         else:
             parts.append(plain(" ".join(paragraph.split())))
-    if arguments:
-        pieces = ARGUMENT.split(arguments.rstrip())[1:]
-        told = zip(pieces[::2], pieces[1::2])
-        parts.append(bullets(f"{code(name)}: {plain(' '.join(meaning.split()))}" for name, meaning in told))
-    return "\n\n".join(parts)
+    return parts

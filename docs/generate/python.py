@@ -41,18 +41,27 @@ def _line(held: Any) -> str:
 def signature(name: str, held: Any) -> str:
     """A signature as it is in the source, an argument a line where it is long."""
     found = inspect.signature(held)
-    short = f"{name}{found}".replace("groupgt.", "")
-    if len(short) <= 100:
-        return short
-    lines, star = [], False
+    result = "" if found.return_annotation is found.empty else f" -> {_type(found.return_annotation)}"
+    parts = []
     for parameter in found.parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not star:
-            lines.append("*")
-            star = True
-        star = star or parameter.kind is parameter.VAR_POSITIONAL
-        lines.append(str(parameter))
-    result = "" if found.return_annotation is found.empty else f" -> {found.return_annotation}"
-    return f"{name}(\n" + "".join(f"    {line},\n" for line in lines) + f"){result}".replace("groupgt.", "")
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(part.startswith("*") for part in parts):
+            parts.append("*")
+        parts.append(_parameter(parameter))
+    short = f"{name}({', '.join(parts)}){result}"
+    return short if len(short) <= 90 else f"{name}(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    hint = "" if parameter.annotation is parameter.empty else f": {_type(parameter.annotation)}"
+    equals = " = " if hint else "="
+    default = "" if parameter.default is parameter.empty else f"{equals}{parameter.default!r}"
+    return f"{stars}{parameter.name}{hint}{default}"
+
+
+def _type(hint: Any) -> str:
+    """An annotation as it is written."""
+    return hint if isinstance(hint, str) else inspect.formatannotation(hint)
 
 
 def _function(name: str, held: Any) -> str:

@@ -24,7 +24,9 @@ from groupgt.metrics.language import Metric, parse_metric
 class Best(Section):
     """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
 
-    strategy: Literal["primary", "mean", "rank", "normalized_mean"] = "primary"
+    strategy: Literal["primary", "mean", "rank", "normalized_mean"] = Field(
+        default="primary", description="One metric (primary), or AutoRAG's strategies over several."
+    )
     metrics: Texts = Field(default=[], description="The metrics that the strategy uses (default: all).")
     max_latency_ms: Annotated[float, Field(gt=0)] | None = Field(
         default=None, description="Systems with a higher median latency per query are not considered."

@@ -44,7 +44,7 @@ class Dataset(Section):
 class EngineConfig(Section):
     """What labels stored results: auto (by what they are), streaming, or spark."""
 
-    use: str
+    use: str = Field(description="The engine.")
     with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the engine.")
 
 
@@ -58,12 +58,16 @@ class Evaluate(Section):
 
     depth: Positive = Field(default=100, description="Number of results to retrieve per query.")
     k: Annotated[list[Positive], LISTED] = Field(default=[], description="Cutoffs for metrics written without one.")
-    metrics: Annotated[list[str], LISTED, AfterValidator(_split), Field(min_length=1)]
+    metrics: Annotated[list[str], LISTED, AfterValidator(_split), Field(min_length=1)] = Field(
+        description="The metrics, such as [recall, ndcg@10]."
+    )
     primary: str | None = Field(default=None, description="The metric that sorts tables and picks the best.")
     best: Annotated[Best, Short("strategy")] = Best()
     by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
     labeller: Annotated[Use, Short("use")] = Use(use="id")
-    policy: Annotated[dict[str, str | float | list[str]], Short("preset")] = Field(default={})
+    policy: Annotated[dict[str, str | float | list[str]], Short("preset")] = Field(
+        default={}, description="What is done with doubtful data: a preset, or fields with their choices."
+    )
     tokenizer: str | None = Field(
         default=None,
         description="Tokenizer for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
@@ -90,7 +94,7 @@ def _with_settings(section: type[S]) -> type[S]:
 class Compare(Section):
     """What systems are compared with, and how surely."""
 
-    baseline: str
+    baseline: str = Field(description="The system that the others are compared with.")
     metrics: Texts = Field(default=[], description="The metrics to compare (default: all).")
 
     def settings(self, seed: int) -> Settings:
@@ -101,10 +105,10 @@ class Compare(Section):
 class Output(Section):
     """Where results go, and as what."""
 
-    folder: str = "results"
+    folder: str = Field(default="results", description="The folder that result folders are written into.")
     formats: Annotated[
         list[Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]], LISTED
-    ] = Field(default=["report", "table", "json", "csv"])
+    ] = Field(default=["report", "table", "json", "csv"], description="What is written into a result folder.")
 
 
 def _bytes(value: Any) -> int:
@@ -131,15 +135,19 @@ class Config(Section):
 
     version: int = Field(description="The version of the file's format: 1.")
     groupgt: str | None = Field(default=None, description='The minimum version of groupgt, such as ">=0.1".')
-    name: Name
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-    convention: str = "autorag"
-    datasets: Annotated[dict[Name, Dataset], Field(min_length=1)]
-    systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], Field(min_length=1)]
+    name: Annotated[Name, Field(description="The name of the experiment, and of its folder of results.")]
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(
+        default=0, description="The random seed; the same seed gives identical results."
+    )
+    convention: str = Field(default="autorag", description="How metrics read groups.")
+    datasets: Annotated[dict[Name, Dataset], Field(min_length=1)] = Field(description="The data sets by name.")
+    systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], Field(min_length=1)] = Field(
+        description="The systems by name."
+    )
     evaluate: Evaluate
     engine: Annotated[EngineConfig, Short("use")] = EngineConfig(use="auto")
     compare: Compare | None = None
-    gate: list[Gate] = Field(default=[])
+    gate: list[Gate] = Field(default=[], description="What must hold for the build to pass.")
     output: Output = Output()
     report: Report = Report()
     cache: str | None = Field(default=".groupgt/cache", description="Folder of the cache; null for no cache.")

@@ -40,8 +40,8 @@ class Gate(Section):
     metric: str = Field(description="A metric that is evaluated, or a latency.")
     dataset: str = Field(default="*", description="A data set, or a pattern.")
     slice: dict[str, Scalar] = Field(default={}, description="Columns and their values, such as {type: multi}.")
-    min: float | None = None
-    max: float | None = None
+    min: float | None = Field(default=None, description="The lowest value that passes.")
+    max: float | None = Field(default=None, description="The highest value that passes.")
     max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
     unless: Literal["not_significant"] | None = Field(
         default=None, description="not_significant: a drop passes unless compare.test finds it significant."

@@ -73,8 +73,8 @@ Positive = Annotated[int, Field(ge=1, le=10**15)]
 class Use(Section):
     """A part chosen by name, with options."""
 
-    use: str
-    with_: dict[str, Any] = Field(default={}, alias="with")
+    use: str = Field(description="Its name.")
+    with_: dict[str, Any] = Field(default={}, alias="with", description="Its options.")
 
 
 # What pydantic calls a fault, and what we expected there.
