@@ -32,7 +32,7 @@ def misses(
     k: int = 10,
     worst: int = 20,
     *,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     name: str = "",

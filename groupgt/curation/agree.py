@@ -128,7 +128,7 @@ def agree(
     labeller: Any = "id",
     other_labeller: Any = None,
     corpus: Any = None,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     truth_format: str | None = None,
     run_format: str | None = None,
     engine: Any = "auto",

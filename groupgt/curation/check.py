@@ -71,7 +71,7 @@ def check(
     *,
     near_duplicates: bool = False,
     threshold: float = 0.9,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     truth_format: str | None = None,

@@ -137,7 +137,7 @@ def rechunk(
     threshold: float = 0.9,
     unit: str = "chars",
     drop_lost: bool = False,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     truth_format: str | None = None,
 ) -> Rechunked:
     """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.

@@ -77,7 +77,7 @@ def suggest(
     corpus: Any,
     threshold: float = 0.9,
     *,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     truth_format: str | None = None,
 ) -> Suggestions:
     """Proposes passages that nearly equal a judged alternative and are not judged themselves, for review.

@@ -175,7 +175,7 @@ def depth(
     by: Sequence[str] | str = (),
     level: float = 0.95,
     lengths: Any = None,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     name: str = "",

@@ -41,7 +41,7 @@ def evaluate(
     convention: str = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
@@ -219,7 +219,7 @@ def label(
     ranking: Any,
     *,
     groups: bool = False,
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
 ) -> NDArray[np.uint8]:

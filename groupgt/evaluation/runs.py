@@ -110,7 +110,7 @@ def evaluate_runs(
     convention: str | Sequence[str] = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, str] | None = None,
+    policy: Policy | str | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,

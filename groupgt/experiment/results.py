@@ -62,7 +62,7 @@ class EvaluationResult(TypedDict):
     run: str
     convention: str
     labeller: str
-    policy: dict[str, str]
+    policy: dict[str, str | float | list[str] | None]
     counts: dict[str, Count]
     metrics: dict[str, MeanResult]
     slices: NotRequired[list[SliceResult]]
