@@ -1,9 +1,17 @@
-"""How much is tried: few random examples by default, many where the slow tests are asked for too (`-m ""`)."""
+"""How much is tried: few random examples by default, many where the slow tests are asked for too (`-m ""`).
+
+And what tests of bad input begin with: the command line in this process, all readers of text files, a ground truth.
+"""
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.bad_input import TRUTH, Cli, Outcome
 
 DEFAULT = "not property and not faults"
 
@@ -15,3 +23,43 @@ for _name, _examples in (("short", 30), ("full", 200)):
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("short" if config.getoption("markexpr") == DEFAULT else "full")
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs the command line in this process; anything but an exit is a failure of the test."""
+    from groupgt.cli.main import main
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        status: object = 0
+        with warnings.catch_warnings():
+            try:
+                main([str(argument) for argument in arguments])
+            except SystemExit as end:
+                status = end.code or 0
+        captured = capsys.readouterr()
+        assert isinstance(status, int)
+        assert "Traceback" not in captured.err
+        return Outcome(status, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture(params=["small", pytest.param("large", marks=pytest.mark.property), "huge"])
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All readers of text files: `large` and `huge` make every file count as one that is."""
+    from groupgt.formats import source
+
+    if request.param != "small":
+        monkeypatch.setattr(source, "SMALL", 0)
+    if request.param == "huge":
+        monkeypatch.setattr(source, "HUGE", 0)
+    return str(request.param)
+
+
+@pytest.fixture
+def truth(tmp_path: Path) -> Path:
+    path = tmp_path / "truth.jsonl"
+    path.write_text(TRUTH, encoding="utf-8")
+    return path

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from groupgt.cli.main import main
-from tests.formats import test_bad_input as tables
+from tests.bad_input import TREC, TRUTH, put
+from tests.formats import test_bad_csv, test_bad_json, test_bad_trec
 
 FILLED = ("-m", "recall@1,mrr,ndcg", "--format", "csv")
 
@@ -23,24 +24,24 @@ FILLED = ("-m", "recall@1,mrr,ndcg", "--format", "csv")
 def rows() -> Iterator[tuple[str, str, bytes | str, str]]:
     """What each row is called, which side it is, its content, and the name of its file."""
     for side, file, table in (
-        ("run", "run.trec", [*tables.BAD_RUNS, *tables.GOOD_RUNS]),
-        ("run", "run.csv", [*tables.BAD_CSV, *tables.GOOD_CSV]),
-        ("truth", "qrels", [*tables.BAD_QRELS, *tables.GOOD_QRELS]),
-        ("truth", "truth.csv", tables.BAD_TABLES),
-        ("truth", "truth.jsonl", tables.BAD_JSON_TRUTH),
+        ("run", "run.trec", [*test_bad_trec.BAD_RUNS, *test_bad_trec.GOOD_RUNS]),
+        ("run", "run.csv", [*test_bad_csv.BAD_CSV, *test_bad_csv.GOOD_CSV]),
+        ("truth", "qrels", [*test_bad_trec.BAD_QRELS, *test_bad_trec.GOOD_QRELS]),
+        ("truth", "truth.csv", test_bad_csv.BAD_TABLES),
+        ("truth", "truth.jsonl", test_bad_json.BAD_JSON_TRUTH),
     ):
         for name, data, *_ in table:
             yield f"{file}: {name}", side, data, file
-    for name, line, *_ in tables.BAD_JSON_RUNS:
+    for name, line, *_ in test_bad_json.BAD_JSON_RUNS:
         yield f"run.jsonl: {name}", "run", line + "\n", "run.jsonl"
-    for name, groups, *_ in tables.BAD_GROUPS:
+    for name, groups, *_ in test_bad_json.BAD_GROUPS:
         yield f"groups: {name}", "truth", '{"qid": "q1", "retrieval_gt": ' + groups + "}\n", "groups.jsonl"
 
 
 def outcome(side: str, data: bytes | str, file: str, folder: Path) -> tuple[object, str, str]:
     """The status and what was printed, where the row is one side of an evaluation."""
-    path = tables.put(folder / file, data)
-    truth, run = tables.put(folder / "t.jsonl", tables.TRUTH), tables.put(folder / "r.trec", tables.TREC)
+    path = put(folder / file, data)
+    truth, run = put(folder / "t.jsonl", TRUTH), put(folder / "r.trec", TREC)
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():

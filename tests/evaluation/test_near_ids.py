@@ -1,0 +1,46 @@
+"""Ids that nearly match are scored as given, with a warning that shows a pair."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from tests.bad_input import METRICS, TREC, Cli, names, put
+
+NEAR = [
+    ("case", "Doc-1", "doc-1"),
+    ("blank", "d1", " d1"),
+    ("trailing blank", "d1 ", "d1"),
+    ("NFC and NFD", "caf\u00e9", "cafe\u0301"),
+    ("NFD and NFC", "cafe\u0301", "caf\u00e9"),
+    ("integer and float", "7", "7.0"),
+    ("float and integer", "7.0", "7"),
+    ("leading zeros", "7", "007"),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [each[1:] for each in NEAR], ids=names(NEAR))
+@pytest.mark.parametrize("which", ["document", "query"])
+def test_nearly_matching_ids(which: str, ours: str, theirs: str, cli: Cli, tmp_path: Path, size: str) -> None:
+    in_truth, in_run = (("q1", ours), ("q1", theirs)) if which == "document" else ((ours, "d"), (theirs, "d"))
+    truth = put(tmp_path / "truth.jsonl", json.dumps({"qid": in_truth[0], "retrieval_gt": [[in_truth[1]]]}))
+    run = put(tmp_path / "run.csv", f'qid,doc_id,score\n"{in_run[0]}","{in_run[1]}",1\n')
+    found = cli("evaluate", truth, run, "-m", "recall", "--format", "csv")
+    assert found.status == 0
+    assert found.out == "metric,mean,queries\nrecall,0.0,1\n"
+    assert f"{which} ids nearly match" in found.err
+    assert "warning" in found.err
+
+
+def test_an_exact_match_elsewhere_is_no_doubt(cli: Cli, truth: Path, size: str) -> None:
+    path = put(truth.parent / "run.trec", TREC.replace(b"d1", b"D1"))
+    assert cli("evaluate", truth, path, *METRICS).err == ""
+
+
+def test_nearly_matching_ids_in_the_library() -> None:
+    with pytest.warns(groupgt.GroupgtWarning, match=r"nearly match: 'A' in the ground truth, 'a' in the results"):
+        found = groupgt.evaluate({"q": [["A"]]}, {"q": ["a"]}, ["recall"])
+    assert found["recall"] == 0

@@ -1,0 +1,202 @@
+"""What each policy does, in the library and on the command line alike."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.formats import source
+from tests.bad_input import TREC, Cli, fails, put
+
+
+def measured(cli: Cli, tmp_path: Path, truth: Any, run: Any, metrics: str, **policy: str) -> tuple[Any, Any]:
+    """The means and counts of the library, after the command line said the same; or both of their errors."""
+    lines = [json.dumps({"qid": qid, "retrieval_gt": groups}) + "\n" for qid, groups in truth.items()]
+    path = put(tmp_path / "t.jsonl", "".join(lines))
+    rows = [
+        f"{qid} Q0 {name} 1 {score} t\n"
+        for qid, ranking in run.items()
+        for name, score in (ranking if ranking and isinstance(ranking[0], tuple) else zip(ranking, range(0, -99, -1)))
+    ]
+    file = put(tmp_path / "r.trec", "".join(rows))
+    given = [f"{name}={value}" for name, value in policy.items()]
+    told = cli("evaluate", path, file, "-m", metrics, "--format", "json", *(x for g in given for x in ("--policy", g)))
+    try:
+        ours = groupgt.evaluate(truth, file, metrics.split(","), policy=policy)
+    except groupgt.GroupgtError as error:
+        assert told.status == 2
+        assert told.out == ""
+        return str(error), told.err
+    result = json.loads(told.out)["runs"][0]
+    means = {name: None if math.isnan(mean) else mean for name, mean in ours.means.items()}
+    assert {name: row["mean"] for name, row in result["metrics"].items()} == means
+    assert result["counts"] == ours.counts
+    assert {**result["policy"], **policy} == result["policy"]
+    return means, ours.counts
+
+
+AB = {"q1": [["a"], ["b"]]}
+
+
+@pytest.mark.parametrize("groups", [[], [[]], [[""]], None, [[{"id": "a", "grade": 0}]], [[{"id": "a", "grade": -2}]]])
+def test_undefined_queries_are_left_out(groups: Any, cli: Cli, tmp_path: Path, size: str) -> None:
+    means, counts = measured(cli, tmp_path, {**AB, "q2": groups}, {"q1": ["a"], "q2": ["a"]}, "recall")
+    assert means == {"recall": 0.5}
+    assert (counts["undefined"], counts["evaluated"]) == (1, 1)
+
+
+@pytest.mark.parametrize("groups", [[["a"], []], [["a"], [""]], [["a"], None], [["a", ""]], [["a", None]]])
+def test_empty_groups(groups: Any, cli: Cli, tmp_path: Path) -> None:
+    for text in measured(cli, tmp_path, {"q1": groups}, {"q1": ["a"]}, "recall"):
+        assert "query 'q1'" in text
+        assert "empty_groups" in text
+    assert measured(cli, tmp_path, {"q1": groups}, {"q1": ["a"]}, "recall", empty_groups="drop")[0] == {"recall": 1}
+
+
+def test_an_id_twice_in_a_group_counts_once(cli: Cli, tmp_path: Path) -> None:
+    means, counts = measured(cli, tmp_path, {"q1": [["a", "a"], ["b"]]}, {"q1": ["a", "x"]}, "ndcg,recall.trec")
+    assert means == measured(cli, tmp_path, AB, {"q1": ["a", "x"]}, "ndcg,recall.trec")[0]
+    assert counts["repeated_ids"] == 1
+
+
+def test_flat_ground_truth(cli: Cli, tmp_path: Path) -> None:
+    flat = {"q1": ["a", "b"]}
+    for text in measured(cli, tmp_path, flat, {"q1": ["a"]}, "recall"):
+        assert "query 'q1'" in text
+        assert "flat_gt" in text
+    assert measured(cli, tmp_path, flat, {"q1": ["a"]}, "recall", flat_gt="and")[0] == {"recall": 0.5}
+    assert measured(cli, tmp_path, flat, {"q1": ["a"]}, "recall", flat_gt="or")[0] == {"recall": 1}
+
+
+def test_missing_results(cli: Cli, tmp_path: Path, size: str) -> None:
+    truth, run = {"q1": [["a"], ["b", "c"]], "q2": [["d"]]}, {"q1": ["a", "b", "c"]}
+    means, counts = measured(cli, tmp_path, truth, run, "recall,redundancy")
+    assert means == {"recall": 0.5, "redundancy": pytest.approx(1 / 3)}
+    assert counts["missing"] == 1
+    means, counts = measured(cli, tmp_path, truth, run, "recall,redundancy", missing="skip")
+    assert means["recall"] == 1
+    assert counts["missing"] == 1
+    for text in measured(cli, tmp_path, truth, run, "recall", missing="error"):
+        assert "query 'q2'" in text
+
+
+def test_extra_results(cli: Cli, tmp_path: Path, size: str) -> None:
+    run = {"q1": ["a", "b"], "q9": ["z"]}
+    means, counts = measured(cli, tmp_path, AB, run, "recall")
+    assert means == {"recall": 1}
+    assert counts["extra"] == 1
+    for text in measured(cli, tmp_path, AB, run, "recall", extra="error"):
+        assert "'q9'" in text
+
+
+def test_duplicates(cli: Cli, tmp_path: Path, size: str) -> None:
+    run = {"q1": ["a", "a", "b"]}
+    ideal = 1 + 1 / math.log2(3)
+    for value, ndcg in (("penalize", 1.5 / ideal), ("drop", 1.0), ("keep", (ideal + 0.5) / ideal)):
+        means, counts = measured(cli, tmp_path, AB, run, "ndcg", duplicates=value)
+        assert means == {"ndcg": pytest.approx(ndcg)}
+        assert counts["duplicates"] == 1
+    ours, theirs = measured(cli, tmp_path, AB, run, "ndcg", duplicates="error")
+    for text in (ours, theirs):
+        assert str(tmp_path / "r.trec") in text
+        assert "query 'q1'" in text
+        assert "'a'" in text
+        assert "drop" in text
+    for text in measured(cli, tmp_path, AB, run, "ndcg.trec", duplicates="keep"):
+        assert "keep" in text
+        assert "ndcg.trec" in text
+
+
+def test_dropped_repeats_close_the_gap_every_time(tmp_path: Path, size: str) -> None:
+    path = put(tmp_path / "run.trec", "q1 Q0 a 1 3 t\nq1 Q0 a 2 2 t\nq1 Q0 b 3 1 t\n")
+    policy = {"duplicates": "drop"}
+    found = {groupgt.evaluate(AB, path, ["mrr"], policy=policy)["mrr"] for _ in range(12)}
+    assert found == {0.75}
+
+
+@pytest.mark.parametrize("value", ["penalize", "drop", "error", "keep"])
+def test_duplicates_of_irrelevant_and_extra_results(
+    value: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in ({"q1": ["a", "x", "x", "b"]}, {"q1": ["a", "b"], "q9": ["z", "z"]}):
+        small = measured(cli, tmp_path, AB, run, "ndcg,recall@2", duplicates=value)
+        monkeypatch.setattr(source, "SMALL", 0)
+        assert measured(cli, tmp_path, AB, run, "ndcg,recall@2", duplicates=value) == small
+        monkeypatch.undo()
+
+
+def test_ties(cli: Cli, tmp_path: Path, size: str) -> None:
+    truth, run = {"q1": [["a"]]}, {"q1": [("a", 1), ("b", 1), ("c", 0)]}
+    means, counts = measured(cli, tmp_path, truth, run, "mrr,recall@1", ties="id")
+    assert means == {"mrr": 0.5, "recall@1": 0}
+    assert counts["ties"] == 1
+    assert measured(cli, tmp_path, truth, run, "mrr,recall@1", ties="input")[0] == {"mrr": 1, "recall@1": 1}
+
+
+def test_lists_keep_their_order() -> None:
+    assert groupgt.evaluate({"q": [["a"]]}, {"q": [("a", 0.1), ("b", 0.9)]}, ["mrr"])["mrr"] == 1
+
+
+def test_numbers_as_ids() -> None:
+    assert groupgt.evaluate({1: [[2]]}, {"1": ["2"]}, ["mrr"])["mrr"] == 1
+    assert groupgt.evaluate({"1": [["2"]]}, {1: {2: 0.5}}, ["mrr"])["mrr"] == 1
+    bad: list[tuple[Any, Any]] = [
+        ({"q": [[1.0]]}, {"q": ["1"]}), ({"q": [[True]]}, {"q": ["1"]}), ({1.0: [["a"]]}, {"1": ["a"]}),
+        ({"q": [["1"]]}, {"q": [1.0]}), ({"q": [["1"]]}, {"q": [True]}), ({"q": [["1"]]}, {"q": {1.5: 1}}),
+    ]  # fmt: skip
+    for truth, run in bad:
+        with pytest.raises(groupgt.DataError, match=r"1\.0|True|1\.5"):
+            groupgt.evaluate(truth, run, ["mrr"])
+
+
+@pytest.mark.parametrize(
+    ("run", "metrics", "kind"),
+    [
+        ({"q": {"a": math.nan}}, ["mrr"], groupgt.DataError),
+        ({"q": {"a": math.inf}}, ["mrr"], groupgt.DataError),
+        ({"q": {"a": 10**400}}, ["mrr"], groupgt.DataError),
+        ({"q": {"a": "1"}}, ["mrr"], groupgt.DataError),
+        ({"q": [("a", math.nan)]}, ["mrr"], groupgt.DataError),
+        ({"q": "a"}, ["mrr"], groupgt.DataError),
+        (5, ["mrr"], groupgt.DataError),
+        ({"q": ["a"]}, ["mrr@0"], groupgt.MetricError),
+        ({"q": ["a"]}, ["nope"], groupgt.MetricError),
+        ({"q": ["a"]}, ["rbp(q=0.5)"], groupgt.MetricError),
+        ({"q": ["a"]}, ["rbp(p=1)"], groupgt.MetricError),
+        ({"q": ["a"]}, [5], groupgt.MetricError),
+    ],
+)
+def test_what_is_always_an_error(run: Any, metrics: Any, kind: type[Exception]) -> None:
+    with pytest.raises(kind):
+        groupgt.evaluate({"q": [["a"]]}, run, metrics)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "5", 10**30])
+def test_k_of_the_library(k: Any) -> None:
+    with pytest.raises(groupgt.GroupgtError):
+        groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["mrr"], k=[k])
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [
+        ("autorag", {"missing": "skip", "duplicates": "keep"}),
+        ("trec", {"missing": "skip", "duplicates": "error"}),
+    ],
+)
+def test_presets_are_printed(preset: str, expected: dict[str, str], cli: Cli, truth: Path) -> None:
+    found = cli("evaluate", truth, put(truth.parent / "run.trec", TREC), "-m", "recall", "--policy", preset)
+    assert found.status == 0
+    for name, value in expected.items():
+        assert f"{name}={value}" in found.out
+
+
+@pytest.mark.parametrize("given", ["", "nope", "missing", "missing=", "missing=Skip", "a=b", "=skip", "missing:skip"])
+def test_unknown_policy(given: str, cli: Cli, truth: Path) -> None:
+    run = put(truth.parent / "run.trec", TREC)
+    fails(cli("evaluate", truth, run, "-m", "recall", "--policy", given), "policy")
