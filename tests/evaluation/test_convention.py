@@ -35,14 +35,14 @@ def test_a_perfect_ranking_scores_below_1_just_where_it_is_said(seed: int) -> No
         if not seed % 2:  # no document in two groups
             names = [name for name in names if name not in groups[-1]]
     shares = len({name for group in groups for name in group}) < sum(map(len, groups))
-    for text in ("mrr", "map", "ndcg", "mrr@2", "map@3", "ndcg@1", "ndcg@2", "ndcg@5", "recall@9", "complete"):
+    texts = ["mrr", "map", "ndcg", "mrr@2", "map@3", "ndcg@1", "ndcg@2", "ndcg@5", "recall@9", "complete"]
+    run = {str(number): ranking for number, ranking in enumerate(perfect(groups))}
+    lists = groupgt.evaluate(dict.fromkeys(run, groups), run, texts)
+    coverage = groupgt.evaluate(dict.fromkeys(run, groups), run, texts, convention="coverage")
+    truth = groupgt.evaluate({"q": groups}, {"q": []}, ["recall"]).truth
+    for text in texts:
         name, _, cutoff = text.partition("@")
-        best = max(groupgt.evaluate({"q": groups}, {"q": ranking}, [text])[text] for ranking in perfect(groups))
-        covered = max(
-            groupgt.evaluate({"q": groups}, {"q": ranking}, [text], convention="coverage")[text]
-            for ranking in perfect(groups)
-        )
-        truth = groupgt.evaluate({"q": groups}, {"q": []}, ["recall"]).truth
+        best, covered = (max(result.values[text].tolist()) for result in (lists, coverage))
         said = bool(below_one(truth.judgments, name, int(cutoff) if cutoff else None)[0])
         if said:
             assert best < 1 - 1e-9, (groups, text)

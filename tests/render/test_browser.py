@@ -348,8 +348,8 @@ def test_figures_are_saved(opened: Tab, kind: str) -> None:
         assert link.startswith("blob:")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.property)], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.property), 390])
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_is_wider_than_the_window(opened: Tab, report: Path, view: str, width: int, dark: bool) -> None:
     opened.size(width, dark=dark)
