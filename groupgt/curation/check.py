@@ -17,6 +17,7 @@ from groupgt.evaluation.request import Request, are_several
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown
 from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.render.document import Block
@@ -144,19 +145,19 @@ def check_truth(truth: GroundTruth) -> list[Finding]:
     judgments = truth.judgments
     undefined = _names(truth.qids, ~judgments.defined)
     equal, nested = _redundant_groups(truth)
-    in_groups = judgments.alternative_document[judgments.alternative_group >= 0]
-    memberships = np.bincount(in_groups, minlength=judgments.documents)
-    shared = sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
+    shared = _shared_documents(truth)
+    in_sets, sets = _in_sets(truth)
     pairs = _nearly_equal(truth)
     relevant, rejected = judgments.relevant[judgments.defined], judgments.rejected
     return [
         Finding("queries", len(truth)),
         Finding("groups", len(judgments.group_query), _sizes(judgments.groups[judgments.defined])),
-        Finding("alternatives", int(truth.is_relevant.sum())),
+        Finding("alternatives", int(truth.is_relevant.sum()) - in_sets + sets),
+        *([Finding("alternatives that are sets needed together", sets)] if sets else []),
         Finding("relevant documents", int(relevant.sum()), _spread(relevant)),
         Finding("documents judged not relevant", int(rejected.sum()), _spread(rejected[rejected > 0])),
         Finding("queries without ground truth (undefined)", len(undefined), _first(undefined)),
-        Finding("groups without a relevant alternative", truth.irrelevant_groups),
+        Finding("groups without a relevant alternative", truth.groups_never_met),
         Finding("groups dropped because they were empty", truth.dropped),
         Finding("duplicate ids in a group", truth.repeated_ids),
         Finding("documents in several groups of one query", len(shared), _first(shared)),
@@ -249,18 +250,37 @@ def _sizes(groups: Ints) -> str:
     return ", ".join(f"{counted(count, 'query', 'queries')} with {size:,}" for count, size in counts)
 
 
+def _shared_documents(truth: GroundTruth) -> list[str]:
+    """The ids of documents that stand in several groups of one query."""
+    judgments = truth.judgments
+    relevant = judgments.alternative_group >= 0
+    documents, groups = judgments.alternative_document[relevant], judgments.alternative_group[relevant]
+    # Two sets of one group may share a document.
+    pairs = np.unique(documents * len(judgments.group_query) + groups)
+    memberships = np.bincount(pairs // max(len(judgments.group_query), 1), minlength=judgments.documents)
+    return sorted({truth.ids[document] for document in np.flatnonzero(memberships > 1).tolist()})
+
+
+def _in_sets(truth: GroundTruth) -> tuple[int, int]:
+    """How many relevant rows are members of sets that are needed together, and how many sets they make."""
+    if truth.set_of is None:
+        return 0, 0
+    numbers = truth.set_of[truth.is_relevant & (truth.set_of != ALONE)]
+    return len(numbers), len(np.unique(numbers))
+
+
 def _redundant_groups(truth: GroundTruth) -> tuple[list[str], list[str]]:
     """Queries with two equal groups, and queries with a group inside another, larger one."""
-    groups: dict[int, list[frozenset[str]]] = {}
+    groups: dict[int, list[frozenset[tuple[str, ...]]]] = {}
     for group in truth.relevant_groups.tolist():
-        names = frozenset(truth.ids[alternative] for alternative in truth.relevant_in(group))
+        names = frozenset(truth.members_of(group))
         groups.setdefault(int(truth.group_query[group]), []).append(names)
     equal, nested = [], []
     for query, of_query in groups.items():
         distinct = set(of_query) - {frozenset()}  # groups that nothing meets are not compared
         if len(distinct) < sum(map(bool, of_query)):
             equal.append(truth.qids[query])
-        having: dict[str, set[frozenset[str]]] = {}
+        having: dict[tuple[str, ...], set[frozenset[tuple[str, ...]]]] = {}
         for names in distinct:
             for name in names:
                 having.setdefault(name, set()).add(names)

@@ -230,6 +230,8 @@ def first_results(k: int) -> str:
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:
     """Where a group is met, in words."""
+    if not group["alternatives"]:
+        return "cannot be met"
     if group["rank"] is None:
         return f"not among its {results:,} results" if results else "no results"
     return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k:,})")

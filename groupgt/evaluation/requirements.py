@@ -86,8 +86,8 @@ def _missed(ranks: MetRanks, query: int) -> str:
         return f"every group is met, at rank {', '.join(str(group['rank']) for group in groups)}"
     results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
     missed = [
-        f"misses {group['group']} ({first_of(group['alternatives'], ALTERNATIVES, ' or ')}): "
-        f"{place_of(group, results, top)}"
+        f"misses {group['group']}{f' ({named})' if named else ''}: {place_of(group, results, top)}"
         for group in unmet
+        for named in (first_of(group["alternatives"], ALTERNATIVES, " or "),)
     ]
     return first_of(missed, GROUPS, "; ")

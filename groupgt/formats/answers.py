@@ -72,8 +72,10 @@ def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
         questions.add(where, record.get("id"), groups, record.get("question"), columns)
     truth = questions.truth(policy)
     if several:
-        many = f"{several:,} questions have several annotations, each a whole set of answers"
-        warn(f"{source.path}: {many}; the first is read (--where annotations=1 leaves these questions out)")
+        many = (
+            f"{several:,} question{'' if several == 1 else 's'} with several annotations, each a whole set of answers"
+        )
+        warn(f"{source.path}: {many}; the first is read (--where annotations=1 leaves these out)")
     return truth
 
 

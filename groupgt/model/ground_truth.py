@@ -175,12 +175,21 @@ class GroundTruth:
         grade = {} if self.grade[members[0]] == 1 else {"grade": _number(self.grade[members[0]])}
         return {"all": [self._as_written(member, graded=False) for member in members], **grade}
 
+    def members_of(self, group: int) -> list[tuple[str, ...]]:
+        """The relevant alternatives of a group: each the names of what is needed together, mostly a single one."""
+        if self.set_of is None:
+            return [(self.ids[alternative],) for alternative in self.relevant_in(group)]
+        # A set is the same in any order.
+        sets = self._sets(self.relevant_in(group))
+        return [tuple(sorted(self.ids[member] for member in members)) for members in sets]
+
     def alternatives_of(self, group: int) -> list[tuple[str, float]]:
         """The relevant alternatives of a group by name, with their grades; members of a set are joined by `and`."""
-        return [
-            (" and ".join(self.ids[member] for member in members), float(self.grade[members[0]]))
-            for members in self._sets(self.relevant_in(group))
-        ]
+        sets = self._sets(self.relevant_in(group))
+        names = [" and ".join(self.ids[member] for member in members) for members in sets]
+        if len(sets) > 1:
+            names = [f"({name})" if len(members) > 1 else name for name, members in zip(names, sets)]
+        return [(name, float(self.grade[members[0]])) for name, members in zip(names, sets)]
 
     def _as_written(self, alternative: int, *, graded: bool = True) -> Any:
         """An alternative as it was given."""
@@ -399,6 +408,11 @@ class GroundTruth:
     def irrelevant_groups(self) -> int:
         """The number of groups without a relevant alternative, which no metric sees."""
         return len(self.group_query) - len(self.judgments.group_query)
+
+    @cached_property
+    def groups_never_met(self) -> int:
+        """The number of groups without a relevant alternative, whether metrics see them or not."""
+        return len(self.group_query) - len(np.unique(self.group_of[self.is_relevant]))
 
     @cached_property
     def group_number(self) -> Ints:

@@ -46,6 +46,35 @@ def test_documents_are_counted_by_what_they_are_judged() -> None:
     assert found["documents in several groups of one query"] == (1, "a")
 
 
+def test_groups_that_cannot_be_met_are_counted_whatever_the_policy() -> None:
+    groups = {"q": [["a"], {"alternatives": [{"id": "b", "grade": 0}], "name": "refuted"}]}
+    for empty_groups, seen in (("error", 1), ("unmeetable", 2)):
+        truth = groupgt.GroundTruth.of(groups, groupgt.Policy(empty_groups=empty_groups))
+        found = {finding.what: finding for finding in check_truth(truth)}
+        assert found["groups"].count == seen
+        assert found["groups without a relevant alternative"].count == 1
+
+
+def test_a_set_is_one_alternative() -> None:
+    both = {"all": ["a", "b"]}
+    groups = {
+        "differ": [[both], ["a", "b"]],
+        "equal": [[both, "c"], ["c", {"all": ["b", "a"]}]],
+        "inside": [[both], [both, {"all": ["a", "c"]}]],
+        "alone": [[both, {"all": ["a", "c"]}]],
+    }
+    found = {finding.what: finding for finding in check_truth(groupgt.GroundTruth.of(groups))}
+    assert found["alternatives"].count == 3 + 4 + 3 + 2
+    assert found["alternatives that are sets needed together"].count == 1 + 2 + 3 + 2
+    assert found["queries with two equal groups"].example == "equal"
+    assert found["queries with a group inside another"].example == "inside"
+    assert found["documents in several groups of one query"].example == "a, b, c"
+    shared = groupgt.GroundTruth.of({"alone": groups["alone"]})
+    assert all(finding.count == 0 for finding in check_truth(shared) if "several groups" in finding.what)
+    plain = {finding.what for finding in check_truth(groupgt.GroundTruth.of({"q": [["a"]]}))}
+    assert "alternatives that are sets needed together" not in plain
+
+
 def test_nested_groups_are_counted_beside_equal_ones() -> None:
     both, one = [["a"], ["a"], ["a", "b"]], [["c"], ["d", "c"], ["e"]]
     found = {each.what: each for each in check_truth(groupgt.GroundTruth.of({"both": both, "one": one}))}

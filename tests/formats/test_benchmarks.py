@@ -412,7 +412,7 @@ def test_texts_of_questions(tmp_path: Path) -> None:
 
 def test_of_several_annotations_the_first_is_read_and_said(tmp_path: Path) -> None:
     path = put(tmp_path / "dev.json", AMBIGQA)
-    with pytest.warns(groupgt.GroupgtWarning, match="1 questions have several annotations"):
+    with pytest.warns(groupgt.GroupgtWarning, match="1 question with several annotations"):
         truth = groupgt.read_ground_truth(path)
     assert dict(truth.items()) == {
         "-123": [
