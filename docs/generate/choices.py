@@ -14,13 +14,13 @@ from groupgt.options import options_of
 from groupgt.plugins import KINDS, Plugin, find, ours
 
 SAYS = {
-    "labeller": "What decides which result hits which alternative. "
+    "labeller": "A labeller decides which result hits which alternative. "
     "[When chunk ids change](../labellers.md) shows them at work.",
-    "retriever": "What can be searched with in an experiment, under `systems.NAME.use`. "
+    "retriever": "Retrievers that an experiment can use, under `systems.NAME.use`. "
     "[Experiments](../experiments.md) shows them at work.",
-    "tokenizer": "What measures results for budgets such as `@2000tokens`.",
-    "engine": "What labels results: in memory, as a stream of files, or on Spark. "
-    "[Results by the billion](../scale.md) says which way to take.",
+    "tokenizer": "A tokenizer counts the tokens of results, for budgets such as `@2000tokens`.",
+    "engine": "An engine labels results: in memory, as a stream of files, or on Spark. "
+    "[Results by the billion](../scale.md) says which to choose.",
 }
 
 
@@ -59,7 +59,8 @@ def _policies() -> str:
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
-        "What is done with undefined, missing and doubtful data. The line below every table names the policy.",
+        "How undefined, missing and doubtful data is treated. The line below every table names the policy. "
+        "[Policies](../explanation/policies.md) says why.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
         table(["field", "choices", "default"], rows),
         "## Presets",

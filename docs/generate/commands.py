@@ -16,7 +16,7 @@ def pages() -> dict[str, str]:
     rows = [[f"[{code(f'groupgt {name}')}]({name}.md)", cell(COMMANDS[name][1])] for name in made]
     index = page(
         "Every command",
-        f"The {len(made)} commands, each with its arguments and options. [Commands](../../commands.md) shows what they "
+        f"All {len(made)} commands, each with its arguments and options. [Commands](../../commands.md) shows what they "
         "print.",
         table(["command", "does"], rows),
         "Exit statuses are listed under [Exit statuses and files](../outcomes.md).",

@@ -46,11 +46,11 @@ def pages() -> dict[str, str]:
     return {
         "reference/formats.md": page(
             "Formats by name",
-            "What can be named with `--truth-format`, `--run-format` and `groupgt convert --to`, and what each can "
-            "hold. [Formats](../formats.md) describes the shapes.",
+            "The names that `--truth-format`, `--run-format` and `groupgt convert --to` take, and what each format can "
+            "hold. [Formats](../formats.md) shows what the files look like.",
             table(headers, rows),
-            "What is *recognized* need not be named. URLs, frames and folders are read too.",
-            "## What written ground truth holds",
+            "A *recognized* format is detected and need not be named. URLs, frames and folders can be read too.",
+            "## What each format keeps when ground truth is written",
             table(["format", *HOLDS], written),
             f"{code(FLAT)} writes qrels without groups, as other tools read them.",
             "## Readers",

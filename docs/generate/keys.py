@@ -96,7 +96,7 @@ def _type(part: Mapping[str, Any]) -> str:
     if "enum" in part:
         return ", ".join(map(str, part["enum"]))
     if "const" in part:
-        return str(part["const"])
+        return f"the number {part['const']}" if isinstance(part["const"], int) else str(part["const"])
     kinds = part.get("type", "object" if "properties" in part else "string")
     words = " or ".join(WORDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds))
     if kinds == "array" and part.get("items"):
@@ -197,10 +197,10 @@ def pages() -> dict[str, str]:
     return {
         "reference/experiment-file.md": page(
             "Keys of an experiment file",
-            f"The {len(every)} keys with type, default and an example. {code(NAME)} stands for a name of yours, "
-            f"{code(ITEM)} for each item of a list.",
-            "What may stand under `with` depends on what is used: see the options of [retrievers](retrievers.md), "
-            "[labellers](labellers.md) and [engines](engines.md). `groupgt schema` prints all of it as JSON Schema. "
+            f"All {len(every)} keys, each with its type, its default and an example. {code(NAME)} stands for a name "
+            f"you choose, {code(ITEM)} for each item of a list.",
+            "The keys under `with` depend on what is used: see the options of [retrievers](retrievers.md), "
+            "[labellers](labellers.md) and [engines](engines.md). `groupgt schema` prints everything as JSON Schema. "
             "[Experiments](../experiments.md) explains how the parts work together.",
             *parts,
         )

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 ARGUMENT = re.compile(r"^    (\w+): ", re.MULTILINE)
+# Where the next of several names is explained: "`one`: ….  `other`: …".
+TERM = re.compile(r"(?:^|(?<=\.) )(?=`\w+`: )")
 
 
 def cell(value: object) -> str:
@@ -76,6 +78,8 @@ def _paragraphs(text: str) -> list[str]:
             parts.append(block(paragraph, "pycon"))
         elif paragraph.startswith("    "):
             parts.append(block(paragraph))
+        elif len(terms := list(filter(None, TERM.split(" ".join(paragraph.split()))))) > 2:
+            parts.append(bullets(map(plain, terms)))
         else:
             parts.append(plain(" ".join(paragraph.split())))
     return parts

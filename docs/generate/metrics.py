@@ -37,8 +37,8 @@ def pages() -> dict[str, str]:
     ]
     index = page(
         "Metrics",
-        f"The {len(rows)} metrics, each with its formulas, parameters, sources and worked examples.",
-        table(["metric", "conventions", "what it says"], rows),
+        f"All {len(rows)} metrics, each with its formulas, parameters, sources and worked examples.",
+        table(["metric", "conventions", "what it measures"], rows),
         "## Notation",
         NOTATION,
         "## The examples",
@@ -81,7 +81,7 @@ def _page(definition: Definition) -> str:
 def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
     name = formula["metric"]
     tex = tex_of(name, formula["formula"])
-    parts = [f"## {name}", f"$$\n{tex}\n$$" if tex else "", f"In words: {plain(formula['formula'])}."]
+    parts = [f"## {name}", f"$$\n{tex}\n$$" if tex else "", f"As `groupgt explain` prints it: `{formula['formula']}`"]
     if formula["source"]:
         parts.append(f"Source: {plain(formula['source'])}.")
     if formula["parameters"]:
@@ -91,9 +91,9 @@ def _formula(definition: Definition, formula: dict[str, Any]) -> list[str]:
     worked = _worked(asked, PLAIN)
     graded = _worked(asked, GRADED)
     if worked:
-        parts += [f"Of {code(RESULTS)} against {code(PLAIN['q'])}:", block(worked)]
+        parts += [f"Worked for {code(RESULTS)} against {code(PLAIN['q'])}:", block(worked)]
     if graded and graded != worked:
-        parts += ["With [grades and weights](index.md#the-examples):", block(graded)]
+        parts += ["Worked for the example with [grades and weights](index.md#the-examples):", block(graded)]
     return parts
 
 

@@ -15,27 +15,27 @@ from groupgt.experiment.runner import run_experiment
 from groupgt.experiment.starter import write_starter
 
 EXITS = {
-    0: "Done; of `groupgt run`: all gates passed.",
+    0: "Success. For `groupgt run`: every gate passed.",
     1: "A gate failed.",
-    2: "The input is at fault; every fault is listed: its place, what was expected, what was found, and the way out.",
-    130: "Stopped from the keyboard.",
+    2: "The input has errors. Each is listed with its place, what was expected, what was found, and how to fix it.",
+    130: "Interrupted from the keyboard.",
 }
 # What the files of a result folder hold, by name or by folder.
 FILES = {
-    "report.html": "The report: one page that opens from disk.",
+    "report.html": "The report: a single page that opens from disk.",
     "table.md": "The tables as Markdown.",
-    "table.txt": "The tables as text, as they are printed.",
+    "table.txt": "The tables as they are printed.",
     "table.tex": "The tables as LaTeX.",
     "results.json": "Everything as JSON; `groupgt schema results` prints its schema.",
-    "means.csv": "A row for each system and data set, a column for each metric.",
-    "per_query.csv": "A row for each query, system and data set.",
-    "per_query.parquet": "The same as parquet.",
-    "comparison.csv": "A row for each comparison with the baseline.",
+    "means.csv": "One row per system and data set, one column per metric.",
+    "per_query.csv": "One row per query, system and data set.",
+    "per_query.parquet": "The same in parquet.",
+    "comparison.csv": "One row per comparison with the baseline.",
     "timings.json": "Latencies; the only file that differs between two runs of the same file and data.",
-    "manifest.json": "Digests, versions and counts: what determines the results.",
+    "manifest.json": "Digests, versions and counts: everything that determines the results.",
     "runs/": "The results of each system, as TREC run files.",
-    "truth/": "The ground truth of each data set, and as flat qrels for other tools.",
-    "latest": "Beside the folders: the name of the newest.",
+    "truth/": "The ground truth of each data set, also as flat qrels for other tools.",
+    "latest": "Next to the folders: the name of the newest one.",
 }
 
 
@@ -81,17 +81,17 @@ def pages() -> dict[str, str]:
     return {
         "reference/outcomes.md": page(
             "Exit statuses and files",
-            "How commands end, and what `groupgt run` writes.",
+            "The exit statuses of commands, and the files that `groupgt run` writes.",
             "## Exit statuses",
             statuses,
             "## Files of a result folder",
-            "They are written whole or not at all into `FOLDER/<name>/<time>-<digest>/`. `output.formats` chooses:",
+            "`groupgt run` writes `FOLDER/<name>/<time>-<digest>/`, completely or not at all. `output.formats` chooses "
+            "the files:",
             table(["file", "holds"], rows),
             "## Other files",
             bullets(
                 [
-                    "`.groupgt/cache`: finished retrievals, under the hash of what determines them; `groupgt cache` "
-                    "lists and clears them.",
+                    "`.groupgt/cache`: finished retrievals. `groupgt cache` lists and clears them.",
                     "`--summary FILE`: short Markdown for a job summary or a pull request.",
                     "`--junit FILE`: gates as JUnit XML.",
                     "`--html FILE`: the report.",

@@ -22,7 +22,7 @@ K = 3
 
 @dataclass(frozen=True)
 class Example:
-    """Ground truth and results of one question; `scored` results can be a mapping."""
+    """Ground truth and results of one query, and what the example shows."""
 
     title: str
     groups: list[list[Any]]
@@ -58,13 +58,13 @@ def _ranked(*names: str) -> list[tuple[str, float]]:
 
 TWO = [["a", "b"], ["c"]]
 EXAMPLES = {
-    "A": Example("`a c`: everything needed, in two results", TWO, _ranked("a", "c")),
-    "B": Example("`a b c`: a second result that adds nothing", TWO, _ranked("a", "b", "c")),
-    "C": Example("`a`: half of it, and the list ends", TWO, _ranked("a")),
-    "D": Example("`x a y c`: the second group is met below the cutoff", TWO, _ranked("x", "a", "y", "c")),
-    "E": Example("`a b` where b has the grade 3", [["a", {"id": "b", "grade": 3}]], _ranked("a", "b")),
-    "F": Example("`b c a` with equal scores, c relevant", [["c"]], [("b", 1.0), ("c", 1.0), ("a", 1.0)]),
-    "G": Example("`a a c`: one id twice", TWO, _ranked("a", "a", "c")),
+    "A": Example("everything needed, in two results", TWO, _ranked("a", "c")),
+    "B": Example("the second result adds nothing", TWO, _ranked("a", "b", "c")),
+    "C": Example("half of what is needed, in a list of one", TWO, _ranked("a")),
+    "D": Example("the second group is met only below the cutoff", TWO, _ranked("x", "a", "y", "c")),
+    "E": Example("the better document comes second", [["a", {"id": "b", "grade": 3}]], _ranked("a", "b")),
+    "F": Example("all three scores are equal", [["c"]], [("b", 1.0), ("c", 1.0), ("a", 1.0)]),
+    "G": Example("an id is repeated", TWO, _ranked("a", "a", "c")),
 }
 
 # What a tool computes: a word, and the value of one example; None where it has none.

@@ -18,10 +18,11 @@ def pages() -> dict[str, str]:
     told = [[code(name), code(held.__mro__[1].__name__), _line(held)] for name, held in errors.items()]
     index = page(
         "Python",
-        f"The {len(functions)} functions, {len(classes)} classes and {len(errors)} errors of `import groupgt`.",
+        f"What `import groupgt` has: {len(functions)} functions, {len(classes)} classes and {len(errors)} errors.",
         table(["name", "what it is"], rows),
         "## Errors",
-        "Every error says what is wrong and where, what was expected and found, and the way out; `faults` lists them.",
+        "Every error says what is wrong and where, what was expected, what was found, and how to fix it. "
+        "`faults` lists all of them.",
         table(["error", "is a", "raised for"], told),
         f"`groupgt.__version__` is {code(groupgt.__version__)}.",
     )

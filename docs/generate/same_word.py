@@ -12,49 +12,54 @@ from functools import cache
 from typing import Any
 
 import groupgt
-from docs.generate import DOCS
-from docs.generate.markdown import bullets, code, page, table
+from docs.generate import DOCS, published
+from docs.generate.markdown import code, page, table
 from docs.generate.peers import EXAMPLES, TOOLS, K, Tool, recorded
 
 PATH = DOCS / "same-word.md"
 # For each word, what parts the tools, and what it may be here: metrics in the order in which they are tried.
 WORDS: dict[str, tuple[str, list[str]]] = {
     "precision": (
-        "Tools divide by k, or by the number of results that came (A, C). A second result for the same piece counts as "
-        "relevant everywhere but in `precision.coverage`, which counts only what adds something (B).",
+        "Some tools divide by k, others by the number of results returned (A, C). A second result for the same piece "
+        "of information counts as relevant everywhere except in `precision.coverage`, which counts only results that "
+        "add something (B).",
         ["precision.trec@3", "precision.autorag@3", "precision.coverage@3", "p_ia@3"],
     ),
     "recall": (
-        "Without groups recall asks for every document: `a` and `b` say the same, and a search that finds one of them "
-        "and `c` has two thirds (A). With groups it asks for every piece.",
+        "Without groups, recall asks for every document: `a` and `b` say the same thing, yet a search that finds one "
+        "of them and `c` gets only two thirds (A). With groups, it asks for every piece of information.",
         ["recall.trec@3", "recall.coverage@3", "recall.autorag@3"],
     ),
-    "F1": ("It follows from the two above.", ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"]),
+    "F1": (
+        "The harmonic mean of the two above, so it differs where they do.",
+        ["f1.trec@3", "f1.autorag@3", "f1.coverage@3"],
+    ),
     "hit rate": (
-        "1 where anything relevant was found, under whatever name (`success`, `hit_rate`). All agree: it asks for so "
-        "little that there is nothing to disagree on.",
+        "1 if anything relevant was found; also called success. All tools agree.",
         ["hit_rate.trec@3", "hit_rate.coverage@3"],
     ),
     "full recall": (
-        "1 where *everything* needed was found. Without groups that is every document, and A has not got it.",
+        "1 if *everything* needed was found. Without groups, that means every document, so A fails.",
         ["complete.coverage@3", "complete.trec@3", "complete.autorag@3"],
     ),
     "MRR": (
-        "Elsewhere the first relevant result decides alone. AutoRAG averages over groups, so that even a perfect "
-        "ranking of two groups has 0.75 (A). With equal scores the order decides: trec_eval sorts ties by descending "
-        "id, ir_measures by ascending id here and by descending id below, ranx keeps them as given (F).",
+        "Most tools look only at the first relevant result. AutoRAG averages over groups, so even a perfect ranking of "
+        "two groups scores 0.75 (A). Equal scores are ordered differently: trec_eval sorts ties by descending id, "
+        "ir_measures by ascending id for MRR and by descending id for MAP and NDCG, and ranx keeps the order given "
+        "(F).",
         ["mrr.trec@3", "mrr.trec", "mrr.autorag@3", "mrr.coverage@3"],
     ),
     "MAP": (
-        "trec_eval divides by all relevant documents; AutoRAG divides by the hits *found*, so that losing a late hit "
-        "can raise it; ndeval averages over groups, has no cutoff (D), and sorts ties by ascending id (F).",
+        "trec_eval divides by the number of relevant documents. AutoRAG divides by the hits it *found*, so losing a "
+        "late hit can raise the score. ndeval averages over groups, has no cutoff (D), and sorts ties by ascending id "
+        "(F).",
         ["map.trec@3", "map.autorag@3", "map.coverage@3", "map_ia"],
     ),
     "NDCG": (
-        "Four things differ: what a second hit of a group earns (B), whether the ideal is cut at the length of the "
-        "list (C), whether grades count, linear or exponential (E), and how equal scores are put in order (F). "
-        "FreshStack and ndeval compute alpha-nDCG, for which groups are subtopics. An id that comes twice earns twice "
-        "in AutoRAG, which gives that ranking a full score (G).",
+        "Four things differ: what a second hit of the same group earns (B), whether the ideal ranking is cut to the "
+        "length of the list (C), whether grades count, and if so linearly or exponentially (E), and the order of equal "
+        "scores (F). FreshStack and ndeval compute alpha-nDCG, where groups are subtopics. In AutoRAG and in the "
+        "published formulas a repeated id earns twice, so G gets a full score.",
         ["ndcg.trec@3", "ndcg.trec(gain=exp)@3", "ndcg.autorag@3", "ndcg.coverage@3", "novelty_ndcg@3", "alpha_ndcg@3"],
     ),
 }
@@ -109,62 +114,100 @@ def same(word: str, tool: Tool, values: dict[str, Any]) -> tuple[str, list[str]]
     return best
 
 
+def _called(metric: str, wrong: list[str]) -> str:
+    return metric + (f", except {', '.join(wrong)}" if wrong else "")
+
+
+def _published_row(word: str) -> list[list[str]]:
+    """The published formulas as one more tool; nothing where none has the word."""
+    found = {letter: published.values(example) for letter, example in EXAMPLES.items()}
+    if not all(word in by_word for by_word in found.values()):
+        return []
+    formulas = Tool("", "", published.values, lists=True)
+    cells = [f"{by_word[word]:.4f}" for by_word in found.values()]
+    return [[published.NAME, *cells, _called(*same(word, formulas, found))]]
+
+
 def _section(word: str) -> list[str]:
     rows = []
     for name, held in recorded().items():
         values = held["values"]
         if not all(word in by_word for by_word in values.values()):
             continue
-        metric, wrong = same(word, TOOLS[name], values)
-        called = metric + (f", but for {', '.join(wrong)}" if wrong else "")
+        called = _called(*same(word, TOOLS[name], values))
         cells = [f"{values[letter][word]:.4f}" if letter in values else "–" for letter in EXAMPLES]
         rows.append([name, *cells, called])
+    rows += _published_row(word)
     for convention in OURS:
         metric = f"{METRICS[word]}.{convention}@{K}"
         found = [_value(metric, letter, False, ()) for letter in EXAMPLES]
         rows.append([code(metric), *("–" if one is None else f"{one:.4f}" for one in found), ""])
-    return [f"## {word}", WORDS[word][0], table([word, *EXAMPLES, "the same here as"], rows)]
+    return [f"## {word}", WORDS[word][0], table([word, *EXAMPLES, "here"], rows)]
 
 
 def text() -> str:
     """The page."""
-    letters = [f"**{letter}**: {example.title}, against {code(example.groups)}" for letter, example in EXAMPLES.items()]
+    examples = [
+        [letter, code(" ".join(example.ids)), code(example.groups), example.title]
+        for letter, example in EXAMPLES.items()
+    ]
     versions = [
         [name, code(TOOLS[name].distribution), held["version"], held["date"]] for name, held in recorded().items()
     ]
     return page(
         "The same word, another number",
-        "Tools agree on the names of metrics and not on the numbers. This page has eight tools compute the same seven "
-        f"examples, all at a cutoff of {K}, and says which metric of groupgt gives each tool's numbers. "
-        "*But for* names the examples on which even the nearest metric differs.",
-        bullets(letters),
+        "Tools agree on the names of metrics, but not on the numbers. On this page eight tools and two published sets "
+        f"of formulas compute the same {_count(len(EXAMPLES))} small examples, all at a cutoff of {K}. The last column "
+        "of each table names the groupgt metric that gives the same numbers; *except* lists the examples on which even "
+        "the closest metric differs.",
+        table(["example", "results", "ground truth", "what it shows"], examples),
         "Tools without groups get all alternatives as one list of relevant documents. AutoRAG and AutoRAG-Research "
-        f"have no cutoff and get the first {K} results. G cannot be told to tools that read ids with scores.",
+        f"have no cutoff, so they get the first {K} results. Tools that read a score for each id cannot read G, where "
+        "an id is repeated.",
         *(part for word in WORDS for part in _section(word)),
         "## Published formulas",
         *_published(),
         "## Versions",
         "Every value was computed by the tool itself. Where a tool is installed, the tests compute its values again "
-        "and compare them with those of this page; of AutoRAG, AutoRAG-Research and FreshStack the modules that hold "
-        "the metrics were run by themselves.",
+        "and compare them with those on this page. Of AutoRAG, AutoRAG-Research and FreshStack, only the modules that "
+        "hold the metrics were run.",
         table(["tool", "package", "version", "recorded"], versions),
         "This page is written by `python -m docs.generate.same_word`.",
     )
 
 
-AXION = ({"q": [[{"id": "doc1", "grade": 3}, {"id": "doc2", "grade": 2}, "doc3"]]}, "doc1 doc4 doc2 doc5 doc3")
+def _count(number: int) -> str:
+    return {6: "six", 7: "seven", 8: "eight"}.get(number, str(number))
 
 
 def _published() -> list[str]:
-    truth, names = AXION
-    metrics = ["ndcg.trec@5", "ndcg.trec(gain=exp)@5"]
-    means = groupgt.evaluate(truth, {"q": names.split()}, metrics).means
-    linear, exponential = (f"{means[metric]:.4f} ({code(metric)})" for metric in metrics)
+    rows, agreed = [], 0
+    for example in published.PRINTED:
+        for word, figures in example.figures.items():
+            for k, printed in figures.items():
+                metric = f"{METRICS[word]}.trec@{k}"
+                ours = groupgt.evaluate(example.truth, example.run, [metric])[metric]
+                formula = example.value(word, k)
+                if abs(formula - printed) < 0.5 * 10**-3:
+                    agreed += 1
+                else:
+                    rows.append(
+                        [
+                            example.where,
+                            f"{word}@{k}",
+                            f"{printed:.4f}",
+                            f"{formula:.4f}",
+                            f"{ours:.4f} ({code(metric)})",
+                        ]
+                    )
     return [
-        "Tutorials print formulas and figures of their own. The documentation of Axion shows an example of graded "
-        f"NDCG: {code(names)} against doc1 with the grade 3, doc2 with 2 and doc3 with 1. It prints 0.876; its formula "
-        f"gives {linear} with linear gains and {exponential} with exponential ones. Where a printed figure does not "
-        "come out, do the arithmetic: `groupgt explain` fills in every formula."
+        "The documentation of [Axion](https://github.com/ax-foundry/axion) (*Retrieval Metrics*) and a lesson called "
+        "*Retrieval Quality Metrics* print formulas for precision, recall, hit rate, MRR and NDCG, with an example "
+        "each. The formulas are the same in both, and those of the convention `trec`, except that a repeated id earns "
+        "twice in NDCG. The figures printed beside them do not always follow from them:",
+        table(["source", "metric", "printed", "by its own formula", "here"], rows),
+        f"The other {agreed} printed figures do follow. When a printed figure cannot be reproduced, do the arithmetic: "
+        "`groupgt explain` fills in every formula.",
     ]
 
 

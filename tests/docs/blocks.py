@@ -1,6 +1,7 @@
 """The blocks of a page, run from top to bottom in a folder of their own: `python -m tests.docs.blocks PAGE…`.
 
-Prints what differs from what a page shows; with `--write` the page is made to show it.
+Prints what differs from what a page shows; with `--write` the page is made to show it. `--count` says of all pages of
+the project how many blocks are run, and why the others are not.
 
 - A block below `<!-- file: NAME -->` is written to that file.
 - `console` shows commands and what they print; those of groupgt are run, and may end with a status told by
@@ -21,6 +22,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +34,26 @@ from groupgt.cli.main import main
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 FOLDERS = ("start", "how-to", "coming-from", "explanation")
-PAGES = sorted(path for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))
+PAGES = [DOCS / "index.md", *sorted(path for folder in FOLDERS for path in (DOCS / folder).glob("*.md"))]
+# The other pages with blocks, and what runs theirs.
+_README = "tests/docs/test_readme.py"
+ELSEWHERE = {
+    "README.md": {"python": _README, "sh": ".ci/run"},
+    "CONTRIBUTING.md": {"sh": ".ci/run"},
+    "docs/metrics.md": {"console": _README, "python": _README},
+    "docs/commands.md": {"console": _README},
+    "docs/compare.md": {"console": _README, "python": _README},
+    "docs/labellers.md": {"console": _README, "python": _README},
+    "docs/experiments.md": {"python": _README},
+    "docs/scale.md": {"python": "tests/docs/test_scale.py"},
+    "docs/ray-and-dask.md": {"python": "tests/docs/test_ray_and_dask.py"},
+    "docs/benchmarks.md": {},
+    "docs/report.md": {},
+    "SECURITY.md": {},
+    "examples/python_stdlib/README.md": {},
+}
+# Languages of blocks that do something.
+RUNS = ("console", "sh", "bat", "python")
 # What a reader has in a checkout.
 COPIED = ("examples/handbook", "examples/first", "configs")
 BLOCK = re.compile(r"^(?:<!-- ([\w ]+): (.*?) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -65,6 +86,28 @@ def blocks(page: str) -> list[Block]:
         Block(found.start(4), found.end(4), found[3], found[4], found[1] or "", found[2] or "")
         for found in BLOCK.finditer(page)
     ]
+
+
+def accounts() -> list[tuple[str, Block, str]]:
+    """Every block of the project's pages, and what becomes of it; nothing where nobody has said."""
+    made = []
+    for path in [*PAGES, *(ROOT / name for name in ELSEWHERE)]:
+        name = path.relative_to(ROOT).as_posix()
+        others = ELSEWHERE.get(name)
+        before = ""
+        for block in blocks(path.read_text(encoding="utf-8")):
+            if block.note == "not run":
+                told = f"not run: {block.told}"
+            elif block.language not in RUNS and block.note != "file":
+                follows = block.language == "text" and before in ("python", "console")
+                told = "compared" if follows and others is None else "shown"
+            elif others is None:
+                told = "run"
+            else:
+                told = f"run by {others[block.language]}" if block.language in others else ""
+            made.append((name, block, told))
+            before = block.language
+    return made
 
 
 def command(words: list[str]) -> tuple[str, int]:
@@ -163,6 +206,10 @@ def checkout(folder: Path) -> Iterator[None]:
 def main_() -> int:
     """Runs the pages named, or all; writes what they should show where that is asked for."""
     write = "--write" in sys.argv
+    if "--count" in sys.argv:
+        for told, count in sorted(Counter(told for _, _, told in accounts()).items()):
+            print(f"{count:4} {told}")
+        return 0
     named = [Path(each).resolve() for each in sys.argv[1:] if not each.startswith("--")] or PAGES
     wrong = 0
     for path in named:

@@ -85,7 +85,7 @@ def metrics() -> Iterator[tuple[str, str, str]]:
         page = f"reference/metrics/{name}.md"
         yield "metric", name, page
         for convention, formula in definition.formulas.items():
-            yield f"formula of {name}", plain(formula.text), page
+            yield f"formula of {name}", formula.text, page
             yield f"convention of {name}", f"{name}.{convention}" if convention else name, page
             for parameter in definition.parameters_of(convention):
                 yield f"parameter of {name}", parameter.name, page
@@ -186,3 +186,11 @@ def test_markdown() -> None:
     assert code("a|b`") == "``a\\|b```"
     text = "Says it.\n\nArgs:\n    one: The first,\n        at length.\n    two: The second.\n"
     assert docstring(text) == "Says it.\n\n- `one`: The first, at length.\n- `two`: The second."
+
+
+if __name__ == "__main__":
+    # How many names there are, and how many of them the reference lacks.
+    for road, names in ROADS.items():
+        held = list(names())
+        print(f"{len(held):5} {road}, {len(missing(iter(held)))} missing")
+    print(f"{sum(len(list(names())) for names in ROADS.values()):5} names")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docs.generate import peers, same_word
+from docs.generate import peers, published, same_word
 from docs.generate.peers import EXAMPLES, TOOLS
 
 
@@ -50,3 +50,19 @@ def test_what_a_word_is_called_here(word: str, name: str, metric: str, but_for: 
 def test_a_value_that_is_none_of_ours_is_told() -> None:
     values = {letter: {"recall": 0.123} for letter in "AB"}
     assert same_word.same("recall", TOOLS["ranx"], values) == ("", ["A", "B"])
+
+
+def test_published_formulas_are_those_of_trec_eval_but_for_repeats() -> None:
+    for letter in "ABCDE":
+        recorded = peers.recorded()["trec_eval"]["values"][letter]
+        for word, value in published.values(EXAMPLES[letter]).items():
+            assert value == pytest.approx(recorded[word], abs=1e-6), (letter, word)
+    assert published.values(EXAMPLES["G"])["NDCG"] == 1
+
+
+def test_printed_figures_that_do_not_follow_are_listed() -> None:
+    axion, lesson = published.PRINTED
+    assert axion.value("NDCG", 5) == pytest.approx(0.9212, abs=5e-5)
+    assert lesson.value("recall", 1) == pytest.approx(0.1944, abs=5e-5)
+    assert lesson.value("MRR", 10) == pytest.approx(lesson.figures["MRR"][10], abs=5e-5)
+    assert "| the lesson | recall@1 | 0.3056 | 0.1944 | 0.1944 (`recall.trec@1`) |" in same_word.text()
