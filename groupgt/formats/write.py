@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -25,9 +26,15 @@ class _Writer:
     groups: bool = True
     grades: bool = True
     weights: bool = False
+    excluded: bool = False
+    # Places and texts, sets that are needed together, groups without alternatives.
+    shapes: bool = False
+    names: Literal["any", "distinct", "distinct words", "none"] = "distinct"
+    importance: bool = False
     columns: bool = False
     texts: bool = False
-    importance: bool = False
+    # Why the format cannot hold the ids.
+    fault: Callable[[Iterable[Judgment]], str | None] = lambda _: None
 
 
 def _labels(truth: GroundTruth, *, blanks: bool = True) -> list[str]:
@@ -78,13 +85,31 @@ def _beir(path: Path, truth: GroundTruth) -> None:
 
 
 TRUTH_WRITERS: dict[str, _Writer] = {
-    "jsonl": _Writer(jsonl.write_ground_truth, weights=True, columns=True, texts=True, importance=True),
-    "parquet": _Writer(parquet.write_ground_truth, grades=False, columns=True, texts=True),
+    "jsonl": _Writer(
+        jsonl.write_ground_truth,
+        weights=True,
+        excluded=True,
+        shapes=True,
+        names="any",
+        importance=True,
+        columns=True,
+        texts=True,
+    ),
+    "parquet": _Writer(parquet.write_ground_truth, grades=False, excluded=True, names="none", columns=True, texts=True),
     "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth))),
     "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), "\t")),
-    "trec": _Writer(lambda path, truth: trec.write_qrels(path, _judgments(truth)), groups=False),
-    "trec-subtopics": _Writer(lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False))),
-    "beir": _Writer(_beir, groups=False, texts=True),
+    "trec": _Writer(
+        lambda path, truth: trec.write_qrels(path, _judgments(truth)),
+        groups=False,
+        names="none",
+        fault=trec.judgments_fault,
+    ),
+    "trec-subtopics": _Writer(
+        lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False)),
+        names="distinct words",
+        fault=trec.judgments_fault,
+    ),
+    "beir": _Writer(_beir, groups=False, names="none", texts=True),
     "nuggetbank": _Writer(nuggetbank.write_ground_truth, grades=False, texts=True, importance=True),
 }
 # Written for other tools alone: what is lost is what is asked for.
@@ -94,73 +119,71 @@ RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
 
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
-    if truth.forms and format != "jsonl":
+    if truth.forms and not (format in TRUTH_WRITERS and TRUTH_WRITERS[format].shapes):
         raise DataError(f"{format} can only hold ids, but this ground truth has places or texts; write jsonl")
-    if fault := _judgments_fault(truth, format):
-        raise DataError(fault)
     if format == FLAT:
+        if fault := flat_fault(truth):
+            raise DataError(fault)
         write_flat(path, truth)
         return ["which documents are alternatives of one another"]
     if format not in TRUTH_WRITERS:
         near = near_names(format, [*TRUTH_WRITERS, FLAT])
         raise ConfigError(f"format: expected {listed([*TRUTH_WRITERS, FLAT])} for ground truth, found {format!r}{near}")
     writer = TRUTH_WRITERS[format]
+    if fault := writer.fault(_judgments(truth)):
+        raise DataError(fault)
+    if lost := _scores_lost(truth, writer):
+        raise DataError(f"{format} {lost}")
+    writer.write(path, truth)
+    return _lost(truth, writer)
+
+
+def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
+    """What of the ground truth, without which scores would change, the format cannot hold; None where it holds all."""
     sizes = truth.judgments.group_sizes
-    shared = not truth.judgments.one_to_one
-    if not writer.groups and (bool((sizes > 1).any()) or shared):
-        raise DataError(
-            f"{format} has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
+    if not writer.groups and (bool((sizes > 1).any()) or not truth.judgments.one_to_one):
+        return (
+            "has no groups, but this ground truth has alternatives; write jsonl or trec-subtopics, "
             "or qrels-flat, which flattens them"
         )
     if not writer.grades and bool((truth.grade != 1).any()):
-        raise DataError(f"{format} has no grades, but this ground truth does; write jsonl")
+        return "has no grades, but this ground truth does; write jsonl"
     if not writer.weights and bool((truth.group_weight != 1).any()):
-        raise DataError(f"{format} has no group weights, but this ground truth does; write jsonl")
-    if format != "jsonl" and len(np.unique(truth.group_of)) < len(truth.group_query):
-        raise DataError(
-            f"{format} cannot hold groups without alternatives, but this ground truth has some; write jsonl"
-        )
-    if truth.excluded and format not in ("jsonl", "parquet"):
-        raise DataError(
-            f"{format} cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"
-        )
-    if truth.set_of is not None and format != "jsonl":
-        raise DataError(f"{format} has no sets that are needed together, but this ground truth does; write jsonl")
-    lost = []
-    if truth.importance and not writer.importance:
-        lost.append("the importance of groups")
-    if truth.columns and not writer.columns:
-        lost.append(f"the columns {', '.join(truth.columns)}")
-    if truth.texts and not writer.texts:
-        lost.append("the texts of the queries")
+        return "has no group weights, but this ground truth does; write jsonl"
+    if not writer.shapes and len(np.unique(truth.group_of)) < len(truth.group_query):
+        return "cannot hold groups without alternatives, but this ground truth has some; write jsonl"
+    if not writer.excluded and truth.excluded:
+        return "cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"
+    if not writer.shapes and truth.set_of is not None:
+        return "has no sets that are needed together, but this ground truth does; write jsonl"
+    return None
+
+
+def _lost(truth: GroundTruth, writer: _Writer) -> list[str]:
+    """What the format cannot hold, and no score depends on by default."""
     empty = int((truth.per_query == 0).sum())
-    if empty and not writer.columns:
-        lost.append(f"{empty} queries without ground truth")
-    if format != "parquet" and (fault := _names_lost(truth, writer, blanks=format != "trec-subtopics")):
-        lost.append(fault)
-    if truth.group_name and format == "parquet":
-        lost.append("the names of groups")
-    writer.write(path, truth)
-    return lost
+    told = {
+        "the importance of groups": bool(truth.importance) and not writer.importance,
+        f"the columns {', '.join(truth.columns)}": bool(truth.columns) and not writer.columns,
+        "the texts of the queries": bool(truth.texts) and not writer.texts,
+        f"{empty} queries without ground truth": empty > 0 and not writer.columns,
+        _names_lost(truth, writer): True,
+    }
+    return [text for text, lost in told.items() if text and lost]
 
 
-def _names_lost(truth: GroundTruth, writer: _Writer, *, blanks: bool) -> str:
-    """What is lost of the names of groups in rows; nothing where all of them are read back."""
-    if truth.group_name is None or writer.weights:
+def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
+    """What is lost of the names of groups; nothing where all of them are read back."""
+    if truth.group_name is None or writer.names == "any":
         return ""
-    pairs = list(zip(truth.group_name, _labels(truth, blanks=blanks))) if writer.groups else [("lost", "")]
-    changed = [(name, label) for name, label in pairs if name is not None and name != label]
+    if writer.names == "none":
+        return "the names of groups"
+    labels = _labels(truth, blanks=writer.names != "distinct words")
+    changed = [(name, label) for name, label in zip(truth.group_name, labels) if name is not None and name != label]
     if not changed:
         return ""
     only_blanks = all("_".join(name.split()) == label for name, label in changed)
     return "blanks in the names of groups, which are written as _" if only_blanks else "the names of groups"
-
-
-def _judgments_fault(truth: GroundTruth, format: str) -> str | None:
-    """Why a TREC format cannot hold the ids of this ground truth; None where it can, or for any other format."""
-    if format == FLAT:
-        return flat_fault(truth)
-    return trec.judgments_fault(_judgments(truth)) if format in ("trec", "trec-subtopics") else None
 
 
 def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool) -> str | None:
