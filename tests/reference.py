@@ -126,6 +126,20 @@ def apply_duplicates(ranking: Sequence[str], policy: str) -> list[str | None]:
     return results
 
 
+def before_later_calls(found: Sequence[tuple[str, int]], call: int, policy: str) -> list[str]:
+    """The results, each with the search call that found it, before the first of a later call; repeats dropped first."""
+    prefix: list[str] = []
+    seen: set[str] = set()
+    for document, number in found:
+        if policy == "drop" and document in seen:
+            continue
+        if number > call:
+            break
+        prefix.append(document)
+        seen.add(document)
+    return prefix
+
+
 def divide(numerator: float, denominator: float) -> float:
     """A quotient in which 0 / 0 is 0."""
     if numerator == 0 and denominator == 0:

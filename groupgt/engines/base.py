@@ -138,7 +138,7 @@ class LocalCarrier(Carrier, Protocol):
         ...
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, or their length in a unit."""
+        """Whether results carry a `text`, their length in a unit, or the `calls` that found them."""
         ...
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:

@@ -1,4 +1,4 @@
-"""Cutoffs by length: how many results of each query fit a budget, and how long the first so many are."""
+"""Cutoffs by length or by search call: how many results of each query fit a budget, and what the first so many cost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from groupgt.engines.base import Flat, LocalCarrier, local_carrier_of
+from groupgt.engines.calls import calls_between
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.values import Budget, Lengths
+from groupgt.model.values import CALLS, Budget, Lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,10 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
         what = "lengths are those of results by their own ids, and duplicates=drop removes them by other names"
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
     carrier = local_carrier_of(run.by_own_ids, f"a budget in {unit}")
-    if lengths.has(unit):
+    if unit == CALLS:
+        flat = _flat_with_calls(truth, run, carrier, policy)
+        found = calls_between(flat.fields[CALLS], flat.rank)
+    elif lengths.has(unit):
         flat = carrier.flat(truth, policy)
         found = flat.measured(lambda ids: lengths.of(unit, ids))
     else:
@@ -69,6 +73,18 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
         flat = carrier.flat(truth, policy, field)
         found = flat.fields[field] if field == unit else _counted(truth, run, flat, lengths, unit)
     return CumulativeLengths.of(flat.sizes(len(truth)), found)
+
+
+def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:
+    """The results with the calls that found them; none at all need none."""
+    if carrier.carries(CALLS):
+        return carrier.flat(truth, policy, CALLS)
+    flat = carrier.flat(truth, policy)
+    if len(flat.query):
+        what = "a cutoff in calls needs the number of the search call that found each result, which these do not carry"
+        way = 'add a column call to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
+        raise DataError(f"{run.title}: {what}; {way}")
+    return Flat(flat.query, flat.docs, {CALLS: np.zeros(0, dtype=np.int64)})
 
 
 def _field_of(carrier: LocalCarrier, run: Run, lengths: Lengths, unit: str) -> str:

@@ -21,7 +21,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
 from groupgt.model.validity import LONGEST_ID, has_plain_letters, id_text, shown
-from groupgt.model.values import UNITS, Span, span_of
+from groupgt.model.values import CALLS, UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
 MANY = 32
@@ -124,7 +124,11 @@ class ListCarrier:
         ids, order = ids_and_scores(self.lists.rankings.get(key), faults, f"results of query {str(key)!r}")
         faults.stop()
         scores = (self.lists.scores or {}).get(key, order)
-        return (ids, None) if scores is None else in_order(ids, scores, self.rules(policy))
+        if scores is None:
+            return ids, None
+        ids, scores = in_order(ids, scores, self.rules(policy))
+        # Scores order the results of one call alone.
+        return ids, None if self.carries(CALLS) else scores
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """The ids of all queries, and of results until there are so many."""
@@ -137,7 +141,7 @@ class ListCarrier:
         return self.qids(), list(ids)
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, or their length in a unit."""
+        """Whether results carry a `text`, their length in a unit, or the calls that found them."""
         if field in UNITS:
             return field in self.lists.lengths
         if field in self.lists.fields:

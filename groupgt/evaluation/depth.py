@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from groupgt.engines.budgets import cumulative_lengths
-from groupgt.errors import ConfigError, Faults, display
+from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -33,7 +33,7 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Depth:
-    """How many results (or tokens, chars) it takes until a `share` of `queries` is complete.
+    """How many results (or tokens, chars, calls) it takes until a `share` of `queries` is complete.
 
     `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
     `interval` holds it with the level asked; None at an end says that these results do not bound it. `reached`
@@ -194,7 +194,7 @@ def depth(
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         run: `{qid: ranking}`, a `Run`, a path or a frame.
         share: The share of queries that must be complete, or several.
-        unit: What depth is counted in: `results`, `tokens` or `chars`.
+        unit: What depth is counted in: `results`, `tokens`, `chars` or `calls`, the searches that found results.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
         level: The level of the intervals.
         lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
@@ -272,7 +272,7 @@ def check_depth(shares: Sequence[float], unit: str, level: float) -> None:
         if not _is_number(share) or not 0 < share <= 1:
             faults.add("share", f"expected a number above 0, at most 1, found {display(share)}")
     if unit not in ("results", *UNITS):
-        faults.add("unit", f"expected results, tokens or chars, found {display(unit)}")
+        faults.add("unit", f"expected {listed(('results', *UNITS))}, found {display(unit)}")
     if not _is_number(level) or not 0 < level < 1:
         faults.add("level", f"expected a number above 0 and below 1, found {display(level)}")
     faults.stop(ConfigError)

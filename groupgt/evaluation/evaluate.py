@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from groupgt.engines.base import Labelled, carrier_of, renamed
 from groupgt.engines.budgets import depths
+from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError, Faults
 from groupgt.evaluation.request import Request, Sources, labeller_of
@@ -244,7 +245,7 @@ def label(
     rules = Policy.of(policy)
     judge = labeller_of(labeller, Sources(corpus))
     grouped = judge.read(GroundTruth.of({"query": truth}, rules))
-    run = renamed(grouped, Run.of({"query": ranking}), judge, rules)
+    run = renamed(grouped, in_call_order(Run.of({"query": ranking})), judge, rules)
     hits = label_run(grouped, run, rules, judge).hits
     matrix = np.zeros((len(grouped.group_query), int(hits.length[0])), dtype=np.uint8)
     chosen = (grouped.grade[hits.alternative] > 0) & (hits.keep | ~hits.repeat) & ~parts_of_sets(hits)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError, display
@@ -314,4 +315,4 @@ def as_run(
             )
         value = Run.of(value)
     run: Run = value
-    return without_excluded(truth, replace(run, name=name or run.name))
+    return without_excluded(truth, in_call_order(replace(run, name=name or run.name)))

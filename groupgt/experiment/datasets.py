@@ -30,7 +30,7 @@ from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
-from groupgt.model.values import Lengths
+from groupgt.model.values import CALLS, Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.retrievers.base import Corpus, Queries
@@ -244,10 +244,14 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
 
 
 def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
-    """Whether the lengths of what will be retrieved are known; stored results may bring their own."""
+    """Whether the lengths of what will be retrieved are known; stored results may bring their own, or calls."""
     if all(experiment.systems[system].is_stored for dataset, system in experiment.pairs() if dataset == name):
         return
-    ways = {"chars": "a corpus", "tokens": "a corpus with a column tokens, or with evaluate.tokenizer"}
+    ways = {
+        "chars": "a corpus",
+        "tokens": "a corpus with a column tokens, or with evaluate.tokenizer",
+        CALLS: "results that carry the number of the search call that found them, read with use: results alone",
+    }
     for unit in dict.fromkeys(metric.budget.unit for metric in experiment.metrics.values() if metric.budget):
         if not data.request.lengths.has(unit):
             place = experiment.document.place(("evaluate", "metrics"))

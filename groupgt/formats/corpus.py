@@ -18,7 +18,7 @@ from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.validity import id_fault, id_text, is_integer
-from groupgt.model.values import FARTHEST, UNITS, Chunks, Lengths, Span, span_of
+from groupgt.model.values import FARTHEST, LENGTH_UNITS, Chunks, Lengths, Span, span_of
 from groupgt.runtime import pl
 
 # The columns of ids and texts; the last of each are those of MultiHop-RAG and BRIGHT.
@@ -85,7 +85,7 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
         key = next((name for name in IDS if row.get(name) is not None), None)
         name = id_text(row[key]) if key else None
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
-        told = [] if lengths is None else [unit for unit in UNITS if row.get(unit) not in (None, "")]
+        told = [] if lengths is None else [unit for unit in LENGTH_UNITS if row.get(unit) not in (None, "")]
         if name is None:
             faults.add(
                 where, f"expected a doc_id (a string or integer), found {row.get(key) if key else ', '.join(row)!r}"

@@ -18,14 +18,16 @@ from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
+    UNIT_COLUMNS,
     Gathered,
     Judgment,
+    call_of,
     columns_of_rows,
     fields_of,
     gather,
-    length_of,
     number_text,
     rename_hint,
+    unit_cell,
 )
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, explained
@@ -33,7 +35,7 @@ from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.values import UNITS
+from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 # A cell may be so wide; rows are read so many at a time.
@@ -44,7 +46,9 @@ BLANKS = " \t\x0b\x0c"
 NAMED = 100
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
 # What a row of results may say besides query, document and score.
-OTHERS = (*UNITS, "start", "end", *CONTENTS, "parent", DOCUMENT)
+OTHERS = (*UNIT_COLUMNS.values(), "start", "end", *CONTENTS, "parent", DOCUMENT)
+# Which of these are whole numbers, by what columns of results are called.
+WHOLE = {**UNIT_COLUMNS, "start": "start", "end": "end"}
 # polars takes its time with more columns than these.
 WIDEST_TABLE = 1000
 
@@ -201,7 +205,7 @@ def _read_rows(source: Source) -> Run:
     faults = Faults()
     gathered = Gathered()
     for qid, document, score, cells in _results(_Text.of(source), faults):
-        lengths = {unit: length_of(cells[unit].strip()) for unit in UNITS if unit in cells}
+        lengths = {unit: unit_cell(unit, cells[name].strip()) for unit, name in UNIT_COLUMNS.items() if name in cells}
         # An empty cell is none, as in a column.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
         gathered.add(qid, document, score, lengths, fields)
@@ -222,6 +226,7 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
     sign = 1.0 if order == "score" else -1.0
     qid_at, document_at, score_at = (header.index(name) for name in ("qid", "doc_id", order))
     others = [(name, header.index(name)) for name in OTHERS if name in header]
+    call_at = dict(others).get(UNIT_COLUMNS[CALLS])
     for number, row in rows:
         qid, document = row[qid_at], row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
@@ -229,6 +234,9 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
             faults.add(f"{text.title}:{number}: query {display(qid)}", f"an id {fault}")
         elif score is None:
             what = f"expected a finite number as the {order}, found {row[score_at]!r}"
+            faults.add(f"{text.title}:{number}: query {display(qid)}", what)
+        elif call_at is not None and call_of(row[call_at].strip()) is None:
+            what = f"expected a whole number from 1 as the call, found {row[call_at]!r}"
             faults.add(f"{text.title}:{number}: query {display(qid)}", what)
         else:
             yield qid, document, sign * score, {name: row[at] for name, at in others}
@@ -304,7 +312,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
         pl.col("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
-        *(_whole(pl.col(name)) for name in (*UNITS, "start", "end") if name in header),
+        *(_whole(pl.col(name)).alias(called) for called, name in WHOLE.items() if name in header),
         *(pl.col(name).alias("text") for name in [each for each in CONTENTS if each in header][:1]),
         *(pl.col(name) for name in ("parent",) if name in header),
         *([pl.col(DOCUMENT).alias("document")] if DOCUMENT in header else []),
@@ -313,7 +321,7 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
 
 def _columns_of_rows(text: _Text, header: Sequence[str]) -> Columns:
     """The same of rows that are read one by one."""
-    whole = [name for name in (*UNITS, "start", "end") if name in header]
+    whole = {called: name for called, name in WHOLE.items() if name in header}
     texts = [name for name in CONTENTS if name in header][:1] + [n for n in ("parent", DOCUMENT) if n in header]
     called = {DOCUMENT: "document", **dict.fromkeys(CONTENTS, "text")}
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
@@ -321,7 +329,7 @@ def _columns_of_rows(text: _Text, header: Sequence[str]) -> Columns:
 
     def rows() -> Iterator[tuple[str | float | None, ...]]:
         for qid, document, score, cells in _results(text, Faults()):
-            lengths = (length_of(cells[name].strip()) for name in whole)
+            lengths = (unit_cell(called, cells[name].strip()) for called, name in whole.items())
             yield qid, document, score, *lengths, *(cells[name] or None for name in texts)
 
     return columns_of_rows(rows, schema, text.title)

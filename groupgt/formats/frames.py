@@ -14,13 +14,24 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display, near_names
-from groupgt.formats.rows import CONTENTS, DOCUMENT, FIELDS, NESTED, SCORES, Judgment, gather, length_of
+from groupgt.formats.rows import (
+    CONTENTS,
+    DOCUMENT,
+    FIELDS,
+    NESTED,
+    NESTED_UNITS,
+    SCORES,
+    UNIT_COLUMNS,
+    Judgment,
+    gather,
+    unit_cell,
+)
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import finite_number, id_fault, id_text, is_grade, plain
-from groupgt.model.values import UNITS
+from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 
@@ -89,11 +100,10 @@ def cells_of(column: Any) -> list[Any]:
     return [cell_of(cell) for cell in column.tolist()]
 
 
-NESTED_LENGTHS = {unit: f"retrieved_{unit}" for unit in UNITS}
 ID_COLUMNS = {"qid", "group", "doc_id", "parent", DOCUMENT, *NESTED}
 # What is read of results and of ground truth; of ground truth all other columns are kept as they are.
-RUN_COLUMNS = ID_COLUMNS | {"score", "rank", "start", "end", SCORES, *UNITS, *CONTENTS}
-RUN_COLUMNS |= {*NESTED_LENGTHS.values(), *FIELDS.values()}
+RUN_COLUMNS = ID_COLUMNS | {"score", "rank", "start", "end", SCORES, *UNIT_COLUMNS.values(), *CONTENTS}
+RUN_COLUMNS |= {*NESTED_UNITS.values(), *FIELDS.values()}
 TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade"}
 
 
@@ -247,8 +257,8 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         return [cell if isinstance(cell, list) else [] for cell in cells]
 
     lengths = {
-        unit: dict(zip(row_qids, [list(map(length_of, row)) for row in column(name)]))
-        for unit, name in NESTED_LENGTHS.items()
+        unit: dict(zip(row_qids, [[unit_cell(unit, cell) for cell in row] for row in column(name)]))
+        for unit, name in NESTED_UNITS.items()
         if name in names
     }
     fields: dict[str, Callable[[], dict[str, list[Any]]]] = {
@@ -311,12 +321,19 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")
+    call = UNIT_COLUMNS[CALLS]
+    if call in names and not (schema[call].is_numeric() or schema[call] in (pl.String, pl.Null)):
+        raise DataError(f"{title}: expected whole numbers in the column {call!r}, found {schema[call]}")
     number = pl.col(order).cast(pl.Float64)
     long = frame.select(
         _id_column(schema["qid"], "qid", title),
         _id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
-        *(pl.col(unit) for unit in UNITS if unit in names and schema[unit].is_numeric()),
+        *(
+            pl.col(name).alias(unit)
+            for unit, name in UNIT_COLUMNS.items()
+            if name in names and (schema[name].is_numeric() or unit == CALLS)
+        ),
         *(pl.col(name) for name in ("start", "end", "parent") if name in names),
         *([pl.col(DOCUMENT).cast(pl.String).alias("document")] if DOCUMENT in names else []),
         *(pl.col(name).alias("text") for name in [name for name in CONTENTS if schema.get(name) == pl.String][:1]),

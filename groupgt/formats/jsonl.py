@@ -10,13 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.rows import FIELDS, NESTED, SCORES, Gathered, fields_of, length_of, rename_hint, score_of
+from groupgt.formats.rows import (
+    FIELDS,
+    NESTED,
+    NESTED_UNITS,
+    SCORES,
+    UNIT_COLUMNS,
+    Gathered,
+    call_of,
+    calls_fault,
+    fields_of,
+    rename_hint,
+    score_of,
+    unit_cell,
+)
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
-from groupgt.model.values import UNITS
+from groupgt.model.values import CALLS
 
 TRUTH_KEYS = ("qid", "retrieval_gt", "query", "declared", "excluded_ids")
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
@@ -182,9 +195,16 @@ def read_run(source: Source) -> Run:
             if nested and qid in gathered.ids:
                 faults.add(where, "duplicate query")
             nested = True
-            lengths = {unit: list(map(length_of, _listed(row[name]))) for unit, name in _nested_lengths(row)}
+            lengths = {
+                unit: [unit_cell(unit, cell) for cell in _listed(row[name])]
+                for unit, name in NESTED_UNITS.items()
+                if name in row
+            }
             fields = {field: _listed(row[name]) for field, name in FIELDS.items() if name in row}
-            gathered.add_ranking(qid, _ids_of(row, keys[0], where, faults), lengths, fields)
+            ids = _ids_of(row, keys[0], where, faults)
+            if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
+                faults.add(where, wrong)
+            gathered.add_ranking(qid, ids, lengths, fields)
         else:
             orders.add("score" if row.get("score") is not None else "rank")
             result = _result(row, where, faults)
@@ -210,15 +230,12 @@ def _result(
     elif score is None:
         cells = {name: row[name] for name in ("score", "rank") if name in row}
         faults.add(where, f"expected a finite number as score or rank, found {cells or 'neither'}")
+    elif "call" in row and call_of(row["call"]) is None:
+        faults.add(where, f"expected a whole number from 1 as the call, found {display(row['call'])}")
     else:
-        lengths = {unit: length_of(row[unit]) for unit in UNITS if unit in row}
+        lengths = {unit: unit_cell(unit, row[name]) for unit, name in UNIT_COLUMNS.items() if name in row}
         return document, score, lengths, fields_of(row)
     return None
-
-
-def _nested_lengths(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """The units in which a line says how long its results are, and under which key."""
-    return [(unit, f"retrieved_{unit}") for unit in UNITS if f"retrieved_{unit}" in row]
 
 
 def _listed(cell: Any) -> list[Any]:

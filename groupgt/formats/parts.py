@@ -18,6 +18,7 @@ from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 # Two letters at least: one is a drive.
@@ -112,7 +113,7 @@ def _of_lists(parts: Sequence[Run], title: str) -> Run:
             if lists.scores is not None:
                 scores.setdefault(qid, []).extend(lists.scores[qid])
             for unit, column in lists.lengths.items():
-                lengths.setdefault(unit, {}).setdefault(qid, []).extend(column[qid])
+                lengths.setdefault(unit, {}).setdefault(qid, []).extend(column.get(qid, ()))
             for name, cells in read_fields.items():
                 fields.setdefault(name, {}).setdefault(qid, []).extend(cells[qid])
     faults.stop(DataError)
@@ -127,6 +128,8 @@ def _of_columns(parts: Sequence[Run], title: str) -> Run:
     held = [part.as_columns for part in parts]
     schemas = [each.frame.collect_schema() for each in held]
     names = [name for name in schemas[0].names() if all(name in schema for schema in schemas)]
+    if CALLS not in names and any(CALLS in schema for schema in schemas):
+        raise DataError(f"{title}: some files have calls and some do not; use one of the two throughout")
 
     def guard(step: Callable[[], Any]) -> Any:
         for each in reversed(held):

@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
+import numpy as np
+
 from groupgt.errors import DataError
 from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
@@ -17,7 +19,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import finite_number
-from groupgt.model.values import LONGEST
+from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 from groupgt.runtime import pl
 
 # Query, group, document, grade.
@@ -99,6 +101,9 @@ DOCUMENT = "doc"
 # What a query's results are called in a list of their own, and what stands in lists beside them.
 NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
 SCORES = "retrieve_scores"
+# In which column, and in which lists, it stands how long results are, or which search call found them.
+UNIT_COLUMNS = {**{unit: unit for unit in LENGTH_UNITS}, CALLS: "call"}
+NESTED_UNITS = {unit: f"retrieved_{unit}" for unit in UNIT_COLUMNS}
 FIELDS = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 BLOCK = 1 << 14
 
@@ -202,6 +207,35 @@ def length_of(cell: Any) -> int | None:
     elif isinstance(cell, float) and cell.is_integer():
         cell = int(cell)  # a column with gaps holds numbers with a point
     return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
+
+
+def call_of(cell: Any) -> int | None:
+    """The number of a search call: a whole number from 1, as a number or as text; None for anything else.
+
+    >>> call_of(2), call_of("2"), call_of(0), call_of(True)
+    (2, 2, None, None)
+    """
+    number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
+    return number or None
+
+
+def unit_cell(unit: str, cell: Any) -> int | None:
+    """What a cell says in a unit: a length, or the number of a call."""
+    return call_of(cell) if unit == CALLS else length_of(cell)
+
+
+def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
+    """Why these are not the calls that found so many results; where the results are `in_order`, calls never fall."""
+    known = len(calls) - list(calls).count(None)
+    if not known == len(calls) == size:
+        return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
+    for rank, (before, after) in enumerate(pairwise(calls), 2):
+        if in_order and before is not None and after is not None and after < before:
+            return (
+                f"the result at rank {rank} is of call {after}, and the one before it of call {before}; "
+                "list results in the order of their calls"
+            )
+    return None
 
 
 def fields_of(row: Mapping[str, Any], id_column: str = "doc_id") -> dict[str, Any]:

@@ -7,10 +7,12 @@ engine that streams columns asks them of every batch.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, NoReturn
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, id_fault
+from groupgt.model.values import CALLS, LONGEST
 from groupgt.runtime import pl
 
 # Runs a step of polars, and says what is wrong with its source.
@@ -35,6 +37,12 @@ def is_plainly_id(text: pl.Expr) -> pl.Expr:
 def is_score(number: pl.Expr) -> pl.Expr:
     """Whether a double is a score: finite; false where there is none."""
     return number.is_finite().fill_null(False)
+
+
+def is_call(number: pl.Expr) -> pl.Expr:
+    """Whether a number is that of a search call: whole, and from 1; false where there is none."""
+    value = number.cast(pl.Float64, strict=False)
+    return (value.is_between(1, LONGEST) & (value == value.floor())).fill_null(False)
 
 
 def number_of(text: pl.Expr) -> pl.Expr:
@@ -82,10 +90,12 @@ def refuse_rows(
     A row has the number in its column `row`, from 0, where there is such a column.
     """
     numbered = rows if "row" in guard(rows.collect_schema) else rows.with_row_index("row")
-    wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")))
-    found = guard(lambda: numbered.select("row", "qid", "doc", "score").filter(wrong).head(LOOKED_AT).collect())
+    call = pl.col(CALLS) if CALLS in guard(rows.collect_schema) else pl.lit(1)
+    numbered = numbered.select("row", "qid", "doc", "score", call.alias(CALLS))
+    wrong = ~(is_id(pl.col("qid")) & is_id(pl.col("doc")) & is_score(pl.col("score")) & is_call(pl.col(CALLS)))
+    found = guard(lambda: numbered.filter(wrong).head(LOOKED_AT).collect())
     faults = Faults()
-    for row, qid, document, score in found.iter_rows():
+    for row, qid, document, score, made in found.iter_rows():
         where = f"{title}: {place}{row + 1}: query {display(qid)}"
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
@@ -93,6 +103,8 @@ def refuse_rows(
             faults.add(where, f"an id {fault}")
         else:
             given = score if score is None or order == "score" else -score
-            faults.add(where, f"expected a finite number as the {order}, found {given}")
+            what = f"a finite number as the {order}, found {given}"
+            sound = score is not None and isfinite(score)
+            faults.add(where, f"expected {f'a whole number from 1 as the call, found {made}' if sound else what}")
     faults.stop()
     raise DataError(f"{title}: the results changed while they were being read")

@@ -302,7 +302,7 @@ class _Parser:
         match = re.fullmatch(rf"([0-9]+)({'|'.join(UNITS)})?", written)
         if match is None or len(match[1]) > 16 or not 1 <= int(match[1]) <= HIGHEST_K:
             raise self.fail(
-                f"expected a cutoff such as @10, @all, @2000tokens or @8000chars, at least 1, found @{written}"
+                f"expected a cutoff such as @10, @all, @2000tokens, @8000chars or @2calls, at least 1, found @{written}"
             )
         if not definition.takes_cutoff:
             raise self.fail(f"{definition.name} uses the whole ranking and takes no cutoff; write {definition.name}")

@@ -145,14 +145,17 @@ class Chunks:
         return dict(zip(self.ids, map(Span, self.docs, self.start.tolist(), self.end.tolist())))
 
 
-UNITS = ("tokens", "chars")
+# Lengths come with results, from a corpus or a tokenizer; the number of the search call that found it a result carries.
+LENGTH_UNITS = ("tokens", "chars")
+CALLS: Literal["calls"] = "calls"
+UNITS = (*LENGTH_UNITS, CALLS)
 LONGEST = 10**12
 Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff by length: the longest prefix whose lengths sum to at most `amount`."""
+    """A cutoff by what results carry: the longest prefix whose lengths sum to at most `amount`, or of so many calls."""
 
     amount: int
     unit: str
@@ -190,9 +193,10 @@ class Lengths:
                 )
         faults.stop(ConfigError)
         for unit, table in self.known.items():
-            if unit not in UNITS or not isinstance(table, Mapping):
+            if unit not in LENGTH_UNITS or not isinstance(table, Mapping):
                 faults.add(
-                    "lengths", f"expected {listed(UNITS)} with {{id: length}}, found {display(unit)}: {display(table)}"
+                    "lengths",
+                    f"expected {listed(LENGTH_UNITS)} with {{id: length}}, found {display(unit)}: {display(table)}",
                 )
                 continue
             for name, length in table.items():

@@ -165,12 +165,17 @@ def deltas(
 
 
 def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
-    """Metrics against the number of results, or a budget of tokens or characters, looked at.
+    """Metrics against the number of results, or a budget of tokens, characters or search calls, looked at.
 
     Rows: `system`, `metric`, `k`, `value`; a panel for each metric.
     """
     systems = distinct(rows, "system")
-    title = {"results": "k: results looked at", "tokens": "budget in tokens", "chars": "budget in characters"}
+    title = {
+        "results": "k: results looked at",
+        "tokens": "budget in tokens",
+        "chars": "budget in characters",
+        "calls": "search calls",
+    }
     encoding = {
         "x": {
             **across("k"),

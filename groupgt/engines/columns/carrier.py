@@ -21,7 +21,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 from groupgt.model.validity import shown
-from groupgt.model.values import FARTHEST, LONGEST, UNITS
+from groupgt.model.values import CALLS, FARTHEST, LONGEST, UNITS
 from groupgt.runtime import pl
 
 # So many rows at fault are named.
@@ -182,9 +182,10 @@ class ColumnCarrier:
         for (qid,), own in rows.group_by("qid", maintain_order=True):
             yield str(qid), self._ranking(own, policy)
 
-    def _ranking(self, rows: pl.DataFrame, policy: Policy) -> tuple[list[str], list[float]]:
+    def _ranking(self, rows: pl.DataFrame, policy: Policy) -> Ranking:
         rows = best_first(rows, [], policy, tie=self.columns.tie, scored=True)
-        return rows["doc"].to_list(), rows["score"].to_list()
+        # Scores order the results of one call alone.
+        return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """The distinct ids of queries and of results among the first so many rows."""
@@ -193,7 +194,7 @@ class ColumnCarrier:
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
     def carries(self, field: str) -> bool:
-        """Whether results carry a `text`, or their length in a unit."""
+        """Whether results carry a `text`, their length in a unit, or the calls that found them."""
         return field in self.columns.frame.collect_schema()
 
     def flat(self, truth: GroundTruth, policy: Policy, *fields: str) -> Flat:

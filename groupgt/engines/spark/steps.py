@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from groupgt.engines.calls import refuse_calls
 from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
 from groupgt.formats.names import name_of
@@ -47,6 +48,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
 
     frame: DataFrame = value.to_spark() if type(value).__module__.startswith("pyspark.pandas") else value
     names, kinds = frame.columns, dict(frame.dtypes)
+    refuse_calls(names, title)
     nested = [name for name in NESTED if name in names]
     if len(nested) > 1:
         raise DataError(f"{title}: expected one column of results, found {' and '.join(nested)}; drop the others")

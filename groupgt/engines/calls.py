@@ -1,0 +1,134 @@
+"""Results of several searches, which carry the number of the call that found them: they are ordered by it first.
+
+`in_call_order` makes one score of call and score, so that whatever goes by scores goes by calls, and the ties and the
+repeats of every policy are what they are elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.engines.base import local_carrier_of
+from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
+from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.formats.rows import UNIT_COLUMNS, call_of, calls_fault
+from groupgt.formats.validity import is_call, is_score
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Ints
+from groupgt.model.policy import Policy
+from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.values import CALLS
+from groupgt.runtime import pl
+
+CALL = UNIT_COLUMNS[CALLS]
+
+
+def in_call_order(run: Run) -> Run:
+    """The run ordered by call, then by score or as given, where its results carry calls; else the run itself.
+
+    Raises `DataError` where some results have no call, or where those of a list fall.
+    """
+    if isinstance(run.contents, Lists):
+        return _lists_in_order(run, run.contents)
+    return _columns_in_order(run, run.contents) if isinstance(run.contents, Columns) else run
+
+
+def _lists_in_order(run: Run, lists: Lists) -> Run:
+    given = _calls_carried(lists)
+    if given is None:
+        return run
+    faults, others = Faults(), Faults()
+    scores = dict(lists.scores or {})
+    calls: dict[str, Sequence[int]] = {}
+    for key, ranking in lists.rankings.items():
+        where = f"{run.title}: query {str(key)!r}"
+        # What is no ranking is told where it is labelled, with all that is wrong besides.
+        ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, others, where)
+        cells: Any = given.get(str(key), [])
+        own = scores.get(key, order)
+        if fault := calls_fault(cells, len(ids), in_order=own is None):
+            faults.add(where, fault)
+            continue
+        calls[str(key)] = cells
+        if own is not None:
+            scores[key] = _composed(cells, own)
+    faults.stop(DataError)
+    return replace(run, contents=replace(lists, scores=scores or None, lengths={**lists.lengths, CALLS: calls}))
+
+
+def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
+    """The calls beside results, or in results that are mappings, by query as text; None where there are none."""
+    if CALLS in lists.lengths:
+        return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
+    if not any(map(_may_carry_calls, lists.rankings.values())):
+        return None
+    carried = ((str(key), carried_cells(ranking, CALL)) for key, ranking in lists.rankings.items())
+    return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None
+
+
+def _may_carry_calls(ranking: Any) -> bool:
+    """Whether a ranking may hold mappings: a glance at its ends, which costs nothing where all are lists of ids."""
+    if type(ranking) is not list:
+        return type(ranking) is not dict and ranking is not None
+    return bool(ranking) and not (type(ranking[0]) is type(ranking[-1]) is str)
+
+
+def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
+    """A score of each result that falls from call to call, and within one as its score does.
+
+    >>> _composed([2, 1, 2], [0.5, 0.1, 0.9])
+    [-6.0, -3.0, -5.0]
+    """
+    call, score = (np.unique(np.array(column), return_inverse=True)[1] + 1 for column in (calls, scores))
+    composed: list[float] = (score - call * (len(calls) + 1.0)).tolist()
+    return composed
+
+
+def _columns_in_order(run: Run, columns: Columns) -> Run:
+    if CALLS not in columns.guard(columns.frame.collect_schema):
+        return run
+    call, score = pl.col(CALLS), pl.col("score") + 0.0
+    places = [each.rank("dense").over("qid").cast(pl.Float64) for each in (call, score)]
+    composed = places[1] - places[0] * (pl.len().over("qid") + 1.0)
+    # Without a sound call a row has no score: the slow reader says what is wrong with it.
+    sound = is_call(call) & is_score(score)
+    frame = columns.frame.with_columns(score=pl.when(sound).then(composed))
+
+    def recheck() -> Run:
+        return in_call_order(replace(run, contents=columns.recheck().contents))
+
+    return replace(run, contents=replace(columns, frame=frame, recheck=recheck))
+
+
+def calls_between(calls: Ints, rank: Ints) -> Ints:
+    """How many calls were made from each result to the next: summed in rank order, they are the calls again."""
+    return np.where(rank == 1, calls, np.diff(calls, prepend=0))
+
+
+def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, list[int]]:
+    """The call of each result in rank order, by query; empty where results carry none, or stay on a cluster."""
+    if run.is_remote:
+        return {}
+    carrier = local_carrier_of(run, "the calls of results")
+    if not carrier.carries(CALLS):
+        return {}
+    names = carrier.qids() if qids is None else list(qids)
+    queries = GroundTruth.from_rows(names, [[] for _ in names], Policy())
+    flat = carrier.flat(queries, policy, CALLS)
+    ends = np.cumsum(flat.sizes(len(names)))
+    return {name: own.tolist() for name, own in zip(names, np.split(flat.fields[CALLS], ends[:-1]))}
+
+
+def refuse_calls(names: Sequence[str], title: str) -> None:
+    """Raises `ConfigError` where the columns of results on a cluster tell of calls."""
+    found = [name for name in names if name in (CALL, f"retrieved_{CALLS}")]
+    if found:
+        raise ConfigError(
+            f"{title}: the column {found[0]} puts results in the order of search calls, for which all results of a "
+            "query are needed in one place, and results on Spark stay where they are; drop the column, or write the "
+            "results to parquet and name the files"
+        )
