@@ -33,6 +33,45 @@ def test_a_formula_as_it_is_written(metric: str, results: list[str], expected: s
     assert written(metric, [["a", "b"], ["c"]], results) == expected
 
 
+def test_a_judged_irrelevant_document_adds_no_term() -> None:
+    truth = [[{"id": "a", "grade": 2}], [{"id": "b", "grade": 0}]]
+    assert written("ndcg.trec", truth, ["a"]) == "(2/log2(1+1)) / (2/log2(1+1))"
+
+
+def test_a_second_alternative_adds_no_term_unless_it_is_better() -> None:
+    assert written("ndcg.coverage", [["a", "b"]], ["a", "b"]) == "(1/log2(1+1)) / (1/log2(1+1))"
+
+
+def two_halves(each: int, more: int) -> list[list[str]]:
+    """A and B meet `each` groups, C `more` than one of them, half of either's, and 13 documents a group of their own.
+
+    The greedy ideal begins with C; A and B together meet as much as C and both of them.
+    """
+    of_c = (each + more) // 2
+    return [
+        *([side, "C"] if number < of_c else [side] for side in "AB" for number in range(each)),
+        *([f"s{number}"] for number in range(13)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "each", "more", "beaten"),
+    [
+        # 7 + 7/log2(3) = 11.42 for A, B; 8 + 3/log2(3) + 3/log2(4) = 11.39 for C, A, B, and the 13 come one rank later.
+        ("ndcg.coverage", 7, 1, True),
+        # 7 + 7/2 = 10.5; 8 + 3/2 + 3/3 = 10.5, and the 13 come one rank later.
+        ("mrr.coverage", 7, 1, True),
+        # 34 + 34/log2(3) = 55.45 and then 13 from rank 3; 40 + 14/log2(3) + 14/log2(4) = 55.83 and then 13 from rank 4:
+        # 1/log2(4) - 1/log2(17) = 0.26 is less than what lies between them.
+        ("ndcg.coverage", 34, 6, False),
+    ],
+)
+def test_where_the_greedy_ideal_is_beaten_the_formula_says_1(metric: str, each: int, more: int, beaten: bool) -> None:
+    text = written(metric, two_halves(each, more), ["A", "B", *(f"s{number}" for number in range(13))])
+    assert text is not None
+    assert text.startswith("min(1, ") == beaten
+
+
 @pytest.mark.parametrize(
     ("metric", "holds"),
     [
