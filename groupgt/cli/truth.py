@@ -36,6 +36,7 @@ from groupgt.curation.check import checked
 from groupgt.curation.rechunk import WAYS, rechunk
 from groupgt.curation.suggest import accepted, suggest
 from groupgt.engines.base import all_rankings
+from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run
@@ -236,16 +237,28 @@ def convert_command(
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
     qids = as_ground_truth(truth, inputs.policy, inputs.truth_format).qids if truth else None
-    run = read_run(read, source_format, qids=qids)
+    run = in_call_order(read_run(read, source_format, qids=qids))
     rankings = []
     scored = True
-    for qid, (ids, scores) in all_rankings(run, inputs.policy):
+    every = list(all_rankings(run, inputs.policy))
+    # Nothing is dropped: what is written are the results as they are.
+    found = calls_of(run, replace(inputs.policy, duplicates="penalize"))
+    for qid, (ids, scores) in every:
+        scores = found[qid].scores if found else scores
         scored = scored and scores is not None
         rankings.append(
             (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
         )
-    written_whole(target, lambda part: write_run(part, rankings, to, scored=scored, tag=run.name or "groupgt"))
+    calls = {qid: own.calls for qid, own in found.items()}
+    without_place: list[str] = []
+
+    def write(part: Path) -> None:
+        tag = run.name or "groupgt"
+        without_place.extend(write_run(part, rankings, to, scored=scored, tag=tag, calls=calls))
+
+    written_whole(target, write)
     say(f"wrote {counted(len(rankings), 'query', 'queries')} to {target}")
+    _say_what_is_lost(to, without_place)
 
 
 def _import_project(project: Path, target: Path) -> None:
@@ -276,5 +289,9 @@ def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -
     written = written_folder if format == "beir" else written_whole
     written(out, lambda part: without_place.extend(write_ground_truth(part, truth, format)))
     say(f"{before}wrote {counted(len(truth), 'query', 'queries')} to {out}")
+    _say_what_is_lost(format, without_place)
+
+
+def _say_what_is_lost(format: str, without_place: list[str]) -> None:
     if without_place:
         say(f"warning: {format} has no place for {listed(without_place)}")

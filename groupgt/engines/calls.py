@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.values import CALLS
+from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.runtime import pl
 
 CALL = UNIT_COLUMNS[CALLS]
@@ -43,6 +43,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
         return run
     faults, others = Faults(), Faults()
     scores = dict(lists.scores or {})
+    before: dict[str, Sequence[float]] = {}
     calls: dict[str, Sequence[int]] = {}
     for key, ranking in lists.rankings.items():
         where = f"{run.title}: query {str(key)!r}"
@@ -55,9 +56,11 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
             continue
         calls[str(key)] = cells
         if own is not None:
-            scores[key] = _composed(cells, own)
+            before[str(key)], scores[key] = own, _composed(cells, own)
     faults.stop(DataError)
-    return replace(run, contents=replace(lists, scores=scores or None, lengths={**lists.lengths, CALLS: calls}))
+    fields = {GIVEN_SCORE: lambda: before, **lists.fields} if before else lists.fields
+    lengths = {**lists.lengths, CALLS: calls}
+    return replace(run, contents=replace(lists, scores=scores or None, lengths=lengths, fields=fields))
 
 
 def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
@@ -89,14 +92,16 @@ def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
 
 
 def _columns_in_order(run: Run, columns: Columns) -> Run:
-    if CALLS not in columns.guard(columns.frame.collect_schema):
+    schema = columns.guard(columns.frame.collect_schema)
+    if CALLS not in schema:
         return run
     call, score = pl.col(CALLS), pl.col("score") + 0.0
     places = [each.rank("dense").over("qid").cast(pl.Float64) for each in (call, score)]
     composed = places[1] - places[0] * (pl.len().over("qid") + 1.0)
     # Without a sound call a row has no score: the slow reader says what is wrong with it.
     sound = is_call(call) & is_score(score)
-    frame = columns.frame.with_columns(score=pl.when(sound).then(composed))
+    given = pl.col(GIVEN_SCORE if GIVEN_SCORE in schema else "score").alias(GIVEN_SCORE)
+    frame = columns.frame.with_columns(given, score=pl.when(sound).then(composed))
 
     def recheck() -> Run:
         return in_call_order(replace(run, contents=columns.recheck().contents))
@@ -109,8 +114,15 @@ def calls_between(calls: Ints, rank: Ints) -> Ints:
     return np.where(rank == 1, calls, np.diff(calls, prepend=0))
 
 
-def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, list[int]]:
-    """The call of each result in rank order, by query; empty where results carry none, or stay on a cluster."""
+class Found(NamedTuple):
+    """The call that found each result of a query, in rank order, and the scores it came with, where it had some."""
+
+    calls: list[int]
+    scores: list[float] | None
+
+
+def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dict[str, Found]:
+    """The calls by query, of these or of all; empty where results carry none, or stay on a cluster."""
     if run.is_remote:
         return {}
     carrier = local_carrier_of(run, "the calls of results")
@@ -118,9 +130,14 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
         return {}
     names = carrier.qids() if qids is None else list(qids)
     queries = GroundTruth.from_rows(names, [[] for _ in names], Policy())
-    flat = carrier.flat(queries, policy, CALLS)
-    ends = np.cumsum(flat.sizes(len(names)))
-    return {name: own.tolist() for name, own in zip(names, np.split(flat.fields[CALLS], ends[:-1]))}
+    flat = carrier.flat(queries, policy, CALLS, GIVEN_SCORE)
+    ends = np.cumsum(flat.sizes(len(names))).tolist()
+    calls, scores = flat.fields[CALLS].tolist(), flat.fields[GIVEN_SCORE]
+    found = {}
+    for name, begin, end in zip(names, [0, *ends], ends):
+        own = scores[begin:end]
+        found[name] = Found(calls[begin:end], None if None in own else own)
+    return found
 
 
 def refuse_calls(names: Sequence[str], title: str) -> None:

@@ -21,7 +21,7 @@ from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
 from groupgt.model.validity import LONGEST_ID, has_plain_letters, id_text, shown
-from groupgt.model.values import CALLS, UNITS, Span, span_of
+from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
 MANY = 32
@@ -168,7 +168,11 @@ class ListCarrier:
             for field, cells, column in zip(fields, row.cells, columns):
                 given = [None] * len(row.ids) if cells is None else cells
                 chosen = [given[place] for place in places]
-                column += chosen if field in UNITS else [cell if isinstance(cell, str) else None for cell in chosen]
+                column += (
+                    chosen
+                    if field in (*UNITS, GIVEN_SCORE)
+                    else [cell if isinstance(cell, str) else None for cell in chosen]
+                )
         query = np.repeat(np.arange(len(truth)), sizes).astype(np.int64)
         filled = {
             field: np.array(column, dtype=np.int64) if field in UNITS else column

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.engines.base import carrier_of
+from groupgt.engines.calls import calls_of
 from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
@@ -66,14 +67,27 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
             number = int(truth.group_number[truth.group_of[alternative]])
             groups_hit.setdefault(int(hits.rank[row]), []).append(number)
     ids, _ = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
+    calls = _calls(evaluation, qid)
     return {
         "qid": qid,
         "query": truth.texts[query] if truth.texts else None,
         "groups": truth.relevant(qid),
         "not_relevant": int(truth.judgments.rejected[query]),
-        "results": [{"rank": rank, "id": name, "hits": groups_hit.get(rank, [])} for rank, name in enumerate(ids, 1)],
+        "results": [
+            {"rank": rank, "id": name, "hits": groups_hit.get(rank, []), **({"call": calls[rank - 1]} if calls else {})}
+            for rank, name in enumerate(ids, 1)
+        ],
         "metrics": _figures(evaluation, query, metrics),
     }
+
+
+def _calls(evaluation: Evaluation, qid: str) -> list[int]:
+    """The call that found each result of a query; none where results carry none, or were dropped by other names."""
+    run, policy = evaluation.run, evaluation.policy
+    if run.original is not None and policy.duplicates == "drop":
+        return []
+    found = calls_of(run.by_own_ids, policy, [qid]).get(qid)
+    return found.calls if found else []
 
 
 def _number_of(truth: GroundTruth, qid: str) -> int:
@@ -147,6 +161,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     if not length:
         return "no results"
     ids, _ = carrier_of(evaluation.run).ranking(truth.qids[query], evaluation.policy)
+    calls = _calls(evaluation, truth.qids[query])
     marks: dict[int, dict[int, str]] = {}
     rejected: set[int] = set()
     part = parts_of_sets(hits)
@@ -169,11 +184,14 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
         if corpus is not None and name in corpus:
             name = f"{name}: {snippet(corpus[name], SNIPPET)}"
         hit = marks.get(rank, {})
-        rows.append([str(rank), name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])])
+        call = [str(calls[rank - 1])] if calls else []
+        rows.append(
+            [str(rank), *call, name, *([_named(hit)] if len(groups) > WIDE else [hit.get(n, "·") for n in groups])]
+        )
         if judged:
             rows[-1].append("" if hit or rank not in rejected else "not relevant")
     columns = ["hits"] if len(groups) > WIDE else [f"g{number}" for number in groups]
-    headers = ["rank", "result", *columns, *(["judged"] if judged else [])]
+    headers = ["rank", *(["call"] if calls else []), "result", *columns, *(["judged"] if judged else [])]
     note = f"{length:,} results"
     if hidden := length - len(ranks):
         hitting = len(marks.keys() - set(ranks))

@@ -12,7 +12,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.base import all_rankings
+from groupgt.engines.calls import calls_of
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.display import Outcome, report
 from groupgt.experiment.report import page_bytes_of
@@ -30,6 +31,7 @@ from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.model.run import Lists, Run
+from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
@@ -365,8 +367,11 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
 
 
 def is_plain(run: Run) -> bool:
-    """Whether results are in memory and are no more than ids and scores."""
-    return isinstance(run.contents, Lists) and not run.contents.lengths and not run.contents.fields
+    """Whether results are in memory and are no more than ids, scores and calls."""
+    contents = run.contents
+    return (
+        isinstance(contents, Lists) and contents.lengths.keys() <= {CALLS} and contents.fields.keys() <= {GIVEN_SCORE}
+    )
 
 
 class _UnfitError(Exception):
@@ -374,16 +379,17 @@ class _UnfitError(Exception):
 
 
 def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
-    """Writes a run in the order that was evaluated, as TREC has it or, where TREC cannot hold its ids, as JSON Lines.
+    """Writes a run in the order that was evaluated, as TREC has it or, where TREC cannot hold it, as JSON Lines.
 
-    Equal scores are told apart in their last bit.
+    Equal scores are told apart in their last bit. TREC cannot hold odd ids, and the calls that found results.
     """
     evaluation = outcome.evaluations[dataset][system]
+    run = evaluation.run.by_own_ids
     answers = outcome.answers.get((dataset, system))
     retrieved_scores = (answers.scores if answers is not None else None) or {}
 
     def rankings() -> Iterator[Ranking]:
-        for qid, (ids, scores) in all_rankings(evaluation.run.by_own_ids, evaluation.policy):
+        for qid, (ids, scores) in all_rankings(run, evaluation.policy):
             known = retrieved_scores.get(qid) or scores or [1 / rank for rank in range(1, len(ids) + 1)]
             yield qid, ids, strictly_falling(known)
 
@@ -394,12 +400,20 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
             yield ranking
 
     def write(path: Path) -> Path | None:
+        other = path.with_suffix(".jsonl")
+        # Nothing is dropped: measured again, it is dropped again.
+        found = calls_of(run, replace(evaluation.policy, duplicates="penalize"))
+        if found:
+            scored = all(own.scores is not None for own in found.values())
+            by_call = ((qid, ids, found[qid].scores or []) for qid, ids, _ in rankings())
+            calls = {qid: own.calls for qid, own in found.items()}
+            jsonl.write_run(other, by_call, scored=scored, calls=calls)
+            return other
         try:
             trec.write_run(path, fitting(), file_name(system))
             return None
         except _UnfitError:
             path.unlink()
-            other = path.with_suffix(".jsonl")
             jsonl.write_run(other, rankings(), scored=True)
             return other
 

@@ -6,7 +6,7 @@ import csv
 import io
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -353,11 +353,19 @@ def write_ground_truth(path: Path, rows: Iterator[Judgment], delimiter: str = ",
         writer.writerows((qid, group, document, number_text(grade)) for qid, group, document, grade in rows)
 
 
-def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
-    """`qid, doc_id, rank, score` a row; without scores, `qid, doc_id, rank`."""
+def write_run(
+    path: Path,
+    rankings: Iterable[tuple[str, list[str], list[float]]],
+    *,
+    scored: bool,
+    calls: Mapping[str, Sequence[int]] | None = None,
+) -> None:
+    """`qid, doc_id, rank, score, call` a row; scores and calls only where there were some."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else [])])
+        call = [UNIT_COLUMNS[CALLS]] if calls else []
+        writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else []), *call])
         for qid, ids, scores in rankings:
             for rank, (document, score) in enumerate(zip(ids, scores), 1):
-                writer.writerow([qid, document, rank, *([repr(score)] if scored else [])])
+                own = [calls[qid][rank - 1]] if calls else []
+                writer.writerow([qid, document, rank, *([repr(score)] if scored else []), *own])

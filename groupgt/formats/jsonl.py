@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -288,11 +288,19 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
-    """One query a line; scores only where there were some."""
+def write_run(
+    path: Path,
+    rankings: Iterable[tuple[str, list[str], list[float]]],
+    *,
+    scored: bool,
+    calls: Mapping[str, Sequence[int]] | None = None,
+) -> None:
+    """One query a line; scores and calls only where there were some."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:
             row: dict[str, Any] = {"qid": qid, "retrieved_ids": ids}
             if scored:
                 row[SCORES] = scores
+            if calls:
+                row[NESTED_UNITS[CALLS]] = list(calls[qid])
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

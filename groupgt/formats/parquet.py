@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +17,13 @@ from typing import Any
 from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.names import run_name
-from groupgt.formats.rows import SCORES
+from groupgt.formats.rows import NESTED_UNITS, SCORES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 MAGIC = b"PAR1"
@@ -245,8 +246,14 @@ def _alternatives(group: Any) -> list[str]:
     return list(group["alternatives"] if isinstance(group, dict) else group)
 
 
-def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]], *, scored: bool) -> None:
-    """`qid, retrieved_ids[, retrieve_scores]`."""
+def write_run(
+    path: Path,
+    rankings: Iterable[tuple[str, list[str], list[float]]],
+    *,
+    scored: bool,
+    calls: Mapping[str, Sequence[int]] | None = None,
+) -> None:
+    """`qid, retrieved_ids[, retrieve_scores][, retrieved_calls]`."""
     rows = list(rankings)
     columns = {
         "qid": pl.Series([qid for qid, _, _ in rows], dtype=pl.String),
@@ -254,4 +261,7 @@ def write_run(path: Path, rankings: Iterable[tuple[str, list[str], list[float]]]
     }
     if scored:
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
+    if calls:
+        made = [list(calls[qid]) for qid, _, _ in rows]
+        columns[NESTED_UNITS[CALLS]] = pl.Series(made, dtype=pl.List(pl.Int64))
     pl.DataFrame(columns).write_parquet(path)

@@ -177,9 +177,13 @@ def columns_of_rows(
     return Columns(register_io_source(batches, schema=dict(schema)), recheck, ids_checked=True)
 
 
-def order_fault(qid: str, ids: Sequence[str], scores: Sequence[float]) -> str | None:
-    """Why readers that go by scores would order the results of a query otherwise; None where they would not."""
+def order_fault(
+    qid: str, ids: Sequence[str], scores: Sequence[float], calls: Sequence[int] | None = None
+) -> str | None:
+    """Why readers that go by scores, within a call, would order results otherwise; None where they would not."""
     for rank, (before, after) in enumerate(pairwise(scores)):
+        if calls is not None and calls[rank] < calls[rank + 1]:
+            continue
         if before < after or (before == after and ids[rank] < ids[rank + 1]):
             return (
                 f"query {qid!r}: {ids[rank]!r} is ranked before {ids[rank + 1]!r}, but their scores "

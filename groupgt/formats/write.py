@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -186,31 +186,41 @@ def _names_lost(truth: GroundTruth, writer: _Writer) -> str:
     return "blanks in the names of groups, which are written as _" if only_blanks else "the names of groups"
 
 
-def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool) -> str | None:
+# The call of each result, by query.
+Calls = Mapping[str, Sequence[int]]
+
+
+def run_fault(rankings: Sequence[Ranking], format: str, *, scored: bool, calls: Calls | None = None) -> str | None:
     """Why a format cannot hold these results, best first, so that they read back as they are; None where it can."""
     if format == "trec":
         return trec.run_fault(rankings)
     if format == "csv" and scored:
-        return next((fault for ranking in rankings if (fault := order_fault(*ranking))), None)
+        made = calls or {}
+        return next((fault for ranking in rankings if (fault := order_fault(*ranking, made.get(ranking[0])))), None)
     return None
 
 
-def write_run(path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str) -> None:
-    """Writes results; where they have no scores, TREC gets 1 ÷ rank.
+def write_run(
+    path: Path, rankings: list[Ranking], format: str, *, scored: bool, tag: str, calls: Calls | None = None
+) -> list[str]:
+    """Writes results; where they have no scores, or calls order them, TREC gets 1 ÷ rank.
 
-    Raises `DataError`, before anything is written, where the format cannot hold them.
+    Returns what the format could not hold. Raises `DataError`, before anything is written, where it cannot hold them.
     """
     if format not in RUN_WRITERS:
         near = near_names(format, RUN_WRITERS)
         raise ConfigError(f"format: expected {listed(RUN_WRITERS)} for results, found {format!r}{near}")
-    if fault := run_fault(rankings, format, scored=scored):
+    if format == "trec" and calls:
+        rankings = [(qid, ids, [1 / rank for rank in range(1, len(ids) + 1)]) for qid, ids, _ in rankings]
+    if fault := run_fault(rankings, format, scored=scored, calls=calls):
         raise DataError(fault)
     if format == "trec":
         # A tag is one word, so that no line has more columns than six.
         trec.write_run(path, iter(rankings), "_".join(tag.split()) or "groupgt")
     elif format == "jsonl":
-        jsonl.write_run(path, iter(rankings), scored=scored)
+        jsonl.write_run(path, iter(rankings), scored=scored, calls=calls)
     elif format == "csv":
-        csv.write_run(path, iter(rankings), scored=scored)
+        csv.write_run(path, iter(rankings), scored=scored, calls=calls)
     else:
-        parquet.write_run(path, rankings, scored=scored)
+        parquet.write_run(path, rankings, scored=scored, calls=calls)
+    return ["the calls that found results"] if calls and format == "trec" else []

@@ -52,7 +52,7 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for what cannot be had where only some queries and no texts are at hand."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
     if texts:
-        raise ConfigError(f"per_query knows no lengths and no texts of results: leave out {', '.join(texts)}")
+        raise ConfigError(f"per_query knows no lengths, calls or texts of results: leave out {', '.join(texts)}")
     if policy.missing == "error" or policy.extra == "error":
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
     if policy.importance:

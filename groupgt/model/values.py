@@ -149,6 +149,8 @@ class Chunks:
 LENGTH_UNITS = ("tokens", "chars")
 CALLS: Literal["calls"] = "calls"
 UNITS = (*LENGTH_UNITS, CALLS)
+# What stands beside results whose score was composed with their call: the score they came with.
+GIVEN_SCORE = "given_score"
 LONGEST = 10**12
 Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 

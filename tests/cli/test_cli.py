@@ -231,3 +231,45 @@ def test_what_is_wrong_is_said_and_nothing_printed(
     out, err = call(capsys, *arguments, status=2)
     assert out == ""
     assert words in err
+
+
+CALLS = "qid,doc_id,score,call\nq1,c,9,2\nq1,x,1,1\nq1,a,2,1\nq2,d,5,3\n"
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_convert_keeps_calls(folder: Path, capsys: pytest.CaptureFixture[str], to: str) -> None:
+    (folder / "agent.csv").write_text(CALLS)
+    _, err = call(capsys, "convert", "agent.csv", f"again.{to}", "--to", to)
+    assert "no place" not in err
+    asked = ("-m", "recall@1calls,recall@2calls,recall@3calls,mrr", "--format", "csv")
+    before = call(capsys, "evaluate", "qa.jsonl", "agent.csv", *asked)[0]
+    assert call(capsys, "evaluate", "qa.jsonl", f"again.{to}", *asked)[0].replace("again", "agent") == before
+    call(capsys, "convert", f"again.{to}", "back.jsonl", "--to", "jsonl")
+    assert [json.loads(line) for line in (folder / "back.jsonl").read_text().splitlines()] == [
+        {
+            "qid": "q1",
+            "retrieved_ids": ["a", "x", "c"],
+            **({"retrieve_scores": [2.0, 1.0, 9.0]} if to == "csv" else {}),
+            "retrieved_calls": [1, 1, 2],
+        },
+        {
+            "qid": "q2",
+            "retrieved_ids": ["d"],
+            **({"retrieve_scores": [5.0]} if to == "csv" else {}),
+            "retrieved_calls": [3],
+        },
+    ]
+
+
+def test_convert_says_that_trec_has_no_calls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "agent.csv").write_text(CALLS)
+    said = call(capsys, "convert", "agent.csv", "again.trec", "--to", "trec")
+    assert "trec has no place for the calls that found results" in "".join(map(str, said))
+    lines = (folder / "again.trec").read_text().splitlines()
+    assert [line.split()[2] for line in lines] == ["a", "x", "c", "d"]
+
+
+def test_depth_in_calls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "agent.csv").write_text(CALLS)
+    out = call(capsys, "depth", "qa.jsonl", "agent.csv", "--share", "0.1", "--unit", "calls")[0]
+    assert "calls" in out

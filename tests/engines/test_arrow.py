@@ -268,3 +268,18 @@ def test_what_a_batch_cannot_know_is_refused(batch: Any, metrics: list[str], pol
 def test_an_unknown_metric_is_refused_by_an_empty_batch_too() -> None:
     with pytest.raises(groupgt.MetricError, match="recal"):
         per_query(pa.table({}), "recal", TRUTH)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_results_with_calls_are_ordered_by_them(is_nested: bool) -> None:
+    rows = {"qid": ["q1", "q1", "q1"], "doc_id": ["c", "a", "x"], "score": [9.0, 1.0, 2.0], "call": [2, 1, 1]}
+    lists = {"qid": ["q1"], "retrieved_ids": [["x", "a", "c"]], "retrieved_calls": [[1, 1, 2]]}
+    # x, a, c: mrr (1/2 + 1/3) / 2
+    assert per_query(pa.table(lists if is_nested else rows), ["mrr"], TRUTH).to_pydict() == {
+        "qid": ["q1"],
+        "mrr": [(1 / 2 + 1 / 3) / 2],
+    }
+    with pytest.raises(groupgt.DataError, match="the result at rank 2 is of call 1"):
+        per_query(pa.table({**lists, "retrieved_calls": [[2, 1, 3]]}), ["mrr"], TRUTH)
+    with pytest.raises(groupgt.ConfigError, match="leave out recall@2calls"):
+        per_query(pa.table(lists), ["recall@2calls"], TRUTH)

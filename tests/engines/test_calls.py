@@ -24,6 +24,7 @@ from groupgt.model.values import Budget
 from tests import laws, reference
 from tests.agreement import TOLERANCE, all_metrics, random_query
 from tests.engines.test_budgets import slow
+from tests.metrics.test_worksheet import evaluated
 
 Found = list[tuple[str, int]]
 
@@ -487,3 +488,52 @@ def test_depth_in_calls_is_where_complete_reaches_the_share() -> None:
         assert means[each.depth] >= each.share - 1e-12
         assert means.get(each.depth - 1, 0.0) < each.share - 1e-12
     assert len(seen) > 2
+
+
+# ---- explain ----------------------------------------------------------------------------------------------------
+
+
+def test_worked_formulas_give_the_values() -> None:
+    batch = random_calls(9, 12)
+    run = mappings({qid: found for qid, (_, found) in batch.items()})
+    asked = [at(metric, call) for metric in cuttable() for call in (1, 3)]
+    found = groupgt.evaluate({qid: groups for qid, (groups, _) in batch.items()}, run, asked, corpus=laws.WORDS)
+    for text, metric in found.metrics.items():
+        for position, value in enumerate(found.values[text]):
+            if not np.isnan(value):
+                expression = metric.explanation(found.labelled.hits, position)
+                assert evaluated(expression) == pytest.approx(value, abs=1e-9), (text, expression)
+
+
+def test_explain_shows_the_call_of_each_result() -> None:
+    found = groupgt.evaluate(TRUTH, mappings(RUN), ["precision@2calls"])
+    lines = found.explain("q").splitlines()
+    header = next(line.split() for line in lines if line.startswith("rank"))
+    assert header == ["rank", "call", "result", "g1", "g2"]
+    assert [line.split()[:3] for line in lines if line[:1].isdigit()][:5] == [
+        ["1", "1", "a"],
+        ["2", "1", "x"],
+        ["3", "2", "a"],
+        ["4", "3", "c"],
+        ["5", "3", "b"],
+    ]
+    assert "= 1 / 3" in found.explain("q")
+    assert [row["call"] for row in found.explain_dict("q")["results"]] == [1, 1, 2, 3, 3]
+    dropped = groupgt.evaluate(TRUTH, mappings(RUN), ["mrr"], policy={"duplicates": "drop"})
+    assert [(row["id"], row["call"]) for row in dropped.explain_dict("q")["results"]] == [
+        ("a", 1),
+        ("x", 1),
+        ("c", 3),
+        ("b", 3),
+    ]
+    without = groupgt.evaluate(TRUTH, {"q": ["a"]}, ["mrr"]).explain_dict("q")["results"]
+    assert without == [{"rank": 1, "id": "a", "hits": [1]}]
+
+
+def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() -> None:
+    run = {"q": [{"id": "1", "parent": "a", "call": 1}, {"id": "2", "parent": "a", "call": 2}]}
+    options: dict[str, Any] = {"labeller": "parents", "policy": {"duplicates": "drop"}}
+    found = groupgt.evaluate(TRUTH, run, ["mrr"], **options)
+    assert [sorted(row) for row in found.explain_dict("q")["results"]] == [["hits", "id", "rank"]]
+    with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes them by other names"):
+        groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)

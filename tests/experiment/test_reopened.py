@@ -198,3 +198,53 @@ def test_folders_that_are_not_whole(tmp_path: Path) -> None:
     (folder / "truth" / "one.jsonl").unlink()
     with pytest.raises(groupgt.DataError, match="run the experiment again"):
         reopened.truth(reopened.policy)
+
+
+AGENT = """
+version: 1
+name: agent
+convention: coverage
+datasets:
+  one: {ground_truth: qa.jsonl}
+systems:
+  rows: {use: results, with: {path: rows.csv}}
+  lists: {use: results, with: {path: lists.jsonl}}
+evaluate: {metrics: [recall, complete@2calls, mrr]}
+"""
+
+
+@pytest.mark.parametrize("policy", ["penalize", "drop"])
+def test_runs_of_an_agent_keep_their_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str], policy: str) -> None:
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in TRUTH), encoding="utf-8")
+    # By score alone, q1 would begin with c.
+    (tmp_path / "rows.csv").write_text("qid,doc_id,score,call\nq1,c,9,3\nq1,a,2,1\nq1,e,1,2\nq1,a,7,2\nq3,a,1,1\n")
+    lists = {"qid": "q1", "retrieved_ids": ["a", "c"], "retrieved_calls": [1, 2]}
+    (tmp_path / "lists.jsonl").write_text(json.dumps(lists) + "\n")
+    (tmp_path / "agent.yaml").write_text(AGENT)
+    outcome = run_experiment(tmp_path / "agent.yaml", changes=[f"evaluate.policy={{duplicates: {policy}}}"])
+    assert outcome.folder is not None
+    kept = outcome.folder / "runs" / "one"
+    assert sorted(file.name for file in kept.iterdir()) == ["lists.jsonl", "rows.jsonl"]
+    first = json.loads((kept / "rows.jsonl").read_text().splitlines()[0])
+    assert first == {
+        "qid": "q1",
+        "retrieved_ids": ["a", "a", "e", "c"],
+        "retrieve_scores": [2.0, 7.0, 1.0, 9.0],
+        "retrieved_calls": [1, 2, 2, 3],
+    }
+    out, err = printed(capsys, "evaluate", outcome.folder, "--format", "json")
+    assert err == ""
+    for run in json.loads(out)["runs"]:
+        means = outcome.evaluations["one"][run["run"]].means
+        assert list(means.values()) == [row["mean"] for row in run["metrics"].values()]
+
+
+def test_systems_without_calls_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in TRUTH), encoding="utf-8")
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "ferry"}\n')
+    text = AGENT.replace("{ground_truth: qa.jsonl}", "{ground_truth: qa.jsonl, corpus: corpus.jsonl}")
+    (tmp_path / "agent.yaml").write_text(
+        f"{text.split('systems:')[0]}systems: {{bm25: {{use: bm25}}}}\nevaluate: {{metrics: [complete@2calls]}}\n"
+    )
+    _, err = printed(capsys, "run", tmp_path / "agent.yaml", status=2)
+    assert "a budget in calls needs results that carry the number of the search call" in err

@@ -14,6 +14,7 @@ import zstandard
 
 import groupgt
 from groupgt.engines.base import all_rankings
+from groupgt.engines.calls import calls_of, in_call_order
 from groupgt.formats import write
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import kind_of
@@ -292,3 +293,25 @@ def test_lists_of_a_fixed_size() -> None:
     kinds = {"qid": pl.String, "retrieved_ids": pl.Array(pl.String, 2), "retrieve_scores": pl.Array(pl.Float64, 2)}
     frame = pl.DataFrame({"qid": ["q"], "retrieved_ids": [["a", "b"]], "retrieve_scores": [[2.0, 1.0]]}, schema=kinds)
     assert groupgt.evaluate({"q": [["b"]]}, frame, ["mrr"])["mrr"] == 0.5
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("scored", [True, False])
+def test_runs_with_calls_read_back(tmp_path: Path, format: str, scored: bool) -> None:
+    file = tmp_path / "agent.dat"
+    rows = [("q1", ["a", "x", "c"], [2.0, 1.0, 9.0]), ("q2", [], []), ("q3", ["d"], [0.5])]
+    calls = {"q1": [1, 1, 2], "q2": [], "q3": [7]}
+    assert write.write_run(file, rows, format, scored=scored, tag="t", calls=calls) == []
+    run = in_call_order(groupgt.read_run(file))
+    assert {qid: ids for qid, ids in rankings(run).items() if ids} == {"q1": ["a", "x", "c"], "q3": ["d"]}
+    found = {qid: own for qid, own in calls_of(run, Policy()).items() if own.calls}
+    assert {qid: own.calls for qid, own in found.items()} == {"q1": [1, 1, 2], "q3": [7]}
+    if format == "csv":
+        assert found["q1"].scores == ([2.0, 1.0, 9.0] if scored else [-1.0, -2.0, -3.0])
+
+
+def test_rows_cannot_hold_scores_that_rise_within_a_call(tmp_path: Path) -> None:
+    rows = [("q1", ["a", "x", "c"], [1.0, 2.0, 9.0])]
+    with pytest.raises(groupgt.DataError, match="'a' is ranked before 'x'"):
+        write.write_run(tmp_path / "a.csv", rows, "csv", scored=True, tag="t", calls={"q1": [1, 1, 2]})
+    assert not write.write_run(tmp_path / "a.csv", rows, "csv", scored=True, tag="t", calls={"q1": [1, 2, 3]})

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from groupgt.engines.base import local_carrier_of
+from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import DataError
 from groupgt.formats import frames
-from groupgt.formats.rows import NESTED, SCORES
+from groupgt.formats.rows import NESTED, NESTED_UNITS, SCORES, UNIT_COLUMNS
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
@@ -20,6 +21,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import shown
+from groupgt.model.values import CALLS
 from groupgt.runtime import no_garbage_collection, pl
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
 
 TRUTH = "retrieval_gt"
-READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED}
+CALL_COLUMNS = {UNIT_COLUMNS[CALLS], NESTED_UNITS[CALLS]}
+READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED, *CALL_COLUMNS}
 
 
 def per_query(
@@ -42,11 +45,11 @@ def per_query(
     """A table with `qid` and one column of doubles a metric, null where a query does not count.
 
     `batch` holds whole queries: a row a query with `qid, retrieved_ids`, or all of its rows with `qid, doc_id` and
-    `score` or `rank`. `truth` is a `GroundTruth` or `{qid: groups}`; without it, groups stand in the column
-    `retrieval_gt` of the batch (where a query has several rows, in the first). Each query of the batch that has ground
-    truth is one row, in the order in which they first come; queries of `truth` that the batch does not have are not in
-    the answer. The bits are those of `groupgt.evaluate`. A batch without rows gives a table without rows. Raises
-    `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
+    `score` or `rank`; a `call` beside them orders them first. `truth` is a `GroundTruth` or `{qid: groups}`; without
+    it, groups stand in the column `retrieval_gt` of the batch (where a query has several rows, in the first). Each
+    query of the batch that has ground truth is one row, in the order in which they first come; queries of `truth` that
+    the batch does not have are not in the answer. The bits are those of `groupgt.evaluate`. A batch without rows gives
+    a table without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
 
     >>> import pyarrow as pa
     >>> batch = pa.table({"qid": ["q2", "q1"], "retrieved_ids": [["e", "d"], ["a", "x", "b", "y"]]})
@@ -84,7 +87,7 @@ def _run(batch: pa.Table) -> Run:
     if "qid" not in names:
         raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
     whole = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
-    return frames.run_of(batch.select(sorted(names)) if whole else batch, "batch")
+    return in_call_order(frames.run_of(batch.select(sorted(names)) if whole else batch, "batch"))
 
 
 def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:

@@ -466,7 +466,7 @@ def test_values_per_query_are_not_computed_before_they_are_asked_for(spark: Spar
 @pytest.mark.parametrize(
     ("metrics", "policy", "match"),
     [
-        (["mrr", "recall@100chars"], {}, "knows no lengths and no texts of results: leave out recall@100chars"),
+        (["mrr", "recall@100chars"], {}, "knows no lengths, calls or texts of results: leave out recall@100chars"),
         (["recall", "token_f1"], {}, "leave out token_f1"),
         (["recall"], {"missing": "error"}, "expected missing=zero or skip"),
         (["recall"], {"extra": "error"}, "expected missing=zero or skip"),
@@ -678,15 +678,32 @@ AWAY = "write (them|the results) to parquet and (name|evaluate) the files"
         (["recall@100chars"], {}),
         (["recall@100tokens"], {"lengths": {"tokens": {"a": 3}}}),
         (["recall@100chars"], {"corpus": {"a": "one"}}),
+        (["recall@2calls"], {}),
         (["token_f1"], {"corpus": {"a": "one"}}),
     ],
-    ids=["text", "embedding", "chars", "tokens", "corpus", "token_f1"],
+    ids=["text", "embedding", "chars", "tokens", "corpus", "calls", "token_f1"],
 )
 def test_what_needs_every_result_is_refused_with_the_way_out(
     spark: SparkSession, metrics: list[str], options: dict[str, Any]
 ) -> None:
     with pytest.raises(groupgt.ConfigError, match=AWAY):
         groupgt.evaluate({"q": [["a"]]}, there(spark, [("q", "a", 1.0)]), metrics, **options)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "qid string, doc_id string, score double, call int",
+        "qid string, retrieved_ids array<string>, retrieved_calls array<int>",
+    ],
+)
+def test_results_with_calls_are_refused_with_the_way_out(spark: SparkSession, schema: str) -> None:
+    frame = spark.createDataFrame([], schema)
+    for metric in ("recall", "recall@2calls"):
+        with pytest.raises(groupgt.ConfigError, match=rf"calls?.*{AWAY}"):
+            groupgt.evaluate({"q": [["a"]]}, frame, [metric])
+    with pytest.raises(groupgt.ConfigError, match=AWAY):
+        per_query(frame, truth_there(spark, {"q": [["a"]]}), ["recall"])
 
 
 def test_parents_that_nobody_carries_are_asked_for(spark: SparkSession) -> None:
