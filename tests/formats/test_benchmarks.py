@@ -234,6 +234,12 @@ SUBMITTED = {
     ],
 }
 
+CRUX = [
+    {"id": "t1", "docid": "d1", "rating": [5, 0, 0]},
+    {"id": "t1", "docid": "d2", "rating": [2, 3, 0]},
+    {"id": "t2", "docid": "d1", "rating": [4]},
+]
+
 BRIGHT = [
     {
         "query": "Why do insects like light?",
@@ -317,6 +323,25 @@ SHAPES: list[tuple[str, list[dict[str, Any]], bool, dict[str, Any]]] = [
     ("bright", BRIGHT, True, {"0": [["a/1.txt"], ["a/2.txt"]]}),
     ("bright-long", BRIGHT, False, {"0": [["a/long.txt"]]}),
     ("bright-pro", ASPECTS, True, ASPECT_GROUPS),
+    (
+        "crux",
+        CRUX,
+        True,
+        {
+            "t1": [
+                [{"id": "d1", "grade": 5}, {"id": "d2", "grade": 2}],
+                [{"id": "d1", "grade": 0}, {"id": "d2", "grade": 3}],
+                [{"id": "d1", "grade": 0}, {"id": "d2", "grade": 0}],
+            ],
+            "t2": [[{"id": "d1", "grade": 4}]],
+        },
+    ),
+    (
+        "crux",
+        [{"example_id": row["id"], "pid": row["docid"], "rating": row["rating"]} for row in CRUX[2:]],
+        True,
+        {"t2": [[{"id": "d1", "grade": 4}]]},
+    ),
     (
         "nuggetizer",
         NUGGETIZER,
@@ -435,6 +460,17 @@ def test_saved_results_of_multihop_rag_are_a_run(tmp_path: Path, capsys: pytest.
         assert result.counts["undefined"] == 1
     main(["evaluate", str(truth), str(saved), "--labeller", "text", "-m", "mrr@10"])
     assert "0.5000" in capsys.readouterr().out
+
+
+def test_ratings_of_crux_are_the_best_of_passages(tmp_path: Path) -> None:
+    """The first and the second sub-question of t1 have an answer (a rating of 3 at least), the third has none."""
+    path = put(tmp_path / "ratings.jsonl", CRUX, "lines")
+    run = {"t1": ["d2", "d1"], "t2": ["d1"]}
+    policy = {"level": 3, "empty_groups": "unmeetable"}
+    result = groupgt.evaluate(path, run, ["recall.coverage@1", "recall.coverage@10"], policy=policy)
+    assert [column.tolist() for column in result.values.values()] == [[1 / 3, 1.0], [2 / 3, 1.0]]
+    answered = groupgt.evaluate(path, run, ["recall.coverage@10"], policy={"level": 3})
+    assert answered["recall.coverage@10"] == 1
 
 
 def test_assignments_of_answers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -582,6 +618,11 @@ BAD: list[tuple[str, Any, str]] = [
         "as the assignment, found 'maybe'",
     ),
     ("nuggetizer", NUGGETIZER[1], "'d2' is assigned twice (first at"),
+    ("crux", {"id": "t1", "docid": None, "rating": []}, "expected ids (strings or integers) as id and docid"),
+    ("crux", CRUX[1] | {"rating": [1]}, "expected 3 ratings, one for each sub-question, as at"),
+    ("crux", CRUX[1] | {"rating": [1, "2", 3]}, "expected numbers in rating, found '2'"),
+    ("crux", CRUX[1] | {"rating": 3}, "expected a list as rating, found 3"),
+    ("crux", CRUX[0], "query 't1': 'd1' is rated twice"),
 ]
 
 
@@ -590,6 +631,7 @@ def test_faults_name_the_file_and_the_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, bad: Any, words: str
 ) -> None:
     sound = {"freshstack": FRESHSTACK[1], "multihop-rag": MULTIHOP[0], "qampari": {**QAMPARI[0], "qid": "other"}}
+    sound["crux"] = CRUX[0]
     before = sound.get(name, NUGGETIZER[1] if name == "nuggetizer" else AMBIGQA[1])
     path, run = put(tmp_path / "t.jsonl", [before, bad], "lines"), tmp_path / "r.trec"
     run.write_text("q Q0 d1 1 1 t\n")

@@ -141,6 +141,134 @@ def test_freshstack_breaks_ties_in_three_ways() -> None:
     assert metrics.coverage(qrels, queries, three, [1])["Coverage@1"] == 1
 
 
+# --- BRIGHT: calculate_retrieval_metrics of retrievers.py in xlang-ai/BRIGHT, its formula written out ---------------
+
+
+def test_bright(tmp_path: Path) -> None:
+    """It takes `excluded_ids` out of the scores, ranks the rest, and asks pytrec_eval."""
+    pytrec_eval = needed("pytrec_eval")
+    rng = random.Random(3)
+    docs = [f"s/{number}.txt" for number in range(50)]
+    examples, scores = [], {}
+    for number in range(60):
+        gold, excluded = rng.sample(docs, 8)[: rng.randint(1, 8)], []
+        if number % 3:
+            excluded = rng.sample([name for name in docs if name not in gold], 5)
+        examples.append(
+            {
+                "query": "?",
+                "reasoning": "",
+                "id": str(number),
+                "excluded_ids": excluded or ["N/A"],
+                "gold_ids_long": ["N/A"],
+                "gold_ids": gold,
+                "gold_answer": "N/A",
+            }
+        )
+        scores[str(number)] = ranked(rng, docs)
+    left = {
+        row["id"]: {name: score for name, score in scores[row["id"]].items() if name not in row["excluded_ids"]}
+        for row in examples
+    }
+    gold_of = {row["id"]: dict.fromkeys(row["gold_ids"], 1) for row in examples}
+    cutoffs = "1,10,25"
+    asked = {f"{name}.{cutoffs}" for name in ("ndcg_cut", "map_cut", "recall", "P")} | {"recip_rank"}
+    theirs = pytrec_eval.RelevanceEvaluator(gold_of, asked).evaluate(left)
+    named = {f"{name}@{k}": f"{name}.trec@{k}" for name in ("ndcg", "map", "recall", "p") for k in (1, 10, 25)}
+    path, run = put(tmp_path / "biology.json", examples), put(tmp_path / "score.json", scores)
+    result = groupgt.evaluate(path, run, [*named.values(), "mrr.trec"], policy="trec")
+    assert result.counts["excluded"] > 0
+    keys = {"ndcg": "ndcg_cut", "map": "map_cut", "recall": "recall", "p": "P"}
+    for name, metric in named.items():
+        measure, _, k = name.partition("@")
+        expected = [theirs[qid][f"{keys[measure]}_{k}"] for qid in result.truth.qids]
+        assert result.values[metric] == pytest.approx(expected, abs=1e-9), name
+    assert result.values["mrr.trec"] == pytest.approx([theirs[qid]["recip_rank"] for qid in result.truth.qids])
+
+
+# --- BEIR: beir.retrieval.evaluation ---------------------------------------------------------------------------------
+
+
+def beir_folder(folder: Path, qrels: dict[str, dict[str, int]]) -> Path:
+    """A data set as BEIR lays it out."""
+    (folder / "qrels").mkdir(parents=True)
+    (folder / "queries.jsonl").write_text("".join(json.dumps({"_id": qid, "text": "?"}) + "\n" for qid in qrels))
+    rows = [f"{qid}\t{name}\t{rel}\n" for qid, own in qrels.items() for name, rel in own.items()]
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(rows))
+    return folder
+
+
+@pytest.mark.filterwarnings("default")
+def test_beir(tmp_path: Path) -> None:
+    evaluation = needed("beir.retrieval.evaluation").EvaluateRetrieval
+    rng = random.Random(5)
+    docs = [f"d{number:02d}" for number in range(40)]
+    qrels = {f"q{number}": {name: rng.choice((0, 1, 2)) for name in rng.sample(docs, 6)} for number in range(80)}
+    qrels["q0"] = dict.fromkeys(docs[:3], 0)  # nothing relevant: counts as 0
+    for number in range(1, 80):
+        qrels[f"q{number}"][docs[number % 40]] = 1
+    run = {qid: ranked(rng, docs, 30) for qid in qrels if qid != "q7"}
+    named = {"NDCG@10": "ndcg.trec@10", "MAP@30": "map.trec@30", "Recall@30": "recall.trec@30", "P@10": "p.trec@10"}
+    theirs = {name: value for row in evaluation.evaluate(qrels, run, [10, 30]) for name, value in row.items()}
+    folder = beir_folder(tmp_path / "set", qrels)
+    ours = groupgt.evaluate(folder, run, [*named.values(), "mrr.trec@10"], policy="trec")
+    for name, metric in named.items():
+        assert ours[metric] == pytest.approx(theirs[name], abs=6e-6), name
+    # Its MRR counts queries without results as 0, where its other figures leave them out.
+    mrr = evaluation.evaluate_custom(qrels, run, [10], "mrr")["MRR@10"]
+    every = groupgt.evaluate(folder, run, ["mrr.trec@10"], policy={"preset": "trec", "missing": "zero"})
+    assert every["mrr.trec@10"] == pytest.approx(mrr, abs=6e-6)
+    assert ours["mrr.trec@10"] > mrr
+
+
+@pytest.mark.filterwarnings("default")
+def test_beir_leaves_out_what_is_called_as_the_query(tmp_path: Path) -> None:
+    """Whatever it is: where the ids of queries and documents are numbers of their own, a hit may be lost."""
+    evaluation = needed("beir.retrieval.evaluation").EvaluateRetrieval
+    qrels, run = {"7": {"7": 1, "8": 1}}, {"7": {"7": 2.0, "8": 1.0}}
+    ours = groupgt.evaluate(beir_folder(tmp_path / "set", qrels), run, ["recall.trec@10"])
+    assert ours["recall.trec@10"] == 1
+    assert evaluation.evaluate(qrels, run, [10])[2] == {"Recall@10": 0.5}
+    assert run == {"7": {"8": 1.0}}
+
+
+# --- CRUX: rac_eval.py of DylanJoo/crux, its formula written out, and ir_measures ------------------------------------
+
+
+def crux(judged: dict[str, list[int]], ranking: list[str], answerable_alone: bool) -> float:
+    """Its coverage of one query: each sub-question has the best rating of the first ten passages; 3 is an answer."""
+    nothing = [0] * len(next(iter(judged.values())))
+    best, oracle = (
+        [max(column) for column in zip(*rows)]
+        for rows in ([judged.get(name, nothing) for name in ranking[:10]], judged.values())
+    )
+    counted = [rating for rating, top in zip(best, oracle) if top >= 3 or not answerable_alone]
+    return sum(rating >= 3 for rating in counted) / len(counted)
+
+
+@pytest.mark.parametrize(("answerable_alone", "empty_groups"), [(False, "unmeetable"), (True, "error")])
+def test_crux(tmp_path: Path, answerable_alone: bool, empty_groups: str) -> None:
+    rng = random.Random(12)
+    docs = [f"d{number:02d}" for number in range(30)]
+    ratings: dict[str, dict[str, list[int]]] = {}
+    for number in range(60):
+        questions = rng.randint(2, 6)
+        rows = {name: [rng.choice((0, 0, 0, 1, 2, 3, 5)) for _ in range(questions)] for name in rng.sample(docs, 8)}
+        for row in rows.values():
+            row[0], row[1] = 4, min(row[1], 2)  # the second sub-question is answered nowhere
+        ratings[f"t{number}"] = rows
+    run = {qid: ranked(rng, docs, 25) for qid in ratings}
+    path = tmp_path / "ratings.jsonl"
+    rows_of = [(qid, name, row) for qid, own in ratings.items() for name, row in own.items()]
+    path.write_text("".join(json.dumps({"id": q, "docid": d, "rating": row}) + "\n" for q, d, row in rows_of))
+    policy = {"level": 3, "empty_groups": empty_groups}
+    result = groupgt.evaluate(path, run, ["recall.coverage@10"], policy=policy)
+    for position, qid in enumerate(result.truth.qids):
+        ranking = sorted(run[qid], key=run[qid].__getitem__, reverse=True)
+        expected = crux(ratings[qid], ranking, answerable_alone)
+        assert result.values["recall.coverage@10"][position] == pytest.approx(expected, abs=1e-12), qid
+
+
 # --- BRIGHT-Pro: retrieval/evaluation/*.py of yale-nlp/Bright-Pro, its formulas written out ------------------------
 
 
@@ -552,6 +680,24 @@ def test_a_query_whose_results_are_all_unjudged() -> None:
     assert theirs.evaluate({"q": {"b": 1.0}}) == {"q": {"map": 0.0}}
     assert groupgt.evaluate({"q": [["a"]]}, {"q": []}, ["map.trec"], policy="trec").counts["missing"] == 1
     assert groupgt.evaluate({"q": [["a"]]}, {"q": []}, ["map.trec"])["map.trec"] == 0
+
+
+def test_trec_eval_counts_queries_without_relevant_documents_as_0(tmp_path: Path) -> None:
+    """As in its own `qrels.comment.test`, of which one of 31 topics has no relevant document: .2689, not .2779."""
+    pytrec_eval = needed("pytrec_eval")
+    qrels, run = judged(random.Random(13))
+    for number in (1, 2, 3):
+        qrels[f"q{number}"] = dict.fromkeys(qrels[f"q{number}"], 0)
+    path = tmp_path / "qrels"
+    rows = [f"{qid} 0 {name} {rel}\n" for qid, own in qrels.items() for name, rel in own.items()]
+    path.write_text("# with a comment\n" + "".join(rows))
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"map", "P.5", "recip_rank"}).evaluate(run)
+    result = groupgt.evaluate(path, run, ["map.trec", "P_5", "recip_rank"], policy="trec")
+    assert result.counts["evaluated"] == len(theirs)
+    for name, metric in (("map", "map.trec"), ("P_5", "P_5"), ("recip_rank", "recip_rank")):
+        assert result[metric] == pytest.approx(mean(row[name] for row in theirs.values()), abs=1e-9)
+    left_out = groupgt.evaluate(path, run, ["map.trec"], policy={"preset": "trec", "undefined": "skip"})
+    assert left_out["map.trec"] > result["map.trec"]
 
 
 def test_ndeval_on_a_file_of_subtopics(tmp_path: Path) -> None:

@@ -436,6 +436,52 @@ def test_values_per_query_of_graded_rows_have_the_same_bits(spark: SparkSession,
     same_per_query(expected, found)
 
 
+RELEVANCE: list[dict[str, Any]] = [
+    {"level": 2, "empty_groups": "unmeetable", "undefined": "zero"},
+    {"level": 0.5, "empty_groups": "unmeetable"},
+    {"level": 2, "undefined": "zero"},
+]
+
+
+@pytest.mark.parametrize("policy", RELEVANCE, ids=str)
+def test_what_counts_as_relevant_counts_so_on_spark(spark: SparkSession, policy: dict[str, Any]) -> None:
+    rng = random.Random(18)
+    ids = [f"d{number}" for number in range(12)]
+    judged = [
+        (f"q{query}", f"g{group}", name, float(rng.choice((0, 0, 1, 2, 3))))
+        for query in range(40)
+        for group in range(3)
+        for name in sorted(rng.sample(ids, 3))
+    ]
+    rows: Rows = [(f"q{n}", name, float(-rank)) for n in range(1, 40) for rank, name in enumerate(rng.sample(ids, 8))]
+    given = pl.DataFrame(judged, schema=["qid", "group", "doc_id", "grade"], orient="row")
+    expected = groupgt.evaluate(given, in_memory(rows), SOME, policy=policy)
+    found = groupgt.evaluate(given, there(spark, shuffled(rows)), SOME, policy=policy)
+    assert found.counts == expected.counts
+    same(expected, found)
+    frame = per_query(there(spark, rows), there(spark, judged, GROUPED_TRUTH), SOME, policy=policy)
+    same_per_query(expected, frame)
+
+
+def test_sets_that_are_needed_together_have_the_same_bits(spark: SparkSession) -> None:
+    truth, rows = make(19)
+    sets = {
+        qid: [
+            [{"all": group[:2]}, *group[2:]] if isinstance(group, list) and len(group) > 1 else group
+            for group in groups or []
+        ]
+        for qid, groups in truth.items()
+    }
+    metrics = ["recall@3", "complete", "hit_rate.coverage@5", "mrr", "mrecall@2", "completion_rr"]
+    expected = groupgt.evaluate(sets, in_memory(rows), metrics)
+    assert expected.truth.set_of is not None
+    found = groupgt.evaluate(sets, there(spark, shuffled(rows)), metrics)
+    same(expected, found)
+    same_hits(expected.labelled, found.labelled)
+    with pytest.raises(groupgt.GroupgtError, match=r"map\.autorag: not defined for ground truth with sets"):
+        groupgt.evaluate(sets, there(spark, rows), ["map"])
+
+
 def test_values_per_query_take_cutoffs_and_conventions_as_evaluate_does(spark: SparkSession) -> None:
     truth, rows = make(17)
     options: dict[str, Any] = {"convention": "trec", "k": [1, 5]}

@@ -1,0 +1,60 @@
+"""CRUX: how well each passage answers each sub-question of a query, a record for each query and passage.
+
+The shapes are those of its files of ratings (`id`, `docid`) and of judgements (`example_id`, `pid`), each with
+`rating`, a list with a number for each sub-question.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupgt.errors import display
+from groupgt.formats.records import Questions, holds, records
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.validity import finite_number, id_text
+
+# What names the query and the passage.
+NAMED = (("id", "docid"), ("example_id", "pid"))
+
+
+def look(source: Source) -> str | None:
+    """`truth` for a file of ratings."""
+    return "truth" if any(holds(source, *names, "rating") for names in NAMED) else None
+
+
+def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
+    """Each sub-question is a group, in which every passage has its rating as its grade."""
+    questions = Questions()
+    first: dict[str, str] = {}
+    rated: dict[str, dict[str, list[Any]]] = {}
+    for where, record in records(source, questions.faults):
+        of_query, of_passage = NAMED["pid" in record]
+        qid, document = id_text(record.get(of_query)), id_text(record.get(of_passage))
+        ratings = questions.list_at(record, "rating", where, object)
+        if qid is None or document is None:
+            found = f"{display(record.get(of_query))} and {display(record.get(of_passage))}"
+            what = f"expected ids (strings or integers) as {of_query} and {of_passage}, found {found}"
+            questions.faults.add(where, what)
+            continue
+        passages = rated.setdefault(qid, {})
+        expected = len(next(iter(passages.values()), ratings))
+        if document in passages:
+            questions.faults.add(where, f"query {qid!r}: {document!r} is rated twice; remove one")
+        elif len(ratings) != expected:
+            what = f"expected {expected} ratings, one for each sub-question, as at {first[qid]}, found {len(ratings)}"
+            questions.faults.add(where, f"query {qid!r}: {what}")
+        elif wrong := [cell for cell in ratings if finite_number(cell) is None]:
+            questions.faults.add(where, f"query {qid!r}: expected numbers in rating, found {display(wrong[0])}")
+        else:
+            first.setdefault(qid, where)
+            passages[document] = ratings
+    for qid, passages in rated.items():
+        groups = [
+            [{"id": document, "grade": grade} for document, grade in zip(passages, grades)]
+            for grades in zip(*passages.values())
+        ]
+        if passages:
+            questions.add(first[qid], qid, groups)
+    return questions.truth(policy)
