@@ -42,6 +42,9 @@ def _row(option: click.Option, context: click.Context) -> list[str]:
     record = option.get_help_record(context)
     # An option without a word is still one that can be given.
     names, meaning = record if record else (", ".join(option.opts), "")
+    shown = re.findall(r"-[\w-]+", names)
+    # A spelling that help leaves out is one that can be given, too.
+    names = ", ".join([*(opt for opt in option.opts if opt not in shown), names])
     return [code(names), cell(meaning)]
 
 

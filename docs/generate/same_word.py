@@ -148,7 +148,7 @@ def _section(word: str) -> list[str]:
 def text() -> str:
     """The page."""
     examples = [
-        [letter, code(" ".join(example.ids)), code(example.groups), example.title]
+        [letter, code("\u00a0".join(example.ids)), code(example.groups), example.title]
         for letter, example in EXAMPLES.items()
     ]
     versions = [
