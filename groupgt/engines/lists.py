@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from operator import gt
 from typing import Any, NamedTuple
 
@@ -25,9 +25,8 @@ from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
 MANY = 32
-# The results of so many queries are read together, which the processor keeps at hand; so many times as many are looked
-# at together.
-FEW, GLANCE = 8, 16
+# Lists of so many queries are read together, which the processor keeps at hand; of so many they are looked at together.
+FEW, GLANCE = 8, 128
 NO_SCORES = (None,) * FEW
 
 
@@ -382,25 +381,26 @@ class _Probe:
 
         Joining texts raises for anything that is none, and is the quickest way to look at every id.
         """
-        join, joined, seen = "".join, [], 0
-        for start in range(0, len(qids), FEW):
-            few = list(map(self.rankings.get, qids[start : start + FEW]))
-            try:
-                names = []
-                for ranking in few:
-                    if type(ranking) is not list:
-                        raise TypeError
-                    names += ranking
-                joined.append(join(names))
-                yield from zip(few, NO_SCORES)
-            except TypeError:
-                rows = [self.read_one(qid, ranking) for qid, ranking in zip(qids[start:], few)]
-                joined.append(join(chain.from_iterable(ids or () for ids, _ in rows)))
-                yield from rows
-            if len(joined) == GLANCE:
-                self.check_ids(joined, qids[seen : start + FEW])
-                joined, seen = [], start + FEW
-        self.check_ids(joined, qids[seen:])
+        join = "".join
+        for first in range(0, len(qids), GLANCE):
+            some = qids[first : first + GLANCE]
+            joined: list[str] = []
+            for start in range(0, len(some), FEW):
+                few = list(map(self.rankings.get, some[start : start + FEW]))
+                try:
+                    names = []
+                    for ranking in few:
+                        if type(ranking) is not list:
+                            raise TypeError
+                        names += ranking
+                    joined.append(join(names))
+                    yield from zip(few, NO_SCORES)
+                except TypeError:
+                    for qid, ranking in zip(some[start:], few):
+                        ids, scores = self.read_one(qid, ranking)
+                        joined.append(join(ids or ()))
+                        yield ids, scores
+            self.check_ids(joined, some)
 
     def read_one(self, qid: str, ranking: Any) -> tuple[list[str] | None, list[float] | None]:
         """The results of one query, whatever they are held in."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
-
-import numpy as np
 
 from groupgt.errors import Faults, strange_result
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
 from groupgt.model.values import span_of
+
+# What an id and its score usually stand in.
+PAIRS = {tuple, list}
 
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
@@ -51,6 +52,14 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
     if not isinstance(ranking, (list, tuple)):
         faults.add(where, f"expected a list of ids, a list of (id, score), or {{id: score}}, found {shown(ranking)}")
         return [], None
+    # The usual sequences: a few looks in C at all of them.
+    kinds = set(map(type, ranking))
+    if kinds == {str}:
+        return list(ranking), None
+    if kinds <= PAIRS and set(map(len, ranking)) == {2}:
+        names, scores = zip(*ranking)
+        if set(map(type, names)) == {str} and _doubles(scores) is not None:
+            return list(names), None
     ids: list[str] = []
     for place, cell in enumerate(ranking, 1):
         if isinstance(cell, (tuple, list)) and len(cell) == 2:
@@ -81,14 +90,11 @@ def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
 
 
 def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[list[str], list[float] | None]:
+    # The usual mapping: a few looks in C at each of its sides.
+    if set(map(type, ranking)) == {str} and (doubles := _doubles(ranking.values())) is not None:
+        return list(ranking), doubles
     ids: list[str] = []
     scores: list[float] = []
-    # The usual mapping: one look in C at each of its sides.
-    if set(map(type, ranking)) == {str} and set(map(type, ranking.values())) <= {float, np.float64}:
-        ids, scores = list(ranking), list(map(float, ranking.values()))
-        if all(map(math.isfinite, scores)):
-            return ids, scores
-        ids, scores = [], []
     for key, value in ranking.items():
         name, score = id_text(key), finite_number(value)
         if name is None:
@@ -100,6 +106,16 @@ def _scored(ranking: Mapping[Any, Any], faults: Faults, where: str) -> tuple[lis
         ids.append(name)
         scores.append(score)
     return ids, scores
+
+
+def _doubles(values: Iterable[Any]) -> list[float] | None:
+    """Values that are doubles, as Python's own, and surely finite; None where one may not be."""
+    try:
+        # Doubles of NumPy have this method as well, and nothing else has.
+        doubles = list(map(float.conjugate, values))
+    except TypeError:
+        return None
+    return doubles if math.isfinite(sum(doubles)) else None
 
 
 def _name_of(cell: Any) -> str | None:

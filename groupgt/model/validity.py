@@ -110,16 +110,19 @@ def has_plain_letters(text: str) -> bool:
         data = np.frombuffer(text.encode(), dtype=np.uint8)
         return bool(data.max() < 0x7F) and _are_single(text, int(data.min()))
     letters = np.array([text]).view(np.uint32)
-    # Of most texts all letters are of ASCII, or beyond U+3000 and before the surrogates.
-    moved = letters - np.uint32(0x3001)
-    ranges = () if bool(moved.max() <= 0xFFFFFFFF - 0x3000 + 0x7E) else _BLANKS_AND_CONTROLS
-    if bool(letters.max() >= 0xD800):
+    lowest, highest = int(letters.min()), int(letters.max())
+    # Of most texts all letters are of ASCII, or beyond U+3000 and before the surrogates. They are moved in place: a
+    # second array would be memory that the system gives and takes back with each text.
+    letters -= np.uint32(MOVED)
+    ranges = () if bool(letters.max() <= 0xFFFFFFFF - MOVED + 0x7F) else _BLANKS_AND_CONTROLS
+    if highest >= 0xD800:
         ranges = (*ranges, (0xD800, 0xDFFF), (0xFEFF, 0xFEFF))
-    return all(bool((letters - np.uint32(first)).min() > last - first) for first, last in ranges) and _are_single(
-        text, int(letters.min())
+    return _are_single(text, lowest) and all(
+        bool((letters - np.uint32((first - MOVED) % (1 << 32))).min() > last - first) for first, last in ranges
     )
 
 
+MOVED = 0x3001
 # From which to which character, beyond ASCII.
 _BLANKS_AND_CONTROLS = (
     *((0x7F, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x202F), (0x205F, 0x205F)),
