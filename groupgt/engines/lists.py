@@ -26,7 +26,7 @@ from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 # More hits of one query than this are not searched for one by one.
 MANY = 32
 # Lists of so many queries are read together, which the processor keeps at hand; of so many they are looked at together.
-FEW, GLANCE = 8, 128
+FEW, GLANCE = 8, 64
 NO_SCORES = (None,) * FEW
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,9 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
     for number, text in _elements(source, faults) if is_array(source) else _lines(source):
         where = f"{source.path}:{number}"
         try:
-            value = decoder.decode(text)
+            # Most lines are an object and nothing else; `decode` looks for blanks around it.
+            value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
+            value = value if end == len(text) else decoder.decode(text)
         except (ValueError, RecursionError) as error:
             what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
             faults.add(where, f"expected a JSON object: {what}")
@@ -151,23 +154,25 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         else:
             what = f"expected the keys qid and retrieval_gt, found {_keys_of(row, ('qid', 'retrieval_gt'))}"
             faults.add(f"{source.path}:{number}", what)
-    others = dict.fromkeys(key for row in rows for key in row if key not in TRUTH_KEYS)
-    texts = [None if row.get("query") is None else str(row["query"]) for row in rows]
+    # Rows have few sequences of keys, and each key stands where it first comes.
+    keys = tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(map(tuple, rows)))))
+    columns = {key: [row.get(key) for row in rows] for key in keys}
+    texts = [None if text is None else str(text) for text in columns.get("query", ())]
     try:
         truth = GroundTruth.from_rows(
-            [row["qid"] for row in rows],
-            [row["retrieval_gt"] for row in rows],
+            columns.get("qid", []),
+            columns.get("retrieval_gt", []),
             policy,
             place=lambda position: f"{source.path}:{lines[position]}",
             texts=texts if any(text is not None for text in texts) else None,
-            columns={key: [row.get(key) for row in rows] for key in others},
-            excluded=[row.get("excluded_ids") for row in rows],
+            columns={key: column for key, column in columns.items() if key not in TRUTH_KEYS},
+            excluded=columns.get("excluded_ids"),
         )
     except DataError as error:
         faults.merge(error)
     faults.stop()
-    declared = all(row.get("declared", True) for row in rows)
-    return replace(truth, keys=tuple(dict.fromkeys(key for row in rows for key in row)), declared=declared)
+    declared = all(row.get("declared", True) for row in rows) if "declared" in keys else True
+    return replace(truth, keys=keys, declared=declared)
 
 
 def read_run(source: Source) -> Run:
