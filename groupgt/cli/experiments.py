@@ -116,7 +116,8 @@ def run_command(
         ]
         write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
     kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals came from the cache"
-    say(f"results are in {outcome.folder}{kept if outcome.cached else ''}")
+    page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
+    say(f"results are in {outcome.folder}{page}{kept if outcome.cached else ''}")
     for gate in outcome.gates:
         if not gate.passed:
             say(f"gate {gate.gate} failed: {gate.reason}")

@@ -149,10 +149,10 @@ def _weak(rows: Sequence[Row], settings: Settings, baseline: str, labels: Mappin
     lines = []
     few = [f"{row.system} in {labels[row.metric]} ({row.differ:,})" for row in compared if row.differ < needed]
     if few:
-        where = "any comparison" if 1 < len(few) == len(compared) else _some(few)
+        where = "every comparison" if 1 < len(few) == len(compared) else _some(few)
         lines.append(
-            f"warning: fewer than {needed} queries differ, so no randomization test can reach alpha "
-            f"{settings.alpha:g}: {where}"
+            f"warning: too few queries differ for a randomization test to reach alpha {settings.alpha:g}, which takes "
+            f"at least {needed}: {where}"
         )
     least = (1 / (1 + settings.resamples)) * factor
     if least > settings.alpha and settings.draws:

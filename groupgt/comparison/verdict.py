@@ -29,19 +29,33 @@ def _leads(found: Differences) -> Iterator[data.Sentence]:
     best = systems.best
     if best is None or len(systems.names) < 2:
         return
-    if best == baseline and found.has_baseline:
-        yield {"kind": "same", "parts": ["It is the baseline: no other system is better."]}
+    tied = systems.tied
+    if len(tied) == len(systems.names):
+        return
+    if found.has_baseline and baseline in tied:
+        same = ["It is the baseline: no other system is better."] if len(tied) == 1 else _unbeaten(baseline)
+        yield {"kind": "same", "parts": same}
     elif best != baseline and (each := found.between(best, baseline)) is not None:
         over = comparisons(found.table.rows) if found.is_compared else len(found.pairs)
         yield _lead(found, "the baseline ", baseline, each, over)
     means = {name: mean for name in systems.names if (mean := systems.mean(name)) is not None}
-    others = [name for name, mean in means.items() if name not in (best, baseline) and mean != means[best]]
+    others = [name for name in means if name != baseline and name not in tied]
     if others:
         choose = max if systems.higher else min
         following = choose(others, key=means.__getitem__)
         if (each := found.between(best, following)) is not None:
             over = comparisons(found.table.rows) if best == baseline and found.is_compared else len(found.pairs)
             yield _lead(found, "the next best, ", following, each, over, ",")
+
+
+def _unbeaten(baseline: str) -> list[str]:
+    return ["No system is better than the baseline ", baseline, "."]
+
+
+def _subject(found: Differences) -> list[str]:
+    """The best system as the beginning of a sentence: by its name, where the sentence before named several."""
+    tied = found.systems.tied
+    return ["It", ""] if len(tied) == 1 else ["", tied[0]]
 
 
 def _lead(found: Differences, who: str, name: str, each: Contrast, over: int, comma: str = "") -> data.Sentence:
@@ -55,7 +69,7 @@ def _lead(found: Differences, who: str, name: str, each: Contrast, over: int, co
     counts = f"better on {counted(each.wins, 'query', 'queries')}, worse on {each.losses:,}"
     chance = p_text(each.p_value).replace(" ", NO_BREAK)
     said = f"{comma}{sure} {signed(each.delta)}{between}{doubt}: {chance}{note}; {counts}."
-    return {"kind": "gain" if real else "same", "parts": [f"It leads {who}", name, said]}
+    return {"kind": "gain" if real else "same", "parts": [*_subject(found), f" leads {who}", name, said]}
 
 
 def _losses(found: Differences) -> Iterator[data.Sentence]:
@@ -73,7 +87,10 @@ def _losses(found: Differences) -> Iterator[data.Sentence]:
         _, part, row = min(lost, key=lambda each: each[0])
         real = "significant" if row.significant else "not significant"
         said = f": {signed(row.delta)} over {counted(row.pairs, 'query', 'queries')} ({real})."
-        yield {"kind": "loss", "parts": [f"It loses to the baseline where {part.by} = ", part.value, said]}
+        yield {
+            "kind": "loss",
+            "parts": [*_subject(found), f" loses to the baseline where {part.by} = ", part.value, said],
+        }
 
 
 def _doubts(found: Differences) -> Iterator[data.Sentence]:

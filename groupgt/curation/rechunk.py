@@ -348,7 +348,7 @@ def _carried(
             qid, label = lost_rows[0].qid, lost_rows[0].group
             dropped.setdefault(qid, []).append(label)
             some = "; ".join(map(_lost_text, lost_rows[:3]))
-            faults.add(f"query {qid!r}", f"{label} is lost, for no new chunk stands for {some}")
+            faults.add(f"query {qid!r}", f"{label} would be lost: no new chunk has enough of {some}")
     if faults and not drop_lost:
         faults.fail(DataError, before=f"{_way_out(len(dropped), len(truth), method)}; the groups that are lost:")
     return Rechunked(_truth_of(truth, groups, set(dropped)), rows, method, dropped)

@@ -225,6 +225,12 @@ class Systems:
         choose = max if self.higher else min
         return choose(means, key=means.__getitem__) if means else None
 
+    @property
+    def tied(self) -> list[str]:
+        """The systems with the best mean by the primary metric."""
+        best = None if self.best is None else self.mean(self.best)
+        return [name for name in self.names if best is not None and self.mean(name) == best]
+
     def questions_of(self, name: str) -> int:
         """How many questions stand behind a system's mean by the primary metric."""
         return int((~np.isnan(self.values[name][self.primary])).sum())

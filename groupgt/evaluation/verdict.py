@@ -28,10 +28,35 @@ def best_sentence(systems: Systems) -> data.Sentence:
     size = f"{systems.label} of {fixed(mean)}{between}"
     if len(systems.names) == 1:
         return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
-    alike = sum(systems.mean(name) == mean for name in systems.names) - 1
-    also = f"; {counted(alike, 'other has', 'others have')} the same mean" if alike else ""
-    said = f" is the best of {len(systems.names):,} systems, with a mean {size} {over}{also}."
-    return {"kind": "best", "parts": ["", best, said]}
+    alike, count = systems.tied, len(systems.names)
+    if len(alike) == count:
+        return {"kind": "best", "parts": [f"{every(count, 'system')} have the same mean {size} {over}."]}
+    if len(alike) > 1:
+        said = f" share the best mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
+        return {"kind": "best", "parts": enumerated(alike, said)}
+    return {"kind": "best", "parts": ["", best, f" is the best of {count:,} systems, with a mean {size} {over}."]}
+
+
+def every(count: int, one: str) -> str:
+    """All of some things.
+
+    >>> every(1, "gate"), every(2, "gate"), every(3, "gate")
+    ('The gate', 'Both gates', 'All 3 gates')
+    """
+    return f"The {one}" if count == 1 else f"Both {one}s" if count == 2 else f"All {count:,} {one}s"
+
+
+def enumerated(names: Sequence[str], then: str) -> list[str]:
+    """The parts of a sentence that begins with names, the first few where there are many.
+
+    >>> "".join(enumerated(["a", "b", "c"], " win.")), "".join(enumerated(["a", "b", "c", "d", "e"], " win."))
+    ('a, b and c win.', 'a, b, c and 2 more win.')
+    """
+    parts: list[str] = []
+    for place, name in enumerate(names[:NAMED]):
+        parts += ["" if not place else " and " if place == len(names) - 1 else ", ", name]
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return [*parts, f"{more}{then}"]
 
 
 def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:

@@ -9,6 +9,7 @@ import hashlib
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,7 @@ from groupgt.model.validity import shown
 from groupgt.model.values import CALLS, Lengths
 from groupgt.options import paths_of
 from groupgt.plugins import find
+from groupgt.render.tables import counted
 from groupgt.retrievers.base import Corpus, Queries
 
 
@@ -72,6 +74,13 @@ class Data(Asked):
         """The ids of the corpus, where there is one."""
         return None if self.corpus is None else frozenset(self.corpus.ids)
 
+    @cached_property
+    def absent(self) -> list[str]:
+        """The ids of the ground truth that no search of the corpus can find, where results are matched by id."""
+        if self.known is None or self.request.labeller.name != "id":
+            return []
+        return sorted({name for name in self.truth.ids if name not in self.known})
+
 
 def read_all(experiment: Experiment) -> dict[str, Data]:
     """Reads every data set; what is wrong with several is said at once."""
@@ -88,8 +97,11 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
     faults.stop(kind)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
-        if data.corpus is not None and data.request.labeller.name == "id":
-            _warn_of_unknown_ids(name, data)
+        if data.absent and len(data.absent) == len(set(data.truth.ids)):
+            faults.add(experiment.document.place(("datasets", name, "corpus")), _all_absent(name, data))
+        elif data.absent:
+            warnings.warn(absent_ids(name, data.absent), GroupgtWarning, stacklevel=2)
+    faults.stop(DataError)
     return datasets
 
 
@@ -280,13 +292,23 @@ def _warn_of_depth(experiment: Experiment) -> None:
         warnings.warn(text, GroupgtWarning, stacklevel=3)
 
 
-def _warn_of_unknown_ids(dataset: str, data: Data) -> None:
-    """Says which ids of the ground truth no search of the corpus can find."""
-    known = data.known or ()
-    absent = sorted({name for name in data.truth.ids if name not in known})
-    if absent:
-        text = f"dataset {dataset!r}: {len(absent):,} ids of the ground truth are not in the corpus: "
-        warnings.warn(text + ", ".join(absent[:3]) + (" …" if len(absent) > 3 else ""), GroupgtWarning, stacklevel=2)
+def absent_ids(dataset: str, absent: Sequence[str]) -> str:
+    """That ids of the ground truth are not in the corpus, so that whatever asks for them alone is missed."""
+    count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
+    return f"dataset {dataset!r}: {count} not in the corpus, and never found: {_some(absent)}"
+
+
+def _all_absent(dataset: str, data: Data) -> str:
+    which = f"none of the {counted(len(data.absent), 'id')} of the ground truth is in the corpus: {_some(data.absent)}"
+    there = shown(min(data.known or ("",)))
+    return (
+        f"dataset {dataset!r}: {which}; the corpus has ids such as {there}. If it is another chunking, carry the "
+        "ground truth over with groupgt rechunk, or match by places, texts or parents (evaluate.labeller)"
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 # --- Digests.

@@ -38,7 +38,8 @@ class Outcome(Result):
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
-    `failed[dataset][system]` why a system that may be skipped has no results. `retrieved` and `cached` count
+    `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
+    ground truth that are not in the corpus, where results are matched by id. `retrieved` and `cached` count
     retrievals, `reused` says which code or services were not asked again, for an earlier run has kept their answers.
     """
 
@@ -52,6 +53,7 @@ class Outcome(Result):
     gates: list[GateResult] = field(default_factory=list)
     best: dict[str, str | None] = field(default_factory=dict)
     overall: str | None = None
+    absent: dict[str, list[str]] = field(default_factory=dict)
     retrieved: int = 0
     cached: int = 0
     reused: list[Reused] = field(default_factory=list)

@@ -212,6 +212,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         timings=timings,
         digests=digests(experiment, dict(datasets)),
         failed=failed,
+        absent={name: data.absent for name, data in datasets.items() if data.absent},
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
         retrieved=len(retrieval.done) - retrieval.kept,

@@ -7,6 +7,8 @@ from typing import Any
 
 from groupgt.comparison.verdict import verdict as compared
 from groupgt.evaluation.systems import known
+from groupgt.evaluation.verdict import doubt, every
+from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.pictures import differences
 from groupgt.render.page import data
@@ -30,29 +32,32 @@ def verdict(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Sentenc
         for kind in kinds
         for sentence in gate_sentences([(gate.passed, gate.reason) for gate in gates if gate.timed == kind], timed=kind)
     ]
+    absent = outcome.absent.get(dataset, [])
     return joined(
         list(compared(differences(outcome, dataset))) if evaluated else [],
         [*_best(outcome, dataset, timed=timed), *on_gates],
         failed_sentences(outcome.failed.get(dataset, {})),
+        [doubt(absent_ids(dataset, absent))] if absent else [],
     )
 
 
-def joined(compared: Sequence[data.Sentence], more: Sequence[data.Sentence], failed: Any) -> list[data.Sentence]:
+def joined(
+    compared: Sequence[data.Sentence], more: Sequence[data.Sentence], failed: Any, also: Sequence[data.Sentence] = ()
+) -> list[data.Sentence]:
     """The sentences of a comparison with those of an experiment, doubts last."""
     doubts = [sentence for sentence in compared if sentence["kind"] in LAST]
-    return [*(sentence for sentence in compared if sentence["kind"] not in LAST), *more, *failed, *doubts]
+    return [*(sentence for sentence in compared if sentence["kind"] not in LAST), *more, *failed, *also, *doubts]
 
 
 def gate_sentences(gates: Sequence[tuple[bool, str]], *, timed: bool) -> Iterator[data.Sentence]:
     """What gates said: whether each passed, and why."""
     reasons = [reason for passed, reason in gates if not passed]
-    kind = " on time" if timed else ""
+    what = "latency gate" if timed else "gate"
     if reasons:
-        count = f"{len(reasons):,} of {counted(len(gates), 'gate')}{kind} failed"
+        count = f"{len(reasons):,} of {counted(len(gates), what)} failed"
         yield {"kind": "failed", "parts": [f"{count}: {'; '.join(reasons[:REASONS])}."]}
     elif gates:
-        passed = f"The gate{kind} passed." if len(gates) == 1 else f"All {len(gates):,} gates{kind} passed."
-        yield {"kind": "gate", "parts": [passed]}
+        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed."]}
 
 
 def failed_sentences(failed: Mapping[str, str]) -> Iterator[data.Sentence]:

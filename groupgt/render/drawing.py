@@ -94,6 +94,8 @@ CONFIG: dict[str, Any] = {
         "orient": "bottom",
         "columns": 3,
         "labelOverlap": True,
+        # Wide enough for a figure of three digits below each of six steps.
+        "gradientLength": 250,
     },
     "header": {"labelColor": "$ink", "titleColor": "$soft", "labelFontSize": 12},
     "text": {"fontSize": 11},

@@ -171,7 +171,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
     """
     systems = distinct(rows, "system")
     title = {
-        "results": "k: results looked at",
+        "results": "k (cutoff)",
         "tokens": "budget in tokens",
         "chars": "budget in characters",
         "calls": "search calls",
@@ -191,7 +191,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
     ends = [last_means(rows, metric, systems) for metric in metrics]
     return figure_of(
         "depth",
-        "How much is found, by how deep one looks",
+        "How much is found at each cutoff",
         about,
         {**panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200})},
         rows,
@@ -228,7 +228,7 @@ def ecdf(rows: Rows, about: About) -> Figure:
             reached.append(f"{system} {kind} {fixed(max(shares, default=None), 2)}")
     return figure_of(
         "ecdf",
-        "By which rank it is found",
+        "Rank of the first hit, and of the last group",
         about,
         panels("kind", kinds, panel),
         rows,
@@ -382,11 +382,11 @@ FIGURES: dict[str, str] = {
     "differences": "differences against the baseline with their intervals",
     "deltas": "the difference of every query, sorted, with the mean and its interval",
     "depth": "recall, complete and ndcg against k, or against a budget",
-    "ecdf": "by which rank the first hit, and all groups, have come",
+    "ecdf": "the share of queries with a first hit, and with every group met, by each rank",
     "outcomes": "wins, ties and losses against the baseline",
     "slices": "a heat map of slices and systems",
     "groups": "a heat map of groups and systems: what is met, and at what rank",
-    "sweep": "a metric over one swept option, or two",
+    "sweep": "a metric against one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
     "power": "the power to detect a difference, against the number of queries",
 }

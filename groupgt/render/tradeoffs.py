@@ -44,7 +44,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         )
         filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
-        title = f"{about.metric} by {parameters[0]} and {parameters[1]}"
+        title = f"{about.metric} by {_both(parameters)}"
         return figure_of("sweep", title, about, body, filled, columns, f"{said}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
@@ -77,7 +77,17 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
 
 
-def latency(rows: Rows, about: About, unit: str = "median ms a query") -> Figure:
+def _both(parameters: Sequence[str]) -> str:
+    """Two options of systems; where they are of the same, that is said once.
+
+    >>> _both(["k1 of bm25", "b of bm25"]), _both(["k1 of bm25", "k of rrf"])
+    ('k1 and b of bm25', 'k1 of bm25 and k of rrf')
+    """
+    (first, _, one), (_, _, other) = (name.partition(" of ") for name in parameters)
+    return f"{first} and {parameters[1]}" if one == other else f"{parameters[0]} and {parameters[1]}"
+
+
+def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
     """Quality against latency; the front holds what nothing beats in both.
 
     Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.

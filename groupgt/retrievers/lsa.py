@@ -15,15 +15,19 @@ from groupgt.retrievers.base import RetrieverPlugin, best
 from groupgt.retrievers.tfidf import LIBRARIES, MODULES, Ngrams, Stopwords, fitted, vectorizer
 from groupgt.retrievers.vectors import products, unit
 
+# How many dimensions are kept where the file does not say.
+DIMENSIONS = 256
+
 
 @dataclass(frozen=True)
 class Options(base.Options):
     """The options of `use: lsa`, a weak baseline.
 
-    `dimensions` is what the SVD keeps, the file's `seed` starts it; words are as for `tfidf`.
+    `dimensions` is what the SVD keeps (default: 256, or as many as a small corpus allows), the file's `seed` starts
+    it; words are as for `tfidf`.
     """
 
-    dimensions: Annotated[int, Ge(1)] = 256
+    dimensions: Annotated[int, Ge(1)] | None = None
     ngrams: Ngrams = 1
     sublinear: bool = True
     stopwords: Stopwords = "none"
@@ -45,12 +49,13 @@ class LSA:
         self.words = vectorizer(options.ngrams, options.sublinear, options.stopwords)
         matrix = fitted(self.words, setting.corpus.texts)
         most = min(matrix.shape) - 1
-        if options.dimensions > most:
+        dimensions = options.dimensions or max(1, min(DIMENSIONS, most))
+        if dimensions > most:
             raise RetrieverError(
                 f"dimensions: expected at most {most:,} for a corpus of {matrix.shape[0]:,} documents and "
-                f"{matrix.shape[1]:,} words, found {options.dimensions:,}"
+                f"{matrix.shape[1]:,} words, found {dimensions:,}"
             )
-        self.reduced = TruncatedSVD(options.dimensions, random_state=setting.seed)
+        self.reduced = TruncatedSVD(dimensions, random_state=setting.seed)
         self.documents = unit(self.reduced.fit_transform(matrix))
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:

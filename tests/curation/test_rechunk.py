@@ -41,7 +41,7 @@ def test_what_no_chunk_has_enough_of_is_lost_and_told() -> None:
     assert told[0].startswith(
         "1 of 3 queries would lose a group: lower --min-overlap, or leave these queries out (--drop-l"
     )
-    assert told[1] == "query 'q2': group 1 is lost, for no new chunk stands for 'o3' ('n3' has 0.40 of it)"
+    assert told[1] == "query 'q2': group 1 would be lost: no new chunk has enough of 'o3' ('n3' has 0.40 of it)"
     found = groupgt.rechunk(truth, OLD, NEW, drop_lost=True)
     assert dict(found.truth.items()) == {"q1": [["n1"]], "q3": [["n2"]]}
     assert found.dropped == {"q2": ["group 1"]}
@@ -175,7 +175,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys
     with pytest.raises(SystemExit) as end:
         main(words)
     assert end.value.code == 2
-    assert "query 'q2': group 1 is lost" in capsys.readouterr().err
+    assert "query 'q2': group 1 would be lost" in capsys.readouterr().err
     assert not out.exists()
     assert not report.exists()
     way = "lower --min-overlap, or keep the places, which no chunking changes: leave out --to"

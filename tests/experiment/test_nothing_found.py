@@ -44,3 +44,44 @@ def test_it_may_be_skipped_and_has_no_zero(experiment: Path) -> None:
     assert list(outcome.evaluations["mine"]) == ["bm25"]
     assert "mine" in outcome.failed["mine"]
     assert "mine failed and has no results" in summary(outcome)
+
+
+CHUNKS = """
+version: 1
+name: chunks
+convention: coverage
+datasets: {mine: {corpus: other.jsonl, ground_truth: questions.jsonl}}
+systems: {bm25: bm25}
+evaluate: {metrics: [recall@3]}
+output: {folder: results, formats: [table]}
+"""
+
+
+def chunks(folder: Path, *ids: str) -> Path:
+    """An experiment whose corpus has these ids, of which its ground truth names `fees` and `cards`, and others."""
+    lines = [f'{{"doc_id": "{name}", "contents": "A card and a loan cost money on Saturdays."}}\n' for name in ids]
+    (folder / "other.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "chunks.yaml").write_text(CHUNKS, encoding="utf-8")
+    return folder / "chunks.yaml"
+
+
+def test_a_corpus_without_any_id_of_the_ground_truth_is_refused(experiment: Path) -> None:
+    """It is another chunking: every mean would be 0."""
+    with pytest.raises(groupgt.DataError) as refused:
+        run_experiment(chunks(experiment.parent, "fees-1", "cards-1"))
+    said = str(refused.value)
+    assert (
+        "chunks.yaml:5:27: dataset 'mine': none of the 5 ids of the ground truth is in the corpus: cards, fees" in said
+    )
+    assert "ids such as 'cards-1'" in said
+    assert "groupgt rechunk" in said
+
+
+def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path) -> None:
+    with pytest.warns(groupgt.GroupgtWarning, match="3 ids of the ground truth are not in the corpus"):
+        outcome = run_experiment(chunks(experiment.parent, "fees", "cards"))
+    assert outcome.absent == {"mine": ["lending", "opening-hours", "renewing-online"]}
+    above, _, _ = str(outcome).partition("convention coverage")
+    doubt = "3 ids of the ground truth are not in the corpus, and never found: lending, opening-hours, renewing-online."
+    assert doubt in above
+    assert doubt in summary(outcome)

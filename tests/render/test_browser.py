@@ -245,7 +245,7 @@ def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     two = next(place for place, text in enumerate(solved, 1) if text.rstrip().endswith("2 of 3"))
     opened.click(f"table.questions tbody tr:nth-child({two}) th a")
     opened.wait("document.querySelector('.rankings') !== null")
-    assert "All groups are met @10 by every system but " in opened.text("main")
+    assert "All groups are met @10 by every system except " in opened.text("main")
 
 
 def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
@@ -369,6 +369,33 @@ def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
     assert opened.run("getComputedStyle(document.querySelector('.controls')).display") == "none"
     opened.pdf(report.parent / "print.pdf")
     assert (report.parent / "print.pdf").read_bytes()[:5] == b"%PDF-"
+
+
+def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
+    """A table with twelve systems and all its columns is no wider than the page; what is wider would be cut off."""
+    opened.size(720, media="print")
+    opened.open(report, "#questions")
+    opened.settled()
+    opened.run(
+        "for (const row of document.querySelectorAll('table.questions tr'))"
+        " for (let more = 0; more < 9; more++) row.children[2].after(row.children[2].cloneNode(true))"
+    )
+    assert opened.run("document.querySelectorAll('table.questions thead th').length") == 16
+    assert opened.run("document.querySelector('table.questions').getBoundingClientRect().right") <= 720
+
+
+def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
+    opened.view("question?id=q7")
+    scores = opened.texts(".ranking:first-child td.number:last-child")
+    assert len({len(score.partition(".")[2]) for score in scores}) == 1
+    assert opened.run("getComputedStyle([...document.querySelectorAll('.ranking th')].at(-1)).textAlign") == "right"
+    wide, tiny, none = opened.run("[[123.4, 5.678], [1e-7, 2e-8], [0, 0]].map((some) => some.map(shapeOf(some)))")
+    assert [wide, tiny, none] == [["123.4", "5.7"], ["1e-7", "2e-8"], ["0", "0"]]
+
+
+def test_names_break_between_their_options(opened: Tab) -> None:
+    parts = opened.run("[...named('bm25[k1=0.9,b=0.4]').childNodes].map((node) => node.nodeName + node.textContent)")
+    assert parts == ["#textbm25[", "WBR", "#textk1=0.9,", "WBR", "#textb=0.4]"]
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

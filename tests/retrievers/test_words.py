@@ -115,6 +115,9 @@ def test_more_dimensions_than_there_are() -> None:
         lsa.LSA(Setting(TWINS), lsa.Options(dimensions=5))
     # words: ferry, fares, harbour, rules, and, gates, old
     assert str(error.value) == "dimensions: expected at most 4 for a corpus of 5 documents and 7 words, found 5"
+    # Where the file does not say how many, a small corpus has as many as it can.
+    few, most = (lsa.LSA(Setting(TWINS), options) for options in (lsa.Options(), lsa.Options(dimensions=4)))
+    assert few.retrieve(["ferry fares"], 5) == most.retrieve(["ferry fares"], 5)
 
 
 @pytest.mark.usefixtures("sklearn")

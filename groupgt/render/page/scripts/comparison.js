@@ -83,7 +83,7 @@ function pairVerdict(set, metric, a, b, each, rows) {
   const interval = each.interval ? ` (interval ${signed(each.interval[0])} to ${signed(each.interval[1])})` : "";
   const effect = known(each.effect) ? ` Effect size ${signed(each.effect, 2)}.` : "";
   const real = each.significant ? "This is significant" : "This may be chance";
-  const alone = each.raw === each.p ? "" : `, corrected for all comparisons of this page; ${small(each.raw)} for this one alone, as is the interval`;
+  const alone = each.raw === each.p ? "" : ` after correction; without it, as the interval is, ${small(each.raw).startsWith("<") ? "p" : "p ="} ${small(each.raw)}`;
   const kind = !each.significant ? "same" : gain > 0 ? "gain" : "loss";
   return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, ` by ${signed(each.delta)} ${label}${interval}. ${real}: p = ${small(each.p)}${alone}.${counts}${effect}`] }));
 }

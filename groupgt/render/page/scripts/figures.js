@@ -42,7 +42,7 @@ function specification(options, width, paper) {
     config.padding = 4;
   }
   const narrow = width < 520;
-  config.axis.labelLimit = Math.max(80, width * (narrow ? 0.34 : 0.4));
+  config.axis.labelLimit = Math.max(80, width * (narrow ? 0.42 : 0.4));
   config.legend.columns = narrow ? 1 : 3;
   config.legend.labelLimit = Math.max(120, width * (narrow ? 0.8 : 0.3));
   if (spec.facet) {

@@ -21,9 +21,17 @@ async function detailOf(set, at) {
       const [results, own, scores, marks, far] = each;
       const met = new Map();
       for (const [rank, kind, found] of marks) if (kind === 0) for (const group of found) met.set(group, rank);
-      return { results, ids: own, scores, marks: new Map(marks.map((/** @type {any[]} */ mark) => [mark[0], mark])), far, met };
+      return { results, ids: own, scores, shape: shapeOf(scores), marks: new Map(marks.map((/** @type {any[]} */ mark) => [mark[0], mark])), far, met };
     }),
   };
+}
+
+/** How the scores of a ranking are written: all with as many decimals, so that the largest has four digits. @param {number[] | null} scores */
+function shapeOf(scores) {
+  const largest = Math.max(...(scores || []).map(Math.abs));
+  if (!(largest > 0 && largest < 1e15)) return String;
+  const decimals = Math.max(0, 3 - Math.floor(Math.log10(Math.max(largest, 0.1))));
+  return (/** @type {number} */ score) => (largest < 0.001 ? String(score) : fixed(score, decimals));
 }
 
 /** The passages of a question, by id. @param {Plain} set @param {Plain} detail @returns {Promise<Map<string, string>>} */
@@ -90,8 +98,10 @@ function solvedBy(set, all, at) {
   if (!solved.length) return h("p", null, `No system meets all groups${within}.`);
   if (solved.length === set.systems.length) return h("p", null, `Every system meets all groups${within}.`);
   const others = set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => !solved.includes(place));
-  const [said, told] = others.length < solved.length ? ["every system but ", others] : ["", solved];
-  return h("p", null, `All groups are met${within} by ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [place ? ", " : "", h("b", null, named(set.systems[system].name, 60))]), ".");
+  const [said, told] = others.length < solved.length ? ["every system except ", others] : ["", solved];
+  /** @param {number} place */
+  const between = (place) => (!place ? "" : place < told.length - 1 ? ", " : " and ");
+  return h("p", null, `All groups are met${within} by ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [between(place), h("b", null, named(set.systems[system].name, 60))]), ".");
 }
 
 /** @param {Plain} set @param {number[]} systems_ */
@@ -156,7 +166,7 @@ function groupCards(set, detail, passages, systems_) {
       )
     )
   );
-  return section(`${counted(detail.groups.length, "group")} to be met`, detail.groups.length ? h("ul", { class: "groups" }, ...cards) : h("p", null, "This query has no groups."));
+  return section(`${counted(detail.groups.length, "group")} to meet`, detail.groups.length ? h("ul", { class: "groups" }, ...cards) : h("p", null, "This query has no groups."));
 }
 
 /** An id with its passage. @param {string} id @param {string | undefined} text @param {Child} [more] */
@@ -192,7 +202,7 @@ function ranking(set, detail, passages, system) {
   if (far.length) rows.push(h("tr", { class: "gap" }, h("td", { colspan: 4 }, "…")));
   for (const [rank, order] of far) rows.push(resultRow(own, detail, passages, Number(rank), order, cutoff));
   const rest = own.results - own.ids.length - far.length;
-  const head = h("tr", null, ...["rank", "mark", "result", ...(own.scores ? ["score"] : [])].map((label) => h("th", { scope: "col" }, label)));
+  const head = h("tr", null, ...["rank", "mark", "result", ...(own.scores ? ["score"] : [])].map((label) => h("th", { scope: "col", class: label === "rank" || label === "score" ? "number" : null }, label)));
   const missed = detail.groups.map((/** @type {any} */ _, /** @type {number} */ number) => number).filter((/** @type {number} */ number) => whereMet(own, number, cutoff)[0] !== "met");
   return h(
     "div",
@@ -202,7 +212,7 @@ function ranking(set, detail, passages, system) {
       ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(own, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
       : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Meets every group${set.cutoff ? ` ${set.cutoff}` : ""}.`),
     h("table", null, h("caption", { class: "hidden" }, `Results of ${brief(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),
-    rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} without a hit.`) : null
+    rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} ${rest === 1 ? "hits" : "hit"} nothing.`) : null
   );
 }
 
@@ -220,7 +230,7 @@ function resultRow(own, detail, passages, rank, order, cutoff) {
     h("td", { class: "number" }, rank),
     h("td", null, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign, short ? h("sub", null, short) : null), hidden(`${said}${groups}`)),
     h("td", null, passage(id, passages.get(id))),
-    own.scores ? h("td", { class: "number" }, score === null ? "" : String(score)) : null
+    own.scores ? h("td", { class: "number" }, score === null ? "" : own.shape(score)) : null
   );
 }
 
