@@ -4,8 +4,8 @@ A nugget becomes groups of the documents that its references name:
 
 - OR, or no aggregator: any of its answers will do, so all their references are alternatives of one group;
 - AND, SUM: each answer counts, so each is a group;
-- sub-nuggets take part as answers do, but an OR of which one part alone needs several groups cannot be said, and is an
-  error;
+- sub-nuggets take part as answers do; in an OR, a part that needs several groups becomes sets that are needed together,
+  one of each choice of alternatives;
 - NOT is an error: no group says that something must not be found;
 - a claim is a group of its references;
 - what has no references is an empty group, for the policy `empty_groups`; a bank without any is an error.
@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ BANKS = ("nugget_bank", "claim_bank")
 VERSIONS = (None, "v3", "RAGTIME26")
 ENDINGS = (".json", ".json.gz", ".jsonl", ".jsonl.gz")
 ALL, ANY = ("AND", "SUM"), (None, "OR", "Default")
+# So many sets one part of an OR may become.
+MOST_SETS = 100
 
 
 def look(source: Source) -> str | None:
@@ -126,11 +130,12 @@ class _Banks(Questions):
             for group in (group for part in parts for group in part):
                 group["alternatives"] = _distinct(group["alternatives"] + own)
             return [group for part in parts for group in part]
-        if aggregator in ANY and all(len(part) == 1 for part in parts):
-            any_of = [place for part in parts for place in part[0]["alternatives"]]
+        sets = [math.prod(len(group["alternatives"]) for group in part) for part in parts if len(part) > 1]
+        if aggregator in ANY and max(sets, default=0) <= MOST_SETS:
+            any_of = [place for part in parts for place in _alternatives(part)]
             return [_group(text, _distinct(any_of + own), importance)]
         if aggregator in ANY:
-            what = "any of its parts will do, but one of them needs several groups"
+            what = f"any of its parts will do, but one of them is met in {max(sets):,} ways (at most {MOST_SETS})"
         elif aggregator == "NOT":
             what = "it asks that something is not found, which no group can say"
         else:
@@ -160,6 +165,24 @@ class _Banks(Questions):
         """The objects at a key, which holds them in a list or by their texts."""
         cells = record.get(key)
         return self.list_at({key: list(cells.values()) if isinstance(cells, Mapping) else cells}, key, where, dict)
+
+
+def _alternatives(part: list[dict[str, Any]]) -> list[Any]:
+    """What meets a part: the alternatives of its group, or, of several groups, sets with one alternative of each."""
+    if len(part) == 1:
+        alternatives: list[Any] = part[0]["alternatives"]
+        return alternatives
+    chosen = product(*(group["alternatives"] for group in part))
+    return [_together(_distinct([member for place in places for member in _members(place)])) for places in chosen]
+
+
+def _members(place: Any) -> list[Any]:
+    members: list[Any] = place["all"] if isinstance(place, Mapping) and "all" in place else [place]
+    return members
+
+
+def _together(members: list[Any]) -> Any:
+    return members[0] if len(members) == 1 else {"all": members}
 
 
 def _group(name: str, places: list[Any], importance: Any) -> dict[str, Any]:

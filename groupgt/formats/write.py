@@ -27,8 +27,9 @@ class _Writer:
     grades: bool = True
     weights: bool = False
     excluded: bool = False
-    # Places and texts, sets that are needed together, groups without alternatives.
+    # Places and texts, and sets that are needed together.
     shapes: bool = False
+    empty_groups: bool = False
     names: Literal["any", "distinct", "distinct words", "none"] = "distinct"
     importance: bool = False
     columns: bool = False
@@ -90,6 +91,7 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         weights=True,
         excluded=True,
         shapes=True,
+        empty_groups=True,
         names="any",
         importance=True,
         columns=True,
@@ -110,7 +112,7 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         fault=trec.judgments_fault,
     ),
     "beir": _Writer(_beir, groups=False, names="none", texts=True),
-    "nuggetbank": _Writer(nuggetbank.write_ground_truth, grades=False, texts=True, importance=True),
+    "nuggetbank": _Writer(nuggetbank.write_ground_truth, grades=False, empty_groups=True, importance=True, texts=True),
 }
 # Written for other tools alone: what is lost is what is asked for.
 FLAT = "qrels-flat"
@@ -150,7 +152,7 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
         return "has no grades, but this ground truth does; write jsonl"
     if not writer.weights and bool((truth.group_weight != 1).any()):
         return "has no group weights, but this ground truth does; write jsonl"
-    if not writer.shapes and len(np.unique(truth.group_of)) < len(truth.group_query):
+    if not writer.empty_groups and len(np.unique(truth.group_of)) < len(truth.group_query):
         return "cannot hold groups without alternatives, but this ground truth has some; write jsonl"
     if not writer.excluded and truth.excluded:
         return "cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"

@@ -529,11 +529,18 @@ def question(**others: Any) -> dict[str, Any]:
     }
 
 
-PARTS = [{"question": "S", "aggregator_type": "AND", "answers": [{"answer": "1"}, {"answer": "2"}]}]
+def part(*references: list[str]) -> dict[str, Any]:
+    """A sub-nugget of which every answer is needed."""
+    answers = [{"answer": str(number), "references": names} for number, names in enumerate(references)]
+    return {"question": "S", "aggregator_type": "AND", "answers": answers}
+
+
+MANY = part([f"a{number}" for number in range(11)], [f"b{number}" for number in range(10)])
 BAD_BANKS = [
     (question(aggregator_type="NOT", answers=[{"answer": "x"}]), "the nugget 'Q': it asks that something is not found"),
     (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
-    (question(sub_nuggets=PARTS), "any of its parts will do, but one of them needs several groups"),
+    (question(sub_nuggets=[MANY]), "the nugget 'Q': any of its parts will do, but one of them is met in 110 ways"),
+    (question(sub_nuggets=[part([], [])]), "1 of its 2 groups is empty"),
     (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),
     (question(), "1 of its 2 groups is empty"),
     ({"query_id": "1", "format_version": "v9", "nugget_bank": {}}, "expected the format_version v3, found 'v9'"),
@@ -547,6 +554,32 @@ def test_banks_that_are_refused(tmp_path: Path, bank: dict[str, Any], words: str
     with pytest.raises(groupgt.DataError) as error:
         groupgt.read_ground_truth(put(tmp_path / "b.jsonl", [bank], "lines"), "nuggetbank")
     assert words in str(error.value)
+
+
+def test_a_part_of_an_or_may_need_several_documents(tmp_path: Path) -> None:
+    """(a or b) and c, or d; and the same within a further OR beside an AND."""
+    inner = {"question": "T", "sub_nuggets": [part(["e"], ["e", "f"])]}
+    banks = [
+        question(sub_nuggets=[part(["a", "b"], ["c"]), {"question": "U", "references": ["d"]}]),
+        question(
+            query_id="1", sub_nuggets=[{"question": "V", "aggregator_type": "AND", "sub_nuggets": [inner, inner]}]
+        ),
+    ]
+    banks[1]["query_id"] = "2"
+    truth = groupgt.read_ground_truth(put(tmp_path / "b.jsonl", banks, "lines"))
+    assert truth["1"][0]["alternatives"] == [{"all": ["a", "c"]}, {"all": ["b", "c"]}, "d"]
+    assert truth["2"][0]["alternatives"] == ["e", {"all": ["e", "f"]}]
+    result = groupgt.evaluate(truth, {"1": ["c", "x", "a"], "2": ["e"]}, ["recall", "mrr"])
+    assert [column.tolist() for column in result.values.values()] == [[0.5, 0.5], [1 / 6, 0.5]]
+
+
+def test_nuggets_without_documents_are_written_too(tmp_path: Path) -> None:
+    policy = groupgt.Policy(empty_groups="unmeetable")
+    truth = groupgt.GroundTruth.of({"1": [["a"], {"alternatives": [], "name": "Why?"}]}, policy)
+    write.write_ground_truth(tmp_path / "bank.jsonl", truth, "nuggetbank")
+    assert dict(groupgt.read_ground_truth(tmp_path / "bank.jsonl", policy=policy).items()) == dict(truth.items())
+    with pytest.raises(groupgt.DataError, match="empty_groups=unmeetable"):
+        groupgt.read_ground_truth(tmp_path / "bank.jsonl")
 
 
 def test_places_need_offsets(tmp_path: Path) -> None:
