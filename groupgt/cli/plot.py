@@ -25,7 +25,7 @@ from groupgt.cli.inputs import (
 )
 from groupgt.cli.output import FILE, check_outputs, output_option, say, show
 from groupgt.comparison.settings import Settings
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
 from groupgt.render.drawing import THEMES, Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
@@ -71,7 +71,10 @@ def plot_command(
     named = {name: value for name, value in settings.items() if value is not None}
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
     figure = (_of_folders if is_folder else _of_runs)(inputs, what, output, dataset, baseline, named)
-    figure.save(output, theme=theme)
+    try:
+        figure.save(output, theme=theme)
+    except OSError as error:
+        raise DataError(f"{output}: cannot be written: {error.strerror or error}") from None
     show(figure.text)
     say(f"the figure is in {output}")
 

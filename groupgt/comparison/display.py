@@ -33,7 +33,8 @@ NAMED = 5
 class Findings:
     """Systems side by side, held against a baseline query by query.
 
-    `evaluations` is empty where values were read from result folders; slices, failures and headroom then are too.
+    `evaluations` is empty where values were read from result folders; slices, failures and headroom then are too, and
+    `rules` says what figures state of policy and labeller.
     """
 
     baseline: str
@@ -41,6 +42,7 @@ class Findings:
     systems: list[Scored]
     evaluations: dict[str, Evaluation]
     footer: list[str]
+    rules: str = ""
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
@@ -127,7 +129,7 @@ class Findings:
         """What a figure of the first metric states."""
         queries = max((row.queries for row in self.rows), default=0)
         first = next(iter(self.evaluations.values()), None)
-        rules = "" if first is None else policy_text(first.policy)
+        rules = self.rules if first is None else policy_text(first.policy)
         return About(next(iter(self.labels.values())), queries, self.convention, rules)
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:

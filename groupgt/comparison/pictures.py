@@ -54,7 +54,8 @@ class Differences:
             values = {each.name: each.values for each in table.systems}
             wanted = parse_metric(chosen, one.convention)
             text = next((text for text, metric in one.metrics.items() if metric == wanted), next(iter(one.metrics)))
-            return cls(table, Systems(one.qids, one.metrics, one.convention, values, text, intervals=intervals))
+            alone = Systems(one.qids, one.metrics, one.convention, values, text, intervals=intervals, rules=table.rules)
+            return cls(table, alone)
         first = next(iter(table.evaluations.values()))
         rest = [text for text in first.metrics if text not in table.metrics]
         if rest:

@@ -146,7 +146,7 @@ class Systems:
     `evaluations` holds what is known besides; it is empty where only values are. `intervals` are those of the means,
     `passages` the texts of documents, `cutoff` within what a question must be complete to be solved. `scores` are those
     of results that a run does not hold itself; `always` are systems that figures show however many there are. `hide`
-    takes secrets out of texts.
+    takes secrets out of texts. `rules` says of policy and labeller what evaluations would, where there are none.
     """
 
     qids: Sequence[str]
@@ -161,6 +161,7 @@ class Systems:
     scores: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     always: Sequence[str] = ()
     hide: Hide = field(default_factory=Hide)
+    rules: str = ""
 
     @classmethod
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Systems:
@@ -277,7 +278,7 @@ class Systems:
 
     def about(self, label: str, note: str = "") -> About:
         """What every figure of these systems states."""
-        rules = ""
+        rules = self.rules
         if self.evaluations:
             judge = "" if self.first.labeller.name == "id" else f" · labeller {self.hide(str(self.first.labeller))}"
             rules = policy_text(self.first.policy) + judge

@@ -54,7 +54,7 @@ def merged(
         ]
         footer.append(f"ground truth {holders[0].truths[dataset][:12]}, convention {holders[0].convention}")
         footer.append(f"policy {holders[0].policy}")
-        comparisons[dataset] = Comparison(chosen, settings, systems, {}, footer)
+        comparisons[dataset] = Comparison(chosen, settings, systems, {}, footer, holders[0].rules)
     return comparisons
 
 

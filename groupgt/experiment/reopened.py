@@ -15,7 +15,7 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, near_names
 from groupgt.evaluation.request import Sources, as_ground_truth, labeller_of
 from groupgt.experiment.datasets import sha256
-from groupgt.experiment.result_folders import folders_of, manifest_at
+from groupgt.experiment.result_folders import folders_of, manifest_at, written_policy
 from groupgt.experiment.results import Manifest, file_name, slug
 from groupgt.formats.corpus import corpus_file
 from groupgt.labellers.base import Labeller
@@ -75,8 +75,7 @@ class Reopened:
     @cached_property
     def policy(self) -> Policy:
         """The policy of the run."""
-        fields = (part.partition("=") for part in self.manifest["policy"].split(", "))
-        return Policy.of({name: value for name, _, value in fields})
+        return written_policy(self.manifest["policy"])
 
     @property
     def compare(self) -> Mapping[str, Any]:

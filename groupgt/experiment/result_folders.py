@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from groupgt.comparison.contrast import Scored
 from groupgt.errors import DataError, Faults, GroupgtError
+from groupgt.evaluation.systems import policy_text
 from groupgt.experiment.results import ConfigSections, Manifest
 from groupgt.formats import csv
 from groupgt.formats.parquet import read_table
@@ -24,9 +25,15 @@ from groupgt.formats.source import Source
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
+from groupgt.model.policy import Policy
 from groupgt.model.validity import number_of
 from groupgt.render.exports import as_written
 from groupgt.store.stamped import LAST, LATEST, age_of
+
+
+def written_policy(text: str) -> Policy:
+    """A policy as manifests hold it: `str` of it."""
+    return Policy.of({name: value for name, _, value in (part.partition("=") for part in text.split(", "))})
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +62,12 @@ class ResultFolder:
     def labeller(self) -> str:
         """What decided which result hits which alternative, and its options."""
         return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
+
+    @property
+    def rules(self) -> str:
+        """What figures state of policy and labeller."""
+        name = (self.config["evaluate"].get("labeller") or {}).get("use", "id")
+        return policy_text(written_policy(self.policy)) + ("" if name == "id" else f" · labeller {name}")
 
     @property
     def primary(self) -> str | None:

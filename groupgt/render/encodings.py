@@ -110,7 +110,8 @@ def by_system(systems: Sequence[str], field: str = "system") -> Layer:
     count = len(systems)
     colors = [f"$system{place}" if place < COLORS else "$same" for place in range(count)]
     dashes = [list(DASHES[place]) if place < COLORS else [1, 2] for place in range(count)]
-    key = {**legend(""), "title": None, "values": list(systems[:COLORS])} if count > 1 else None
+    # The sample of a line: with points as well, dashes would be drawn around their symbols.
+    key = {**legend(""), "title": None, "values": list(systems[:COLORS]), "symbolType": "stroke"} if count > 1 else None
     return {
         "color": {**colored(field, list(systems), colors), "legend": key},
         "strokeDash": {

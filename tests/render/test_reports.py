@@ -240,6 +240,8 @@ def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tm
     assert handbook.folder is not None
     known = handbook.plot(what)
     assert plot(what, handbook.folder, "-o", tmp_path / "figure.json").strip() == known.text
+    drawn = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))
+    assert "convention coverage · default policy" in drawn["title"]["subtitle"]
     latest = handbook.folder.parent / "latest"
     assert plot(what, latest, "-o", tmp_path / "figure.json").strip() == known.text
 
@@ -293,3 +295,13 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
     with pytest.raises(groupgt.DataError, match="the run of 'released' is not kept in it; run the experiment again"):
         plot("depth", unkept, "-o", file)
     assert not file.exists()
+
+
+def test_a_disk_that_is_full_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    file = tmp_path / "forest.json"
+    with pytest.raises(groupgt.DataError, match=r"forest\.json: cannot be written: No space left on device$"):
+        CliRunner().invoke(cli, ["plot", "forest", *map(str, FILES), "-o", str(file)], catch_exceptions=False)
