@@ -86,8 +86,9 @@ class Document:
         """Adds a fault at the value, or the key, of a path; what came from the environment is not shown."""
         for filled_path, (raw, filled) in self.written.items():
             if filled_path[: len(path)] == path or path[: len(filled_path)] == filled_path:
-                what = what.replace(repr(filled), repr(raw))
-                what = what.replace(filled, raw) if len(filled) >= SECRET else what
+                shown = _with_defaults(raw)
+                what = what.replace(repr(filled), repr(shown))
+                what = what.replace(filled, shown) if len(filled) >= SECRET else what
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
@@ -307,6 +308,11 @@ def _scalar(node: yaml.Node, path: KeyPath, document: Document) -> Any:
     if _FLOAT.fullmatch(text):
         return float(text)
     return _filled(text, path, document)
+
+
+def _with_defaults(text: str) -> str:
+    """Text as the file has it, but for defaults that stand in for variables: these are in the file, and no secrets."""
+    return _VARIABLE.sub(lambda match: match[0] if match[2] is None or match[1] in os.environ else match[2], text)
 
 
 def _filled(text: str, path: KeyPath, document: Document) -> str:

@@ -62,6 +62,18 @@ def test_without_its_files_it_says_where_to_get_them(
     )
 
 
+def test_the_folder_beside_the_file_is_named_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("BRIGHT", raising=False)
+    with pytest.raises(SystemExit) as end:
+        main(["run", str(CONFIG), "--check"])
+    assert end.value.code == 2
+    told = capsys.readouterr().err
+    assert str(CONFIG.parent / "bright" / "examples" / "biology.parquet") in told.replace("\n", "")
+    assert "${env:" not in told
+
+
 def test_documents_of_bright_and_of_multihop_rag_are_corpora(tmp_path: Path) -> None:
     (tmp_path / "bright.jsonl").write_text('{"id": "a/1.txt", "content": "one"}\n')
     (tmp_path / "multihop.json").write_text('[{"title": "T", "url": "https://e.example/1", "body": "two"}]')
