@@ -6,7 +6,7 @@ repeats of every policy are what they are elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
+from groupgt.model.validity import plain
 from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.runtime import pl
 
@@ -67,17 +68,27 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
     """The calls beside results, or in results that are mappings, by query as text; None where there are none."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
-    if not any(map(_may_carry_calls, lists.rankings.values())):
+    if not _hold_mappings(lists.rankings.values()):
         return None
     carried = ((str(key), carried_cells(ranking, CALL)) for key, ranking in lists.rankings.items())
     return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None
 
 
-def _may_carry_calls(ranking: Any) -> bool:
-    """Whether a ranking may hold mappings: a glance at its ends, which costs nothing where all are lists of ids."""
-    if type(ranking) is not list:
-        return type(ranking) is not dict and ranking is not None
-    return bool(ranking) and not (type(ranking[0]) is type(ranking[-1]) is str)
+def _hold_mappings(rankings: Collection[Any]) -> bool:
+    """Whether rankings hold results that are mappings: a glance at both ends of each, since most hold ids alone."""
+    for ranking in rankings:
+        kind = type(ranking)
+        if kind is dict or (kind is list and (not ranking or type(ranking[0]) is type(ranking[-1]) is str)):
+            continue
+        cells = ranking if kind is list or kind is tuple else plain(ranking)
+        if isinstance(cells, (list, tuple)) and cells and any(map(_is_mapping, (cells[0], cells[-1]))):
+            return True
+    return False
+
+
+def _is_mapping(cell: Any) -> bool:
+    """Whether a result is a mapping, alone or beside its score."""
+    return isinstance(cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell, Mapping)
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:

@@ -90,6 +90,8 @@ def test_a_run_without_results_needs_no_calls() -> None:
         ([{"id": "a", "call": 1}, {"id": "b"}], "for each of 2 results, found 1"),
         ([{"id": "a"}, {"id": "b", "call": 1}], "for each of 2 results, found 1"),
         (["a", {"id": "b", "call": 1}], "for each of 2 results, found 1"),
+        (np.array(["a", {"id": "b", "call": 1}], dtype=object), "for each of 2 results, found 1"),
+        ([({"id": "a", "call": 2}, 0.5), ({"id": "b", "call": 1}, 0.9)], "rank 2 is of call 1"),
         (({"id": "a", "call": 1}, "b"), "for each of 2 results, found 1"),
         ([{"id": "a", "call": 0}], "found 0"),
         ([{"id": "a", "call": -1}], "found 0"),
@@ -345,13 +347,31 @@ class Data:
         return [{"qid": q, "doc_id": d, "score": s, "call": c} for q, d, s, c in self.rows]
 
 
-CARRIERS = ("csv", "csv large", "jsonl", "parquet", "frame", "lazy", "pandas", "pyarrow", "parts", "parts large")
+CARRIERS = (
+    "csv",
+    "csv large",
+    "csv huge",
+    "jsonl",
+    "parquet",
+    "frame",
+    "lazy",
+    "pandas",
+    "pyarrow",
+    "parts",
+    "parts large",
+)
 
 
 def carried(kind: str, data: Data, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     if "large" in kind:
         monkeypatch.setattr(source, "SMALL", 0)
     kind = kind.removesuffix(" large")
+    if kind == "csv huge":
+        # Rows of a file that is not held, and whose quotes want a careful reader.
+        monkeypatch.setattr(source, "SMALL", 0)
+        monkeypatch.setattr(source, "HUGE", 100)
+        pl.DataFrame(data.table).write_csv(folder / "run.csv", quote_style="always")
+        return folder / "run.csv"
     if kind == "parts":
         for number in range(3):
             pl.DataFrame(data.table[number::3]).write_csv(folder / f"{number}.csv")

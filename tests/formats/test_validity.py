@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import groupgt
 from groupgt.formats import validity as of_columns
+from groupgt.formats.rows import call_of
 from groupgt.model import validity
 
 # Every character that is a blank, a control or a mark of format, and every hundredth of the rest. Surrogates stand in
@@ -232,3 +234,31 @@ def test_what_polars_says_is_an_error_of_ours() -> None:
     with pytest.raises(pl.exceptions.ComputeError):
         guard(broken)
     assert rechecked == [1]
+
+
+@pytest.mark.parametrize(
+    ("number", "holds"),
+    [(1, True), (7.0, True), (10**12, True), (0, False), (-1, False), (1.5, False), (10**12 + 1, False), (None, False)],
+)
+def test_numbers_of_calls_in_columns_are_those_of_rows(number: float | None, holds: bool) -> None:
+    column = pl.DataFrame({"call": pl.Series([number], dtype=pl.Float64)})
+    assert column.select(of_columns.is_call(pl.col("call"))).item() is holds
+    assert (call_of(number) is not None) is holds
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_numbers_that_are_not_finite_are_no_calls(number: float) -> None:
+    assert pl.DataFrame({"call": [number]}).select(of_columns.is_call(pl.col("call"))).item() is False
+    assert call_of(number) is None
+
+
+def test_rows_that_are_refused_say_which_cell_is_wrong() -> None:
+    rows = {"qid": ["a", "b", "c", "d"], "doc": ["x"] * 4, "score": [1.0, -math.inf, None, -2.0]}
+    frame = pl.LazyFrame({**rows, "calls": [1, 1, None, 0]})
+    with pytest.raises(groupgt.DataError) as caught:
+        of_columns.refuse_rows(frame, "run", "rank")
+    assert list(caught.value.faults) == [
+        "run: row 2: query 'b': expected a finite number as the rank, found inf",
+        "run: row 3: query 'c': expected a finite number as the rank, found None",
+        "run: row 4: query 'd': expected a whole number from 1 as the call, found 0",
+    ]
