@@ -127,7 +127,8 @@ def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]
         if fault := flat_fault(truth):
             raise DataError(fault)
         write_flat(path, truth)
-        return ["which documents are alternatives of one another"]
+        alternatives = "which documents are alternatives of one another"
+        return [alternatives, "which ids are left out of results"] if truth.excluded else [alternatives]
     if format not in TRUTH_WRITERS:
         near = near_names(format, [*TRUTH_WRITERS, FLAT])
         raise ConfigError(f"format: expected {listed([*TRUTH_WRITERS, FLAT])} for ground truth, found {format!r}{near}")

@@ -168,6 +168,13 @@ def test_results_on_a_cluster_are_refused(truth: groupgt.GroundTruth) -> None:
         without_excluded(truth, Run(Remote(None), name="far"))
 
 
+def test_flat_qrels_say_that_they_lose_them(truth: groupgt.GroundTruth, tmp_path: Path) -> None:
+    lost = write_ground_truth(tmp_path / "qrels", truth, "qrels-flat")
+    assert lost[1:] == ["which ids are left out of results"]
+    plain = groupgt.GroundTruth.of(TRUTH)
+    assert len(write_ground_truth(tmp_path / "qrels", plain, "qrels-flat")) == 1
+
+
 def test_batches_of_arrow(truth: groupgt.GroundTruth) -> None:
     pa = pytest.importorskip("pyarrow")
     from groupgt.engines.arrow import per_query
