@@ -42,14 +42,16 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
     given = _calls_carried(lists)
     if given is None:
         return run
-    faults, others = Faults(), Faults()
+    faults = Faults()
     scores = dict(lists.scores or {})
     before: dict[str, Sequence[float]] = {}
     calls: dict[str, Sequence[int]] = {}
     for key, ranking in lists.rankings.items():
         where = f"{run.title}: query {str(key)!r}"
-        # What is no ranking is told where it is labelled, with all that is wrong besides.
+        others = Faults()
         ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, others, where)
+        if others:
+            continue  # what is no ranking is told where it is labelled, with all that is wrong besides
         cells: Any = given.get(str(key), [])
         own = scores.get(key, order)
         if fault := calls_fault(cells, len(ids), in_order=own is None):

@@ -557,3 +557,18 @@ def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() ->
     assert [sorted(row) for row in found.explain_dict("q")["results"]] == [["hits", "id", "rank"]]
     with pytest.raises(groupgt.ConfigError, match="duplicates=drop removes them by other names"):
         groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)
+
+
+def test_scores_beside_mappings_order_the_results_of_a_call() -> None:
+    ranking = [{"id": "x", "call": 2}, {"id": "a", "call": 1}, {"id": "b", "call": 2}]
+    run = groupgt.Run.of({"q": ranking}, scores={"q": [0.1, 0.2, 0.3]})
+    # a | b, x
+    found = groupgt.evaluate({"q": [["a"], ["b"]]}, run, ["recall@1calls", "completion_rr"])
+    assert list(found.means.values()) == [1 / 2, 1 / 2]
+
+
+def test_what_is_no_ranking_is_told_as_ever() -> None:
+    run = {"q": [{"id": 1.5, "call": 1}], "r": [{"id": "d", "call": 1}]}
+    with pytest.raises(groupgt.DataError, match="at rank 1") as caught:
+        groupgt.evaluate(TRUTH, run, ["mrr"])
+    assert "expected a call" not in str(caught.value)
