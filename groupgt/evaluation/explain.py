@@ -177,7 +177,8 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     first = range(1, min(length, SHOWN) + 1)
     ranks = [*first, *[rank for rank in sorted(marks) if rank > SHOWN][:FURTHER]]
     groups = range(1, int(truth.judgments.groups[query]) + 1)
-    judged = not rejected.isdisjoint(ranks)
+    # What hits one group may be judged not relevant to another.
+    judged = not (rejected - marks.keys()).isdisjoint(ranks)
     rows = []
     for rank in ranks:
         name = ids[rank - 1] if rank <= len(ids) else "?"

@@ -133,6 +133,14 @@ def test_what_is_below_the_level_is_shown_as_not_relevant() -> None:
     assert found.queries[0]["groups"] == [{"group": "group 1 (one)", "rank": None, "met": False, "alternatives": ["b"]}]
 
 
+def test_what_hits_a_group_is_not_shown_as_not_relevant() -> None:
+    groups = {"q": [["a", {"id": "b", "grade": 0}], ["b", {"id": "c", "grade": 0}]]}
+    for last, shown in (("b", False), ("c", True)):
+        lines = groupgt.evaluate(groups, {"q": ["a", last]}, ["recall"]).explain("q").splitlines()
+        [headers] = [line.split() for line in lines if line.startswith("rank")]
+        assert ("judged" in headers) == shown
+
+
 @pytest.mark.parametrize("level", [0, -1, "x", float("nan"), True, 2.0**32])
 def test_levels_that_are_none(level: Any) -> None:
     with pytest.raises(groupgt.ConfigError, match="policy level: expected a grade above 0"):
