@@ -70,10 +70,11 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
     """The best over several data sets; and where questions are the same, on which corpus each system does best."""
     several = len({name for found in outcome.evaluations.values() for name in found}) > 1
     if several and outcome.overall is not None and (timed or outcome.experiment.rule.is_timeless):
+        both = every(len(outcome.evaluations), "data set").lower()
         by = f" by {outcome.experiment.rule.words}, by the mean of its means."
         yield {
             "kind": "best",
-            "parts": ["", outcome.overall, f" is the best over all {len(outcome.evaluations):,} data sets{by}"],
+            "parts": ["", outcome.overall, f" is the best over {both}{by}"],
         }
     yield from _corpora(outcome)
 
