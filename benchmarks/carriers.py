@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import re
 import shutil
 import sys
@@ -95,7 +96,11 @@ def spark(folder: Path) -> Any:
 
 CARRIERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "lists": ("lists of ids, lists of scores", lists),
+    "lists-python": ("the same without the compiled module", lists),
     "trec": ("a TREC file in order", lambda folder: folder / "ordered.trec"),
+    "trec-python": ("the same without the compiled module", lambda folder: folder / "ordered.trec"),
+    "shuffled": ("a TREC file, shuffled", lambda folder: folder / "shuffled.trec"),
+    "shuffled-python": ("the same without the compiled module", lambda folder: folder / "shuffled.trec"),
     "parquet": ("one parquet file in order", lambda folder: folder / "one.parquet"),
     "scattered": (f"{FILES} parquet files, shuffled", lambda folder: pl.scan_parquet(folder / "scattered/*.parquet")),
     "scan": ("polars' scan of shuffled lines", scan),
@@ -105,6 +110,8 @@ CARRIERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
 
 def whole(name: str, folder: str) -> None:
     """Evaluates one carrier, and prints what it took as JSON."""
+    if name.endswith("-python"):
+        os.environ["GROUPGT_NATIVE"] = "0"
     import groupgt
 
     collected: list[str] = []
