@@ -90,7 +90,9 @@ def _hold_mappings(rankings: Collection[Any]) -> bool:
 
 def _is_mapping(cell: Any) -> bool:
     """Whether a result is a mapping, alone or beside its score."""
-    return isinstance(cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell, Mapping)
+    result = cell[0] if isinstance(cell, (tuple, list)) and len(cell) == 2 else cell
+    # Nearly all are ids, which are no mappings at first sight.
+    return type(result) is not str and isinstance(result, Mapping)
 
 
 def _composed(calls: Sequence[int], scores: Sequence[float]) -> list[float]:
