@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from groupgt.errors import DataError, Faults, printable
-from groupgt.model.validity import finite_number
+from groupgt.model.validity import finite_number, id_text
 from groupgt.runtime import pl
 
 
@@ -127,7 +127,9 @@ class Run:
             if qid not in rankings or len(numbers) != len(rankings[qid]) or None in map(finite_number, numbers):
                 faults.add(f"scores of query {qid!r}", "expected a finite number for each of its results")
         faults.stop(DataError)
-        return cls(Lists(rankings, scores), name=name)
+        # Rankings are found by the text of their query too.
+        by_text = None if scores is None else {id_text(qid) or qid: numbers for qid, numbers in scores.items()}
+        return cls(Lists(rankings, by_text), name=name)
 
     @property
     def rankings(self) -> Mapping[Any, Any]:
