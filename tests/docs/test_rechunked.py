@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import groupgt
-from tests.docs.rechunked import by_ids, run
+from tests.docs.rechunked import run
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "rechunked"
@@ -73,9 +73,11 @@ def test_one_truth_serves_three_chunkings(tmp_path: Path) -> None:
         assert all(0.3 < mean < 1 for mean in found["bm25"].means.values())
 
 
-def test_the_same_truth_by_ids_finds_nothing(tmp_path: Path) -> None:
-    for found in by_ids(tmp_path).evaluations.values():
-        assert set(found["bm25"].means.values()) == {0.0}
+def test_the_same_truth_by_ids_is_refused(tmp_path: Path) -> None:
+    truths = [f"datasets.{cut}.ground_truth=../examples/handbook/questions.jsonl" for cut in CUTS]
+    with pytest.raises(groupgt.DataError, match="none of the 160 ids of the ground truth is in the corpus") as error:
+        run(tmp_path, "evaluate.labeller=id", *truths)
+    assert all(f"dataset '{cut}'" in str(error.value) for cut in CUTS)
 
 
 def test_that_it_finds_nothing_is_said(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_ids_with_the_table_of_what_was_judged_are_worth_the_same(tmp_path: Path
 
 def test_carrying_ids_over_loses_what_smaller_chunks_split() -> None:
     articles, sentences = FOLDER / "articles.csv", FOLDER / "sentences.jsonl"
-    with pytest.raises(groupgt.DataError, match="query 'h003': group 1 is lost"):
+    with pytest.raises(groupgt.DataError, match="query 'h003': group 1 would be lost"):
         groupgt.rechunk(QUESTIONS, articles, sentences)
     found = groupgt.rechunk(QUESTIONS, articles, sentences, drop_lost=True)
     assert len(found.truth) + len(found.dropped) == 148
