@@ -1,6 +1,6 @@
 """CRUX: how well each passage answers each sub-question of a query, a record for each query and passage.
 
-The shapes are those of its files of ratings (`id`, `docid`) and of judgements (`example_id`, `pid`), each with
+The shapes are those of its files of ratings (`id`, `docid`) and of judgments (`example_id`, `pid`), each with
 `rating`, a list with a number for each sub-question.
 """
 
