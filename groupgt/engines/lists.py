@@ -360,7 +360,7 @@ class _Probe:
         extra = len(self.rankings) - int(np.count_nonzero(length != native.NO_RANKING))
         target = matches.targets[key]
         hits = hits_of(truth, labeller, matches, self.policy, query, rank, target, np.maximum(length, 0))
-        repeated = len(np.unique(query[first_hits(target, len(matches.keys))]))
+        repeated = int(np.count_nonzero(np.bincount(query[first_hits(target, len(matches.keys))])))
         looked_at_all = self.policy.duplicates in ("drop", "error")
         ties = np.array(self.ties, dtype=np.int64).reshape(-1, 3)
         without_truth = (qid for qid in self.rankings if qid not in truth.index)

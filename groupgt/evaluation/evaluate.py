@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -165,6 +164,8 @@ def evaluate_each(request: Request, truth: GroundTruth, runs: Iterable[tuple[str
     if alone or sum(map(_size, paths)) <= SMALL:
         evaluations = [evaluated(pair) for pair in named]
     else:
+        from concurrent.futures import ThreadPoolExecutor
+
         first = evaluated(named[0])
         workers = min(os.cpu_count() or 1, MOST_AT_ONCE, pl.thread_pool_size())
         with ThreadPoolExecutor(workers) as threads:

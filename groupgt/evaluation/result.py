@@ -24,7 +24,6 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render import tables
 from groupgt.render.document import Block
-from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
@@ -32,6 +31,7 @@ from groupgt.runtime import pl
 
 if TYPE_CHECKING:
     from groupgt.evaluation.misses import Misses
+    from groupgt.render.drawing import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.systems import Systems
-from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, span
+
+if TYPE_CHECKING:
+    from groupgt.evaluation.systems import Systems
+    from groupgt.render.page import data
 
 # Names that a sentence lists.
 NAMED = 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import chain, repeat
@@ -60,6 +59,8 @@ def layout_of(source: Source, separator: str, *, words: bool = False) -> Layout:
 
     Where they are `words`, as in a TREC run, a quote is a letter, and no cell is empty or holds a blank.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     look = partial(_look_at, separator=ord(separator), words=words)
     content = _mapped(source)
     if content is None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import printable
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Table, document, drawn
-from groupgt.render.drawing import Figure, has_converter
 from groupgt.render.exports import frame_of
 from groupgt.render.tables import Grid
 from groupgt.runtime import pl
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 
 class Result(ABC):
@@ -58,6 +60,8 @@ class Result(ABC):
         return None
 
     def _repr_html_(self) -> str:
+        from groupgt.render.drawing import has_converter
+
         bare = (item.item if isinstance(item, Detail) else item for item in self.blocks())
         # A figure of its own mime type would stand in place of the tables.
         figure = self._figure() if has_converter() else None

@@ -150,7 +150,6 @@ def test_frames_have_null_where_there_is_no_value() -> None:
 
 def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     import groupgt.render.drawing
-    import groupgt.render.results
 
     truth, run = {"q": [["a"], ["b"]], "p": [["c"]]}, {"q": ["a"], "p": ["c"]}
     evaluation = groupgt.evaluate(truth, run, ["recall@2"])
@@ -158,10 +157,10 @@ def test_a_notebook_shows_the_figure_below_the_tables(monkeypatch: pytest.Monkey
     runs = {"one": run, "two": {"q": ["b"]}}
     answers = [evaluation, table, groupgt.depth(truth, run), groupgt.misses(truth, run), groupgt.misses(truth, runs)]
     answers += [groupgt.check(truth), groupgt.misses(truth, {"q": ["a", "b"], "p": ["c"]})]
-    monkeypatch.setattr(groupgt.render.results, "has_converter", lambda: False)
+    monkeypatch.setattr(groupgt.render.drawing, "has_converter", lambda: False)
     bare = [answer._repr_html_() for answer in answers]
     assert all("<table>" in text and "<img" not in text for text in bare)
-    monkeypatch.setattr(groupgt.render.results, "has_converter", lambda: True)
+    monkeypatch.setattr(groupgt.render.drawing, "has_converter", lambda: True)
     monkeypatch.setattr(groupgt.render.drawing, "_converted", lambda spec, ending: b"<svg/>")
     pictures = [answer._repr_html_().removeprefix(text) for answer, text in zip(answers, bare, strict=True)]
     assert pictures[0].startswith('<img alt="Means against depth for ')

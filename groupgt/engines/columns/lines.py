@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain, islice, pairwise
@@ -232,6 +231,8 @@ class _Scan:
 
 def _side_by_side(scan: Callable[[tuple[int, int]], T], spans: Sequence[tuple[int, int]]) -> Iterator[T]:
     """What is made of each part, in their order; where one fails, or nobody asks any more, no other is begun."""
+    from concurrent.futures import ThreadPoolExecutor
+
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as threads:
         waiting = [threads.submit(scan, span) for span in spans[: 2 * workers]]
