@@ -262,3 +262,9 @@ def test_rows_that_are_refused_say_which_cell_is_wrong() -> None:
         "run: row 3: query 'c': expected a finite number as the rank, found None",
         "run: row 4: query 'd': expected a whole number from 1 as the call, found 0",
     ]
+
+
+def test_a_row_without_a_rank_is_named() -> None:
+    rows = pl.LazyFrame({"qid": ["q"], "doc": ["a"], "score": [None]}, schema_overrides={"score": pl.Float64})
+    with pytest.raises(groupgt.DataError, match="row 1: query 'q': expected a finite number as the rank, found None"):
+        of_columns.refuse_rows(rows, "runs", "rank")

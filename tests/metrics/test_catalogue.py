@@ -109,3 +109,10 @@ def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> No
     with pytest.raises(groupgt.ConfigError, match=words):
         check_batch(policy, parse_metrics([metric], "autorag"))
     check_batch(Policy(missing="skip"), parse_metrics(["recall"], "autorag"))
+
+
+def test_what_only_some_metrics_are() -> None:
+    metrics = CATALOGUE.values()
+    assert {each.name for each in metrics if not each.bounded} == {"dcg", "hits"}
+    assert {each.name for each in metrics if not each.takes_cutoff} == {"bpref"}
+    assert {each.name for each in metrics if not each.higher_is_better} == {"redundancy"}
