@@ -233,6 +233,8 @@ def place_of(group: dict[str, Any], results: int, k: int) -> str:
     if not group["alternatives"]:
         return "cannot be met"
     if group["rank"] is None:
+        if results == 1:
+            return "not its only result"
         return f"not among its {results:,} results" if results else "no results"
     return f"rank {group['rank']:,}" + ("" if group["met"] else f" (beyond {k:,})")
 

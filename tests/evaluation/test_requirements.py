@@ -47,7 +47,7 @@ def test_many_queries_are_cut(result: groupgt.Evaluation) -> None:
         many.assert_at_least({"recall@1": 1})
     lines = str(error.value).splitlines()
     assert lines[1] == "50 queries are below 1, lowest first:"
-    assert lines[2] == "  q00: 0.0000, misses group 1 (a): not among its 1 results"
+    assert lines[2] == "  q00: 0.0000, misses group 1 (a): not its only result"
     assert lines[-1].startswith("  and 40 more: q10, q11")
     assert lines[-1].endswith("q29 …")
     assert len(lines) == 13

@@ -125,6 +125,7 @@ function pickers(set, systems_) {
 function whereMet(ranking_, group, cutoff) {
   if (!ranking_ || !ranking_.results) return ["missed", "no results"];
   const rank = ranking_.met.get(group);
+  if (rank === undefined && ranking_.results === 1) return ["missed", "✕ not its only result"];
   if (rank === undefined) return ["missed", `✕ not among its ${ranking_.results.toLocaleString("en")} results`];
   return rank <= cutoff ? ["met", `✓ rank ${rank}`] : ["late", `△ only at rank ${rank.toLocaleString("en")}`];
 }
