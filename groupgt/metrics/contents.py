@@ -29,8 +29,7 @@ def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
 
 def _worked(measure: str) -> Callable[[Sheet], str]:
     def text(sheet: Sheet) -> str:
-        scores = [] if sheet.contents is None else sheet.contents[measure]
-        return over(plus(number(score) for score in scores if score), sheet.top)
+        return over(plus(number(score) for score in sheet.contents[measure] if score), sheet.top)
 
     return text
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
-from groupgt.model.hits import Hits, Judgments
+from groupgt.model.hits import Contents, Hits, Judgments
 
 
 @dataclass(frozen=True)
@@ -107,11 +108,9 @@ class Sheet:
         return len(np.unique(rows.document[(rows.query == self.query) & (rows.rank <= self.top)]))
 
     @cached_property
-    def contents(self) -> Mapping[str, Sequence[float]] | None:
-        """What was measured of the results' contents, where it was."""
-        contents = self.hits.contents
-        if contents is None:
-            return None
+    def contents(self) -> Mapping[str, Sequence[float]]:
+        """What was measured of the results' contents; only a metric that needs it may ask."""
+        contents = cast(Contents, self.hits.contents)
         chosen = (contents.query == self.query) & (contents.rank <= self.top)
         return {name: column[chosen].tolist() for name, column in contents.scores.items()}
 

@@ -317,6 +317,11 @@ class Raw:
             with caller, contextlib.suppress(OSError):
                 caller.recv(65536)
                 self.write(caller)
+                # To close with a part of the request unread would reset the connection, and take back what was written.
+                caller.shutdown(socket.SHUT_WR)
+                caller.settimeout(5)
+                while caller.recv(65536):
+                    pass
 
 
 def drip(caller: socket.socket, first: bytes, byte: bytes) -> None:
