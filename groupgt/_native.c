@@ -440,7 +440,7 @@ static PyObject *native_index(PyObject *module, PyObject *args) {
 }
 
 /* ---------------------------------------------------------------- ranks */
-/* A result that has a score. Its name is a str object where `size` is OBJECT, else so many bytes. */
+/* A result that has a score. Its name is a str object where `size` is OBJECT, else that many bytes. */
 typedef struct {
     double score;
     const void *name;
@@ -574,7 +574,7 @@ typedef struct {
     ranking own;
 } probe;
 
-/* Makes room for the hashes of so many results, where they must be distinct; −1 where there is no memory. */
+/* Makes room for the hashes of this many results, where ids must be distinct; returns −1 if out of memory. */
 static int begin_seen(probe *self, size_t results) {
     size_t slots = 16;
     if (!self->distinct) return 0;

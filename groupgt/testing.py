@@ -32,7 +32,7 @@ def check_metric(metric: str | Metric, *, laws: Sequence[str] | None = None, exa
     """Raises `AssertionError` where a metric breaks a law, with the smallest queries that show it.
 
     Without `laws` all are asked that can be: `bounded`, `order`, `repeats`, `appending`, `alone` and `text`
-    (`groupgt.testing.LAWS` says what each says). Each is tried on so many random `examples`, the same ones every time.
+    (`groupgt.testing.LAWS` says what each says). Each is tried on `examples` random examples, the same ones every time.
 
     >>> check_metric("recall@5", laws=["bounded", "order"], examples=10)
     >>> check_metric("hits", laws=["repeats"], examples=10)
@@ -233,7 +233,7 @@ LAWS = {
 
 
 def batches(most: int = 6) -> Any:
-    """A strategy of hypothesis: up to so many queries, whose groups overlap, with grades, weights, repeats and all."""
+    """A strategy of hypothesis: up to `most` queries, whose groups overlap, with grades, weights, repeats and all."""
     from hypothesis import strategies as st
 
     ids = st.sampled_from([f"d{number}" for number in range(9)])

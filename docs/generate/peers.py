@@ -157,7 +157,7 @@ def _freshstack(example: Example) -> Values:
 class Tool:
     """One tool: the module that must be importable, the distribution that has its version, and what it computes.
 
-    `lists`: it takes lists of ids, in which an id may come twice. Its values are rounded to so many `digits`.
+    `lists`: it takes lists of ids, which may hold duplicates. Its values are rounded to `digits` digits.
     """
 
     module: str

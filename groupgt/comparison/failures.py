@@ -259,7 +259,7 @@ def _union(evaluations: Sequence[Evaluation], failures: Failures) -> tuple[float
 def _union_sizes(evaluations: Sequence[Evaluation], cutoff: int | Budget | None) -> Floats:
     """How many different results each query has within the cutoff over all systems, shape (Q,).
 
-    NaN where results stay on a cluster, or are so many that reading all ids again would take long.
+    NaN where results stay on a cluster, or are too many, so that reading all ids again would take long.
     """
     truth = evaluations[0].truth
     results_in_all = sum(int(evaluation.labelled.hits.length.sum()) for evaluation in evaluations)

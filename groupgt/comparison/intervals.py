@@ -32,9 +32,9 @@ Ends = tuple[Floats, Floats]
 AT_ONCE = 1 << 24
 # How many times Student's quantile an interval may be wide.
 WIDEST = 1.25
-# Beyond so many degrees of freedom Student's quantile is expanded.
+# Beyond this many degrees of freedom Student's quantile is expanded.
 MANY_DEGREES = 1000
-# Up to so many queries that differ are few, and from so many on they are not.
+# Up to FEW differing queries are few; from the second number on they are not.
 FEW, FADED = 5, 15
 
 

@@ -28,9 +28,9 @@ MOST = 10**9
 FAR = 35.0
 # Where more questions than this are expected to differ, the t test's power is near enough.
 MANY_DIFFERENCES = 5000
-# Up to so many differences the bootstrap test is worked out; beyond, it is as near to the t test as matters.
+# Up to this many differences the bootstrap test is worked out; beyond, it is as near to the t test as matters.
 FEW_DIFFERENCES = 50
-# Up to so many differences of which some are tied, SciPy's Wilcoxon test tries every sign.
+# Up to this many differences of which some are tied, SciPy's Wilcoxon test tries every sign.
 ALL_SIGNS = 13
 # No alpha that is a number needs more questions that differ, and all won, than this.
 MOST_NEEDED = 1100
@@ -119,7 +119,7 @@ class Differences:
         return _power_of_counts(share, min(mean / share, 1.0), queries, alpha, test)
 
     def detectable(self, queries: int, alpha: float, wanted: float, test: str) -> float | None:
-        """The smallest difference that so many questions show with the wanted power; None where none does."""
+        """The smallest difference that this many queries show with the wanted power; None where none does."""
         largest = self.size if self.alike else math.inf
         return smallest_difference(lambda difference: self.power(difference, queries, alpha, test), wanted, largest)
 
@@ -178,7 +178,7 @@ def _power_of_counts(share: float, balance: float, queries: int, alpha: float, t
 
 
 def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float:
-    """The probability that so many questions differ that a test at alpha can show them, won or lost as they may be."""
+    """The probability that enough queries differ for a test at alpha to show it, however they are won or lost."""
     differing = np.arange(1, min(queries, MOST_NEEDED) + 1)
     if test == "bootstrap":
         enough = next((m for m in differing.tolist() if _bootstrap_gaps(queries, m, alpha)), 0)
@@ -188,7 +188,7 @@ def _enough_differ(share: float, queries: int, alpha: float, test: str) -> float
 
 
 def _least_gaps(test: str, queries: int, differing: Ints, alpha: float) -> Ints:
-    """How far wins and losses must lie apart for a test to show it, where so many questions differ by one size.
+    """How far wins and losses must lie apart for a test to show it, where a number of queries differ by one size.
 
     More than differ, where nothing is far enough. The bootstrap test's are those of t, which it nears (see there).
     """

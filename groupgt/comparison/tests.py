@@ -25,9 +25,9 @@ SLACK = 1e-12
 FINEST = 40
 # Numbers drawn at a time.
 AT_ONCE = 1 << 23
-# Up to so many counts are kept for the next table of as many queries.
+# Up to this many counts are kept for the next table of as many queries.
 KEPT = 1 << 22
-# Up to so many queries are counted in a block, which then stays in the processor's cache.
+# Up to this many queries are counted in a block, which then stays in the processor's cache.
 IN_BLOCKS = 1 << 12
 
 

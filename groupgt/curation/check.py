@@ -58,7 +58,7 @@ class Check(Result):
 
 
 HEADERS = ["finding", "count", "example"]
-# An id is shown to this length; of more different sizes than so many the spread is told.
+# Ids are cut to this length; where groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
 
 

@@ -355,7 +355,7 @@ def _carried(
 
 
 def _way_out(queries: int, total: int, method: str) -> str:
-    """What can be done where groups of so many queries are lost."""
+    """What can be done where queries lose groups."""
     ways = _ways(method, "leave these queries out (--drop-lost), or ")
     return f"{queries:,} of {counted(total, 'query', 'queries')} would lose a group: {ways}"
 

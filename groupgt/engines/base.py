@@ -122,7 +122,7 @@ class Carrier(Protocol):
         ...
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the first so many rows, or fewer."""
+        """The distinct ids of queries and of results among the first `limit` rows, or fewer."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Cutoffs by length or by search call: how many results of each query fit a budget, and what the first so many cost."""
+"""Cutoffs by length or by search call: how many results of a query fit a budget, and what the first k cost."""
 
 from __future__ import annotations
 

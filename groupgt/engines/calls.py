@@ -51,7 +51,7 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
         others = Faults()
         ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, others, where)
         if others:
-            continue  # what is no ranking is told where it is labelled, with all that is wrong besides
+            continue  # reported when it is labelled, together with every other fault
         cells: Any = given.get(str(key), [])
         own = scores.get(key, order)
         if fault := calls_fault(cells, len(ids), in_order=own is None):

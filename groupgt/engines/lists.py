@@ -25,7 +25,7 @@ from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
 MANY = 32
-# Lists of so many queries are read together, which the processor keeps at hand; of so many they are looked at together.
+# Lists are read in groups of FEW queries, which fit the processor's cache, and checked in larger groups.
 FEW, GLANCE = 8, 64
 NO_SCORES = (None,) * FEW
 
@@ -130,7 +130,7 @@ class ListCarrier:
         return ids, None if self.carries(CALLS) else scores
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The ids of all queries, and of results until there are so many."""
+        """The ids of all queries, and of results until the limit is reached."""
         faults = Faults()
         ids: dict[str, None] = {}
         for ranking in self.lists.rankings.values():
@@ -155,7 +155,7 @@ class ListCarrier:
         return flat
 
     def _flat(self, truth: GroundTruth, policy: Policy, fields: Sequence[str], faults: Faults) -> Flat:
-        """The same; what is no ranking goes into `faults`."""
+        """The same; anything that is not a ranking goes into `faults`."""
         sizes: list[int] = []
         ids: list[str] = []
         columns: list[list[Any]] = [[] for _ in fields]
@@ -379,7 +379,7 @@ class _Probe:
     def read(self, qids: list[str]) -> Iterator[tuple[list[str] | None, Sequence[float] | None]]:
         """The results of queries, and the scores that order them; many ids are looked at together.
 
-        Joining texts raises for anything that is none, and is the quickest way to look at every id.
+        Joining raises for anything that is not a string, and is the quickest way to look at every id.
         """
         join = "".join
         for first in range(0, len(qids), GLANCE):
@@ -409,13 +409,13 @@ class _Probe:
         return ids_and_scores(ranking, self.faults, self.where(qid))
 
     def check_ids(self, joined: list[str], qids: Sequence[str]) -> None:
-        """Notes what is no id among the results of these queries: one by one only where a glance at all is in doubt."""
+        """Notes invalid ids among the results of these queries: one by one only where a glance at all is in doubt."""
         longest = max(map(len, joined), default=0)
         if longest > LONGEST_ID // 4 or not has_plain_letters("".join(joined)):
             self.note_faulty_ids(qids)
 
     def note_faulty_ids(self, qids: Sequence[str]) -> None:
-        """Notes what is no id among the results of some queries; what a labeller named was an id before."""
+        """Notes invalid ids among the results of some queries; what a labeller named was checked before."""
         for qid in qids if not self.renamed else ():
             note_faulty_ids(self.rankings.get(qid), self.faults, self.where(qid))
 

@@ -17,7 +17,7 @@ from groupgt.model.hits import Bools, Ints, Judgments
 from groupgt.model.policy import PRESETS
 from groupgt.render.tables import counted
 
-# Rankings of at most so many results are labelled again to see whether another policy changes a mean.
+# Runs of at most this many results are labelled again to see whether another policy changes a mean.
 FEW_RESULTS = 100_000
 POLICY = PRESETS["autorag"]
 

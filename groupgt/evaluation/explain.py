@@ -16,7 +16,7 @@ from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render.tables import counted, fixed, snippet, table
 
-# So many results are shown though they hit nothing, and so many more that hit something.
+# The most results shown that hit nothing, and the most further ones that hit something.
 SHOWN, FURTHER = 20, 30
 # So many groups, alternatives of each, and groups in one cell are shown; of more groups than `WIDE` none has a column.
 GROUPS, ALTERNATIVES, IN_CELL, WIDE = 20, 10, 8, 12

@@ -26,7 +26,7 @@ from groupgt.render.results import Result
 from groupgt.render.tables import ALTERNATIVES, Grid, counted
 
 SNIPPET = 60
-# So many groups of a query are shown, those first that are not met, and so many numbers of groups.
+# The most groups of a query that are shown, unmet ones first, and the most rows of the table by group number.
 GROUPS = 10
 
 
@@ -170,7 +170,7 @@ class MetRanks:
 
 
 def check_misses(k: int, worst: int) -> None:
-    """Raises `ConfigError` for numbers that are none."""
+    """Raises `ConfigError` for invalid numbers."""
     faults = Faults()
     for option, value in (("k", k), ("worst", worst)):
         if not is_integer(value) or value < 1:

@@ -16,7 +16,7 @@ from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
 
 # A mean that is short by no more than rounding is not short.
 SLACK = 1e-12
-# So many queries are shown with what they miss, so many more by their id alone.
+# The most queries shown with what they miss, and the most further ones shown by id alone.
 IN_FULL, BY_ID = 10, 20
 QUESTION = 60
 

@@ -19,7 +19,7 @@ from groupgt.model.run import Run
 
 # So many results are looked at.
 LOOKED_AT = 200_000
-# Fewer questions may all have failed; so many hardly.
+# Fewer queries than this may all have failed; this many hardly can.
 SEVERAL = 10
 
 

@@ -480,7 +480,7 @@ def repeats(experiment: Experiment, task: Task, queries: int, *, singly: bool | 
 
 
 def calls(experiment: Experiment, task: Task, queries: int, *, singly: bool | None) -> int:
-    """How often a retriever is called for so many questions."""
+    """How often a retriever is called for a number of queries."""
     size = 1 if singly else experiment.options(task.system, task.dataset).batch_size()
     return math.ceil(queries / size) + repeats(experiment, task, queries, singly=singly)
 

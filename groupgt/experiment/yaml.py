@@ -68,7 +68,7 @@ class Document:
         return self.path.parent
 
     def resolved(self, text: str) -> Path:
-        """A path of the file, absolute; what is no path stays as it is."""
+        """A path of the file, absolute; anything else stays as it is."""
         joined = os.path.join(self.folder, text)  # a Path would swallow a trailing slash
         try:
             return Path(joined).resolve()

@@ -38,7 +38,7 @@ from groupgt.model.run import Columns, Run
 from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
-# A cell may be so wide; rows are read so many at a time.
+# The widest cell, and how many rows are read at a time.
 WIDEST, BLOCK = 1 << 30, 1 << 12
 # What may stand around a number, and around the name of a column.
 BLANKS = " \t\x0b\x0c"

@@ -249,7 +249,7 @@ def _listed(cell: Any) -> list[Any]:
 
 
 def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[str]:
-    """The results of a query, best first; what is none, and scores beside them that are none, are faults."""
+    """The results of a query, best first; invalid ids and scores are faults."""
     cells = row[key]
     if cells is None:
         return []

@@ -20,7 +20,7 @@ from groupgt.model.validity import holds_odd_letters
 
 Bytes = NDArray[np.uint8]
 Bools = NDArray[np.bool_]
-# So many bytes are looked at together; and where so many go by without a line end, a cell may be too long for an id.
+# How many bytes are looked at together; and how many without a line end are a doubt that a cell is too long for an id.
 CHUNK, LINE = 1 << 20, 1 << 15
 LINE_END, RETURN, BLANK, QUOTE = 10, 13, 32, 34
 
@@ -50,7 +50,7 @@ class Layout:
         )
 
     def has_columns(self, count: int) -> bool:
-        """Whether there are so many cells in a line on average: then none has more, where none has fewer."""
+        """Whether lines have `count` cells on average: then none has more, where none has fewer."""
         return self.regular and self.separators == (self.lines + self.open_line) * (count - 1)
 
 

@@ -229,7 +229,7 @@ def unit_cell(unit: str, cell: Any) -> int | None:
 
 
 def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """Why these are not the calls that found so many results; where the results are `in_order`, calls never fall."""
+    """Why these cannot be the calls of `size` results; None where they can. Calls of results `in_order` never fall."""
     known = len(calls) - list(calls).count(None)
     if not known == len(calls) == size:
         return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"

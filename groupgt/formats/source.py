@@ -21,9 +21,9 @@ from groupgt.runtime import resident
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Above so many bytes of content polars pays for its import.
+# Above this many bytes of content polars pays for its import.
 SMALL = 8 << 20
-# Above so many, content is not held as a whole.
+# Above this many, content is not held as a whole.
 HUGE = 512 << 20
 # How much smaller a file is than its content, where it is compressed: so much at least is taken for granted.
 PACKED = 8
@@ -131,7 +131,7 @@ class Source:
         return b"".join(pieces)
 
     def _hold(self, most: int) -> bool:
-        """Keeps the content as `data` where it has so many bytes at most."""
+        """Keeps the content as `data` where it has at most `most` bytes."""
         pieces, size = [], 0
         for piece in self.pieces():
             size += len(piece)
@@ -159,7 +159,7 @@ class Source:
         return "data" in self.__dict__
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes of the content, so many at least, and the first line to its end where it has one."""
+        """The first bytes of the content, at least `size`, and the first line to its end where it has one."""
         if self.is_held or self.is_pipe or (self.is_compressed and not self.is_huge):
             end = self.data.find(b"\n", size, LONGEST_HEAD)
             return self.data[: size if b"\n" in self.data[:size] else end if end >= 0 else LONGEST_HEAD]

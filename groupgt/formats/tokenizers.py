@@ -34,7 +34,7 @@ def tokenizer_named(name: str, *, allow_code: bool = False, folder: Path | None 
 def check_tokenizer(name: str, *, allow_code: bool = False) -> tuple[Plugin, Any]:
     """The tokenizer of a name and its option, what stands behind the colon.
 
-    Raises `ConfigError` for a name that is none, and for code that is not allowed.
+    Raises `ConfigError` for an unknown name, and for code that is not allowed.
     """
     use, colon, argument = name.partition(":") if isinstance(name, str) else ("", "", "")
     known = [*forms(), *(entry_points("tokenizer") if use not in ours("tokenizer") else ())]

@@ -136,7 +136,7 @@ class Code(Reader):
         return pairs
 
     def _judged(self, batch: Sequence[Pair]) -> list[float]:
-        """What the function says of a batch; raises `DataError` for what it raises, and for what is no verdict."""
+        """What the function says of a batch; raises `DataError` for what it raises, and for invalid verdicts."""
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
         try:

@@ -21,7 +21,7 @@ from groupgt.options import Clash
 from groupgt.plugins import Plugin
 from groupgt.runtime import pl
 
-# Shares are exact to so many parts: lengths up to 10^12 times this are whole numbers still.
+# Shares are exact to one part in this number: lengths up to 10^12 times this are whole numbers still.
 PARTS = 10**6
 # So many pairs are looked at at a time.
 BLOCK = 4_000_000

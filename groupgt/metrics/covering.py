@@ -19,11 +19,11 @@ from groupgt.metrics.base import Cut
 from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
 from groupgt.model.hits import Floats, Ints, Judgments
 
-# A state says for each group the best gain so far. Up to so many, ideals are exact.
+# A state says for each group the best gain so far. Up to this many states, ideals are exact.
 STATES = 4096
-# Up to so many pairs, of a state and a document or of a document and a group, plain Python is faster than arrays.
+# Up to this many pairs, of a state and a document or of a document and a group, plain Python is faster than arrays.
 FEW_PAIRS = 512
-# Solutions of problems with at most so many documents are kept while those of other queries are looked for.
+# Solutions of problems with at most this many documents are kept while those of other queries are looked for.
 FEW_DOCUMENTS = 64
 
 LIMITS = (

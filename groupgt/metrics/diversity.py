@@ -259,7 +259,7 @@ class _Crowd:
         sets = np.repeat(np.arange(len(self.groups)), self.sizes)[by_group]
         self.sets = np.split(sets, np.cumsum(np.bincount(self.cells))[:-1])
         self.hits_so_far = np.zeros(len(self.sets), dtype=np.int64)
-        # What the hit after so many is worth.
+        # What one more hit is worth, by the number of hits before it.
         self.worth = ideals.power(1 - alpha, np.arange(int(np.bincount(group).max()) + 1))
         self.places = np.array([stack[-1] for stack in self.stacks])
         self.set_at = np.zeros(len(ends), dtype=np.int64)

@@ -20,7 +20,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
-# Ids of so many bytes at most are sorted as numbers.
+# Ids of at most this many bytes are sorted as numbers.
 WIDEST_SORT = 64
 
 
@@ -314,7 +314,7 @@ class GroundTruth:
 
     @cached_property
     def id_sets(self) -> list[frozenset[str]]:
-        """What the results of each query are probed with: its ids, and the blanks that are none."""
+        """What the results of each query are probed with: its ids, and the blanks that are not ids."""
         return _probes(self.ids, self.per_query)
 
     @cached_property
@@ -450,7 +450,7 @@ class GroundTruth:
 
 
 def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
-    """The names of each query, which are so many, with `BLANK_IDS`."""
+    """The names of each query, as many as `sizes` says, with `BLANK_IDS`."""
     ends = np.cumsum(sizes).tolist()
     return [frozenset((*BLANK_IDS, *names[low:high])) for low, high in zip([0, *ends], ends)]
 

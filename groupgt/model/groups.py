@@ -72,7 +72,7 @@ def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any
 
 
 def _plain_columns(qids: list[str], ids: list[str], groups: Ints, sizes: Ints) -> dict[str, Any]:
-    """The columns where each query has so many groups, and each group so many ids."""
+    """The columns for given numbers of groups per query and of ids per group."""
     return {
         "qids": qids,
         "ids": ids,

@@ -37,7 +37,7 @@ class Columns:
     Columns `tokens` and `chars`, where there are some, say how long results are; `text`, `parent`, `start` and `end`
     are what else they may carry. A null, or a score that is not finite, is a doubt: `recheck` then reads the same
     source again, slowly, and either says what is wrong and where, or returns rankings. `guard` runs a step of polars
-    and turns what it raises into a `DataError`. `ids_checked` says that every id is surely one; else what is no id
+    and turns what it raises into a `DataError`. `ids_checked` says that all ids are valid; else an invalid id
     is a doubt too. `tie` names the column that decides between equal scores.
     """
 

@@ -141,7 +141,7 @@ def are_ids(names: Sequence[str]) -> bool:
 
 
 def is_plain_list(joined: str, count: int) -> bool:
-    """Whether a text is surely so many ids, of no more than 16 Ki characters each, joined by line ends."""
+    """Whether a text is surely `count` ids, of no more than 16 Ki characters each, joined by line ends."""
     data = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8)
     if not len(data):
         return False
@@ -166,7 +166,7 @@ def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
 
 
 # The first byte, and from which to which second byte, of C1 controls and blanks (C2), of blanks and separators (E1, E2,
-# E3), of surrogates (ED) and of the byte order mark (EF); with them some letters that are none of these.
+# E3), of surrogates (ED) and of the byte order mark (EF); and some letters that need not be doubted.
 _ODD = (
     (0xC2, 0x80, 0xA0),
     (0xE1, 0x9A, 0x9A),

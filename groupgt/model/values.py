@@ -157,7 +157,7 @@ Tokenizer = Callable[[Sequence[str]], Sequence[int]]
 
 @dataclass(frozen=True)
 class Budget:
-    """A cutoff by what results carry: the longest prefix whose lengths sum to at most `amount`, or of so many calls."""
+    """A cutoff by what results carry: the longest prefix of at most `amount` in length, or in calls."""
 
     amount: int
     unit: str

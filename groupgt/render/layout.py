@@ -18,7 +18,7 @@ GAP = "  "
 
 @dataclass(frozen=True)
 class Screen:
-    """What is written on: so many columns (None: any number), with or without color and details."""
+    """What is written on: its number of columns (None: unlimited), with or without color and details."""
 
     width: int | None = None
     color: bool = False
@@ -45,7 +45,7 @@ def _columns(character: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most so many columns.
+    """The text in at most `width` columns.
 
     >>> cut("Thirty days of leave", 12)
     'Thirty days…'
@@ -61,7 +61,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """Each line of a text in lines of at most so many columns; what follows a line's first is indented.
+    """Each line of a text in lines of at most `width` columns; what follows a line's first is indented.
 
     >>> print(wrapped("one two three", 9))
     one two
@@ -140,7 +140,7 @@ def drawn(cells: Cells, paint: Callable[[str], str] = str, padding: int = ROOM) 
 
 
 def fitted(cells: Cells, width: int) -> tuple[list[Cells], list[str]]:
-    """Tables of at most so many columns that hold a table together, and the headers of columns that are left out.
+    """Tables of at most `width` columns that hold a table together, and the headers of columns that are left out.
 
     Columns that may be shed are left out one after the other; then long text is cut; then the rest is divided.
     """

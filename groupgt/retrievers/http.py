@@ -211,7 +211,7 @@ class Limits:
         return min(self.timeout, left)
 
     def check_size(self, size: int) -> None:
-        """Raises `ExceededError` for an answer of so many bytes."""
+        """Raises `ExceededError` for an answer that is too large."""
         if size > self.most_bytes:
             raise ExceededError(f"the answer is larger than {self.most_bytes:,} bytes (max_bytes)")
 

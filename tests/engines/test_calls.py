@@ -111,6 +111,12 @@ def test_calls_that_are_none(ranking: Any, what: str) -> None:
             groupgt.evaluate(TRUTH, run, [metric])
 
 
+@pytest.mark.parametrize("policy", ["default", "trec"])
+def test_a_call_between_plain_ids_is_not_passed_over(policy: str) -> None:
+    with pytest.raises(groupgt.DataError, match=r"query 'q': expected a call .* for each of 3 results, found 1"):
+        groupgt.evaluate({"q": [["b"]]}, {"q": ["a", {"id": "b", "call": 2}, "c"]}, ["mrr"], policy=policy)
+
+
 def test_numbers_of_numpy_are_calls() -> None:
     run = {"q": [{"id": "a", "call": np.int64(1)}, {"id": "b", "call": np.int32(2)}]}
     assert groupgt.evaluate({"q": TRUTH["q"]}, run, ["recall@1calls"]).means == {"recall@1calls": 1 / 2}

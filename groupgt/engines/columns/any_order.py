@@ -94,7 +94,7 @@ class _Count:
         return pl.concat(hits), extra_qids
 
     def note(self, qids: pl.Series, extra_qids: dict[str, None]) -> None:
-        """Keeps the queries without ground truth; raises `InvalidRowError` for what is no id."""
+        """Keeps the queries without ground truth; raises `InvalidRowError` for an invalid id."""
         names = dict.fromkeys(qids.unique(maintain_order=True).to_list())
         for qid in names:
             if qid is None or (not self.batches.columns.ids_checked and id_fault(qid)):

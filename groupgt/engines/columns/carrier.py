@@ -188,7 +188,7 @@ class ColumnCarrier:
         return rows["doc"].to_list(), None if self.carries(CALLS) else rows["score"].to_list()
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the first so many rows."""
+        """The distinct ids of queries and of results among the first `limit` rows."""
         lazy = self.columns.frame.select("qid", "doc").head(limit)
         rows = self.columns.guard(lazy.collect)
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()

@@ -16,7 +16,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import id_fault
 from groupgt.runtime import pl
 
-# A block of equal scores that goes on in the next batch is held; one of so many batches is better counted.
+# A block of equal scores that goes on in the next batch is held; one that spans this many batches is better counted.
 LONGEST_BLOCK = 8
 TAIL = 1 << 10
 

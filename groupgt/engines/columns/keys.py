@@ -27,7 +27,7 @@ def key_table(truth: GroundTruth, matches: Matches) -> pl.DataFrame:
 Codes = NDArray[np.uint64]
 # Every code is made with this seed.
 SEED = 0
-# So many slots for each query's keys, that few rows are asked for in vain; and at most so many bytes of slots.
+# Slots per key of a query, enough that few rows are looked up in vain; and the most bytes of slots.
 SLOTS, MOST_BYTES = 32, 1 << 26
 HALF = np.uint64(32)
 PIECE = 1 << 15

@@ -38,7 +38,7 @@ from groupgt.model.run import Lines, Run
 T = TypeVar("T")
 # How many bytes are scanned at a time: few where queries stand together, more where each part tells of every query.
 PART, SCATTERED_PART = 1 << 22, 1 << 24
-# Where a line begins, and another query, is looked for in so many bytes, and then in more.
+# The start of a line, and of another query, is looked for in a window of this many bytes, then in larger ones.
 WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
@@ -101,7 +101,7 @@ class LineCarrier:
         return self.columns.rankings(policy)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
-        """The distinct ids of queries and of results among the first so many rows."""
+        """The distinct ids of queries and of results among the first `limit` rows."""
         return self.columns.sample(limit)
 
     def carries(self, field: str) -> bool:

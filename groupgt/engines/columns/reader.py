@@ -96,7 +96,7 @@ class Batches:
         return score if self.columns.ids_checked else score & is_plainly_id(pl.col("doc"))
 
     def check(self, batch: pl.DataFrame) -> None:
-        """Looks again at rows that are not `plain`; raises `InvalidRowError` for what is no id, or no score."""
+        """Looks again at rows that are not `plain`; raises `InvalidRowError` for an invalid id or score."""
         if not batch["plain"].all():
             rest = batch.filter(~batch["plain"])
             if not rest.select(self.sound("doc").all()).item():

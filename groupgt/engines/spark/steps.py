@@ -100,7 +100,7 @@ def _read(session: SparkSession, paths: list[str], format: str) -> DataFrame:
 
 
 def _trec(lines: DataFrame) -> DataFrame:
-    """The results in lines of TREC runs; a line that is none by the rules of `groupgt.formats.trec` has no score."""
+    """The results in lines of TREC runs; a line that is invalid by the rules of `groupgt.formats.trec` has no score."""
     from pyspark.sql import functions as sql
 
     line = sql.regexp_replace("value", r"\r\z", "")
