@@ -74,7 +74,8 @@ static inline size_t lowest_byte(uint64_t word) {
 
 /* A hash of a text. `odd` is not 0 where a byte is no visible character of ASCII and no blank. */
 static inline uint64_t digest(text given, uint64_t seed, uint64_t *odd) {
-    uint64_t hash = seed ^ given.size, strange = 0;
+    /* The size reaches every bit: a letter and a size that differ by as much would cancel out ("2" and "12"). */
+    uint64_t hash = seed ^ given.size * 0x9e3779b97f4a7c15ull, strange = 0;
     uint64_t word = given.size < 8 ? load_short(given.data, given.size) : load8(given.data);
     for (size_t at = 8;; at += 8) {
         strange |= (word - 0x20 * ONES) | (word + ONES) | word;

@@ -1,4 +1,6 @@
-"""How much is tried: few random examples by default, many where the slow tests are asked for too (`-m ""`).
+"""How much is tried: few examples by default, many where the slow tests are asked for too (`-m ""`).
+
+The examples of hypothesis are the same every time; `GROUPGT_RANDOM=1` draws new ones.
 
 And what tests of bad input begin with: the command line in this process, all readers of text files, a ground truth.
 """
@@ -18,7 +20,11 @@ DEFAULT = "not property and not faults"
 
 for _name, _examples in (("short", 30), ("full", 200)):
     settings.register_profile(
-        _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        _name,
+        max_examples=_examples,
+        deadline=None,
+        derandomize="GROUPGT_RANDOM" not in os.environ,
+        suppress_health_check=[HealthCheck.too_slow],
     )
 
 

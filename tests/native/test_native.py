@@ -92,6 +92,15 @@ def test_equal_scores_go_by_id_or_as_given(module: ModuleType) -> None:
 
 
 @needs_module
+def test_short_ids_that_differ_are_not_taken_for_duplicates(module: ModuleType) -> None:
+    index = module.index(["q"], [[["a"]]], 1)[4]
+    names = [str(number) for number in range(100_000)] + list("abcdefghijklmnopqrstuvwxyz")
+    names += [one + other for one in names[-26:] for other in names[-26:]]
+    lengths, _ = module.probe({"q": names}, None, ["q"], index, True, True)
+    assert numbers(lengths) == [len(names)]
+
+
+@needs_module
 def test_results_that_must_be_distinct_and_may_not_be_are_left_to_python(module: ModuleType) -> None:
     index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[4]
     rankings = {"p": [f"x{number}" for number in range(99)] + ["a"], "q": ["b", "a", "b"], "r": {"b": 1.0, "a": 2.0}}
