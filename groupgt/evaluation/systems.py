@@ -6,7 +6,7 @@ Figures and the page ask it of some evaluations, or of values alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -43,14 +43,15 @@ class Marks:
         self._rows = np.searchsorted(self.hits.query, bounds).tolist()
         self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
 
-    def groups(self, question: int) -> list[data.Group]:
-        """The groups of a question with their relevant alternatives."""
+    def groups(self, question: int, absent: Collection[str] = ()) -> list[data.Group]:
+        """The groups of a question with their relevant alternatives; `absent` are ids that nothing can find."""
         truth = self.truth
         return [
             {
                 "name": truth.group_label(group),
                 "weight": float(truth.group_weight[group]),
                 "alternatives": truth.alternatives_of(group),
+                "cannot": _why_never_met(truth.members_of(group), absent),
             }
             for group in truth.relevant_groups[slice(*self._groups[question : question + 2])].tolist()
         ]
@@ -85,6 +86,23 @@ class Marks:
         return {group: rank for rank, kind, groups in self.of(question) if kind == "first" for group in groups}
 
 
+def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
+    """Why no result can meet a group of these alternatives, each with the ids that it needs; empty where one can.
+
+    >>> _why_never_met([], []), _why_never_met([["a"], ["b", "c"]], {"a", "c"})
+    ('it has no relevant alternative', 'none of its alternatives is in the corpus')
+    """
+    if not alternatives:
+        return "it has no relevant alternative"
+    if all(any(name in absent for name in members) for members in alternatives):
+        return (
+            "its only alternative is not in the corpus"
+            if len(alternatives) == 1
+            else "none of its alternatives is in the corpus"
+        )
+    return ""
+
+
 def details(systems: Systems, questions: Ints) -> Iterator[data.Detail]:
     """The details of some questions, in the order given; formulas are filled in for the first of them."""
     place_of = {at: place for place, at in enumerate(np.sort(questions).tolist())}
@@ -99,7 +117,7 @@ def details(systems: Systems, questions: Ints) -> Iterator[data.Detail]:
             worked = [_worked(each, at) for each in systems.every]
         yield {
             "question": place_of[at],
-            "groups": marks[0].groups(at),
+            "groups": marks[0].groups(at, systems.absent),
             "rankings": [_ranking(own[qid], mark.of(at)) if qid in own else None for own, mark in zip(rankings, marks)],
             "worked": worked,
         }
@@ -144,9 +162,10 @@ class Systems:
     """Some systems on one ground truth, in the order of the tables: `values[system][metric]`, shape (Q,).
 
     `evaluations` holds what is known besides; it is empty where only values are. `intervals` are those of the means,
-    `passages` the texts of documents, `cutoff` within what a question must be complete to be solved. `scores` are those
-    of results that a run does not hold itself; `always` are systems that figures show however many there are. `hide`
-    takes secrets out of texts. `rules` says of policy and labeller what evaluations would, where there are none.
+    `passages` the texts of documents, `absent` ids of the ground truth that are known not to be in the corpus, `cutoff`
+    within what a question must be complete to be solved. `scores` are those of results that a run does not hold
+    itself; `always` are systems that figures show however many there are. `hide` takes secrets out of texts. `rules`
+    says of policy and labeller what evaluations would, where there are none.
     """
 
     qids: Sequence[str]
@@ -157,6 +176,7 @@ class Systems:
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
     intervals: Mapping[tuple[str, str], Interval] = field(default_factory=dict)
     passages: Mapping[str, str] = field(default_factory=dict)
+    absent: Collection[str] = ()
     cutoff: int | Budget | None = None
     scores: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
     always: Sequence[str] = ()

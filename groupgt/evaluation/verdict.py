@@ -66,26 +66,41 @@ def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence
     """Which run is best by how many of the metrics; nothing is tested."""
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
-    decided = 0
+    decided = compared = 0
     for text, metric in first.metrics.items():
         means = {evaluation.name: evaluation.means[text] for evaluation in evaluations}
         known = [mean for mean in means.values() if not math.isnan(mean)]
+        compared += len(known) > 1
         if len(known) < 2 or min(known) == max(known):
             continue
         decided += 1
         top = max(known) if metric.higher_is_better else min(known)
         for name in (name for name, mean in means.items() if mean == top):
             ahead.setdefault(name, []).append(first.label_of(text))
-    if len(evaluations) < 2 or not decided:
+    if compared and not decided:
+        by = first.label_of(next(iter(first.metrics))) if len(first.metrics) == 1 else "each metric"
+        yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean by {by}."]}
+    if not decided:
         return
-    winner, labels = max(ahead.items(), key=lambda pair: len(pair[1]))
-    of_all = labels[0] if decided == 1 else f"all {decided} metrics" if len(labels) == decided else ""
-    by = of_all or f"{len(labels)} of {decided} metrics"
-    parts = ["", winner, f" is the best of {len(evaluations):,} runs by {by}"]
-    for name, others in [(name, others) for name, others in ahead.items() if name != winner][:NAMED]:
-        parts += ["; ", name, f" by {', '.join(others[:NAMED])}{' …' if len(others) > NAMED else ''}"]
+    most = max(map(len, ahead.values()))
+    first_labels = next(labels for labels in ahead.values() if len(labels) == most)
+    winners = [name for name, labels in ahead.items() if labels == first_labels]
+    if decided == most:
+        by = first_labels[0] if decided == 1 else every(decided, "metric").lower()
+    elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
+        by = _some(first_labels)
+    else:
+        by = f"{most} of {decided} metrics"
+    verb = "is the" if len(winners) == 1 else "are equally good, and the"
+    parts = enumerated(winners, f" {verb} best of {len(evaluations):,} runs by {by}")
+    for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
+        parts += ["; ", name, f" by {_some(others)}"]
     parts.append(". `groupgt compare` says which differences are real.")
     yield {"kind": "best", "parts": parts}
+
+
+def _some(labels: Sequence[str]) -> str:
+    return f"{', '.join(labels[:NAMED])}{' …' if len(labels) > NAMED else ''}"
 
 
 def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:

@@ -70,10 +70,10 @@ class Rule:
         """The means that decide."""
         return [evaluation[text] for text in self.texts]
 
-    def chosen(self, means: Mapping[str, Sequence[float]]) -> str | None:
-        """The first of the systems with the greatest score, None where none has one, from the means that decide."""
+    def chosen(self, means: Mapping[str, Sequence[float]]) -> list[str]:
+        """The systems with the greatest score, in their order, from the means that decide; none where none has one."""
         higher = [metric.higher_is_better for metric in self.metrics]
-        return best_of(list(means), scores(self.strategy, list(means.values()), higher)) if means else None
+        return best_of(list(means), scores(self.strategy, list(means.values()), higher)) if means else []
 
     def is_quick(self, timing: Timing | None) -> bool:
         """Whether the median of one question is known to be below the ceiling."""
@@ -112,11 +112,11 @@ def best_systems(
     rule: Rule,
     evaluations: Mapping[str, Mapping[str, Evaluation]],
     timings: Mapping[tuple[str, str], Timing],
-) -> tuple[dict[str, str | None], str | None]:
-    """The best system of each data set, and of all of them by the macro mean of what decides."""
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The best of each data set, and of all by the macro mean of what decides; several systems where they tie."""
     if not rule.metrics:
-        return {}, None
-    best: dict[str, str | None] = {}
+        return {}, []
+    best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():
         quick = [name for name in by_system if rule.is_quick(timings.get((dataset, name)))]
@@ -129,7 +129,7 @@ def best_systems(
         for name, rows in means_everywhere.items()
         if len(rows) == len(evaluations)
     }
-    return best, rule.chosen(macro) if len(evaluations) > 1 else None
+    return best, rule.chosen(macro) if len(evaluations) > 1 else []
 
 
 def scores(strategy: str, means: Sequence[Sequence[float]], higher: Sequence[bool]) -> list[float]:
@@ -169,7 +169,7 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return ranks
 
 
-def best_of(names: Sequence[str], values: Sequence[float]) -> str | None:
-    """The first of the systems with the greatest score; None where none has one."""
-    known = [(value, -place) for place, value in enumerate(values) if not math.isnan(value)]
-    return names[-max(known)[1]] if known else None
+def best_of(names: Sequence[str], values: Sequence[float]) -> list[str]:
+    """The systems with the greatest score; none where none has one."""
+    greatest = max((value for value in values if not math.isnan(value)), default=math.nan)
+    return [name for name, value in zip(names, values) if value == greatest]

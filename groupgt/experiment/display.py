@@ -38,6 +38,7 @@ class Outcome(Result):
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
+    `leaders[dataset]` the best systems, several where they tie, and `overall_leaders` those over all data sets,
     `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
     ground truth that are not in the corpus, where results are matched by id. `retrieved` and `cached` count
     retrievals, `reused` says which code or services were not asked again, for an earlier run has kept their answers.
@@ -51,8 +52,8 @@ class Outcome(Result):
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
     comparison: dict[str, Comparison] = field(default_factory=dict)
     gates: list[GateResult] = field(default_factory=list)
-    best: dict[str, str | None] = field(default_factory=dict)
-    overall: str | None = None
+    leaders: dict[str, list[str]] = field(default_factory=dict)
+    overall_leaders: list[str] = field(default_factory=list)
     absent: dict[str, list[str]] = field(default_factory=dict)
     retrieved: int = 0
     cached: int = 0
@@ -90,6 +91,16 @@ class Outcome(Result):
         gates = f", {sum(gate.passed for gate in self.gates)} of {len(self.gates)} gates passed" if self.gates else ""
         best = f"best {self.best}{gates}, {self.folder}"
         return printable(f"Outcome({self.experiment.config.name}: {systems} evaluations, {best})")
+
+    @property
+    def best(self) -> dict[str, str | None]:
+        """The best system of each data set; the first of several that tie."""
+        return {dataset: next(iter(names), None) for dataset, names in self.leaders.items()}
+
+    @property
+    def overall(self) -> str | None:
+        """The best system over several data sets; the first of several that tie."""
+        return next(iter(self.overall_leaders), None)
 
     @property
     def passed(self) -> bool:

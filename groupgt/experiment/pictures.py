@@ -40,7 +40,8 @@ def _differences(outcome: Outcome, dataset: str) -> Differences:
     scores = {system: own.scores for system, own in answers.items() if own is not None and own.scores}
     hide = Hide(outcome.experiment.document.secrets)
     passages = outcome.passages.get(dataset, {})
-    one = Differences.of(table, config.evaluate.primary, passages=passages, scores=scores, hide=hide)
+    absent = frozenset(outcome.absent.get(dataset, []))
+    one = Differences.of(table, config.evaluate.primary, passages=passages, absent=absent, scores=scores, hide=hide)
     return replace(one, has_baseline=dataset in outcome.comparison)
 
 

@@ -239,7 +239,7 @@ def _concluded(outcome: Outcome) -> Outcome:
     compare, settings = experiment.config.compare, experiment.settings
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
     findings = Findings(experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline)
-    best, overall = best_systems(experiment.rule, outcome.evaluations, timings)
+    leaders, overall_leaders = best_systems(experiment.rule, outcome.evaluations, timings)
     return replace(
         outcome,
         comparison={
@@ -248,8 +248,8 @@ def _concluded(outcome: Outcome) -> Outcome:
             if compare is not None and compare.baseline in by_system
         },
         gates=judged(experiment.config.gate, findings),
-        best=best,
-        overall=overall,
+        leaders=leaders,
+        overall_leaders=overall_leaders,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from groupgt.comparison.verdict import verdict as compared
 from groupgt.evaluation.systems import known
-from groupgt.evaluation.verdict import doubt, every
+from groupgt.evaluation.verdict import doubt, enumerated, every
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.pictures import differences
@@ -68,14 +68,18 @@ def failed_sentences(failed: Mapping[str, str]) -> Iterator[data.Sentence]:
 
 def across(outcome: Outcome, *, timed: bool) -> Iterator[data.Sentence]:
     """The best over several data sets; and where questions are the same, on which corpus each system does best."""
-    several = len({name for found in outcome.evaluations.values() for name in found}) > 1
-    if several and outcome.overall is not None and (timed or outcome.experiment.rule.is_timeless):
-        both = every(len(outcome.evaluations), "data set").lower()
-        by = f" by {outcome.experiment.rule.words}, by the mean of its means."
-        yield {
-            "kind": "best",
-            "parts": ["", outcome.overall, f" is the best over {both}{by}"],
-        }
+    count = len({name for found in outcome.evaluations.values() for name in found})
+    leaders = outcome.overall_leaders
+    if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
+        sets = every(len(outcome.evaluations), "data set").lower()
+        over = f"over {sets} by {outcome.experiment.rule.words}"
+        if len(leaders) == 1:
+            parts = ["", leaders[0], f" is the best {over}, by the mean of its means."]
+        elif len(leaders) == count:
+            parts = [f"{every(count, 'system')} are equally good {over}, by the mean of their means."]
+        else:
+            parts = enumerated(leaders, f" are equally good, and the best {over}, by the mean of their means.")
+        yield {"kind": "best", "parts": parts}
     yield from _corpora(outcome)
 
 
@@ -105,8 +109,9 @@ def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sentence]:
     """The best by the rule of the file, where that is more than the primary metric alone."""
-    rule, best = outcome.experiment.rule, outcome.best.get(dataset)
+    rule, leaders = outcome.experiment.rule, outcome.leaders.get(dataset, [])
     alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
     if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
         return
-    yield {"kind": "best", "parts": [f"Best by {rule.words}: ", best or "none", "."]}
+    first, *names = enumerated(leaders or ["none"], ".")
+    yield {"kind": "best", "parts": [f"Best by {rule.words}: {first}", *names]}

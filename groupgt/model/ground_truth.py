@@ -64,15 +64,18 @@ class GroundTruth:
 
     @classmethod
     def of(
-        cls, groups: Mapping[Any, Any], policy: Policy | None = None, *, excluded_ids: Mapping[Any, Any] | None = None
+        cls,
+        groups: Mapping[Any, Any],
+        policy: Policy | str | Mapping[str, Any] | None = None,
+        *,
+        excluded_ids: Mapping[Any, Any] | None = None,
     ) -> GroundTruth:
         """Reads `{qid: groups}`; raises `DataError` with every fault found.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
-        "vital"}`; an alternative is an
-        id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end": 480}`, or `{"text": "…"}`. Integer
-        ids are read as their decimal text. `excluded_ids` names for some queries the ids that are left out of their
-        results before anything else.
+        "vital"}`; an alternative is an id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end":
+        480}`, or `{"text": "…"}`. Integer ids are read as their decimal text. `excluded_ids` names for some queries
+        the ids that are left out of their results before anything else.
         """
         excluded = None
         if excluded_ids is not None:
@@ -82,7 +85,7 @@ class GroundTruth:
                     faults.add(f"excluded_ids of query {qid!r}", "this query is not in the ground truth")
             faults.stop()
             excluded = [excluded_ids.get(qid) for qid in groups]
-        return cls.from_rows(list(groups), list(groups.values()), policy or Policy(), excluded=excluded)
+        return cls.from_rows(list(groups), list(groups.values()), Policy.of(policy), excluded=excluded)
 
     @classmethod
     def from_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_strategies(strategy: str, expected: list[float]) -> None:
 def test_ties_share_the_mean_of_their_ranks() -> None:
     # Two share ranks 1 and 2: each has rank 1.5.
     assert scores("rank", [[0.5], [0.5], [0.1]], [True]) == pytest.approx([1 / 1.5, 1 / 1.5, 1 / 3])
-    assert best_of(["a", "b", "c"], [0.5, 0.5, 0.1]) == "a"
+    assert best_of(["a", "b", "c"], [0.5, 0.5, 0.1]) == ["a", "b"]
 
 
 def test_less_can_be_better() -> None:
@@ -46,8 +47,8 @@ def test_a_system_without_a_mean_has_no_score() -> None:
     found = scores("rank", [[math.nan, 0.5], [0.4, 0.3]], [True, True])
     assert math.isnan(found[0])
     assert found[1] == 2.0
-    assert best_of(["a", "b"], found) == "b"
-    assert best_of(["a"], [math.nan]) is None
+    assert best_of(["a", "b"], found) == ["b"]
+    assert best_of(["a"], [math.nan]) == []
 
 
 @given(st.lists(st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.5]), min_size=3, max_size=3), min_size=1, max_size=8))
@@ -67,7 +68,7 @@ def test_in_a_file(sweep: Path) -> None:
     by_rank = run_experiment(sweep, changes=["evaluate.best=rank"])
     means = {name: list(each.means.values()) for name, each in by_rank.evaluations["handbook"].items()}
     values = scores("rank", list(means.values()), [True] * 4)
-    assert by_rank.best["handbook"] == best_of(list(means), values)
+    assert by_rank.leaders["handbook"] == best_of(list(means), values)
     one = run_experiment(sweep, changes=["evaluate.best={strategy: mean, metrics: recall@5}"])
     recalls = {name: each["recall@5"] for name, each in one.evaluations["handbook"].items()}
     assert recalls[str(one.best["handbook"])] == max(recalls.values())
@@ -135,3 +136,28 @@ FAULTS: list[Fault] = [
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault[0])
 def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
     check_one(folder, fault)
+
+
+def test_systems_that_tie_over_all_data_sets_are_named_together(tmp_path: Path) -> None:
+    rows = {"qa": [{"qid": f"q{number}", "retrieval_gt": [["a"]]} for number in range(4)]}
+    for system, found in (("one", "a"), ("other", "a"), ("third", "x")):
+        rows[system] = [{"qid": f"q{number}", "retrieved_ids": [found]} for number in range(4)]
+    for name, some in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    text = (
+        "version: 1\nname: ties\nconvention: coverage\n"
+        "datasets: {left: {ground_truth: qa.jsonl}, right: {ground_truth: qa.jsonl}}\n"
+        "systems:\n  one: {use: results, with: {path: one.jsonl}}\n  other: {use: results, with: {path: other.jsonl}}\n"
+        "#  third: {use: results, with: {path: third.jsonl}}\n"
+        "evaluate: {metrics: [recall@2], primary: recall@2}\n"
+    )
+    (tmp_path / "two.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "three.yaml").write_text(text.replace("#  third", "  third"), encoding="utf-8")
+    two, three = (run_experiment(tmp_path / f"{name}.yaml") for name in ("two", "three"))
+    said = "are equally good over both data sets by recall@2, by the mean of their means."
+    assert f"Both systems {said}" in two.text()
+    assert f"one and other {said.replace(' over', ', and the best over')}" in three.text()
+    assert three.overall_leaders == ["one", "other"]
+    assert three.overall == three.to_dict()["best"] == "one"
+    by_rank = run_experiment(tmp_path / "three.yaml", changes=["evaluate.best=rank"])
+    assert "Best by rank of recall@2: one and other." in by_rank.text()

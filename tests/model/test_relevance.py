@@ -232,6 +232,7 @@ def test_groups_without_alternatives_are_written_where_they_can_be(tmp_path: Pat
     assert again["q"] == truth["q"] == NUGGETS["q"]
     assert again.select([0])["q"] == truth["q"]
     plain = groupgt.GroundTruth.of({"q": [["a"], []]}, policy)
+    assert groupgt.GroundTruth.of({"q": [["a"], []]}, {"empty_groups": "unmeetable"})["q"] == plain["q"]
     with pytest.raises(groupgt.DataError, match="cannot hold groups without alternatives"):
         write_ground_truth(tmp_path / "truth.csv", plain, "csv")
 

@@ -116,7 +116,7 @@ def dataset(questions: int = 4, systems: int = 2, passages: dict[str, str] | Non
     details: list[data.Detail] = [
         {
             "question": question,
-            "groups": [{"name": "group 1", "weight": 1.0, "alternatives": [(f"d{question}", 1.0)]}],
+            "groups": [{"name": "group 1", "weight": 1.0, "alternatives": [(f"d{question}", 1.0)], "cannot": ""}],
             "rankings": [
                 {
                     "results": 3,

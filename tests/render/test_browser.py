@@ -97,6 +97,25 @@ def address(tab: Tab) -> str:
     return str(tab.run("decodeURIComponent(location.hash)"))
 
 
+def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, tmp_path: Path) -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a"], [], ["b"]]}, policy={"empty_groups": "unmeetable"})
+    found = {"one": {"q": ["x", "a"]}, "other": {"q": ["x"]}}
+    path = tmp_path / "report.html"
+    table = groupgt.compare(truth, found, ["recall@2"], policy={"empty_groups": "unmeetable"}, resamples=100)
+    path.write_bytes(page_bytes(page(dataset_of(Differences.of(table), "sample"))))
+    tab.size(1280)
+    tab.open(path, "#question")
+    tab.settled()
+    never = "cannot be met: it has no relevant alternative"
+    assert tab.texts(".group:nth-child(2) .where li") == [f"{name}: ✕ {never}" for name in found]
+    assert tab.texts(".group:nth-child(3) .where li") == [
+        "one: ✕ not among its 2 results",
+        "other: ✕ not its only result",
+    ]
+    assert f"group 2 ({never}); group 3 (not among its 2 results)" in tab.text(".ranking .missing")
+    assert tab.errors == []
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_shows_itself_and_asks_for_nothing(opened: Tab, report: Path, view: str) -> None:
     opened.open(report, f"#{view}")

@@ -190,6 +190,31 @@ def test_data_sets_of_the_same_questions_are_held_side_by_side(tmp_path: Path) -
     ]
 
 
+def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> None:
+    groups = [["a"], ["gone"], ["gone", {"all": ["a", "gone"]}], [], [{"id": "a", "grade": 0}]]
+    rows = {"qa": [{"qid": "q", "retrieval_gt": groups}], "corpus": [{"doc_id": "a", "contents": "what a says"}]}
+    rows["stored"] = [{"qid": "q", "retrieved_ids": ["a"]}]
+    for name, some in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
+    (tmp_path / "experiment.yaml").write_text(
+        "version: 1\nname: gone\nconvention: coverage\n"
+        "datasets: {one: {ground_truth: qa.jsonl, corpus: corpus.jsonl}}\n"
+        "systems: {stored: {use: results, with: {path: stored.jsonl}}}\n"
+        "evaluate: {metrics: [recall@2], policy: {empty_groups: unmeetable}}\n"
+    )
+    with pytest.warns(groupgt.GroupgtWarning, match="1 id of the ground truth is not in the corpus"):
+        outcome = groupgt.run_experiment(tmp_path / "experiment.yaml")
+    assert outcome.folder is not None
+    ((_, shown, *_),) = value(page_at(outcome.folder / "report.html"), "details-0-0")
+    assert [group[3:] for group in shown] == [
+        [],
+        ["its only alternative is not in the corpus"],
+        ["none of its alternatives is in the corpus"],
+        ["it has no relevant alternative"],
+        ["it has no relevant alternative"],
+    ]
+
+
 def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
     assert handbook.folder is not None
     page = handbook.folder / "report.html"

@@ -109,6 +109,7 @@ class Chunks:
                 group["name"],
                 rounded(group["weight"]),
                 [[at(name), rounded(grade)] for name, grade in group["alternatives"]],
+                *([group["cannot"]] if group["cannot"] else []),
             ]
             for group in detail["groups"]
         ]

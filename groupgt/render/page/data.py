@@ -108,11 +108,12 @@ class Questions(TypedDict):
 
 
 class Group(TypedDict):
-    """One group: its alternatives with their grades."""
+    """One group: its alternatives with their grades, and why no result can meet it; empty where one can."""
 
     name: str
     weight: float
     alternatives: list[tuple[str, float]]
+    cannot: str
 
 
 # (rank, kind, groups): first (meets groups that no result above meets), again (meets only groups met above),

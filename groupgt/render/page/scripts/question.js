@@ -15,7 +15,7 @@ async function detailOf(set, at) {
     ids,
     homes,
     worked,
-    groups: groups.map((/** @type {any[]} */ [label, weight, alternatives]) => ({ name: label, weight, alternatives })),
+    groups: groups.map((/** @type {any[]} */ [label, weight, alternatives, cannot]) => ({ name: label, weight, alternatives, cannot })),
     rankings: rankings.map((/** @type {any[] | null} */ each) => {
       if (!each) return null;
       const [results, own, scores, marks, far] = each;
@@ -121,10 +121,12 @@ function pickers(set, systems_) {
   return h("div", { class: "controls" }, ...fields);
 }
 
-/** Where a group's first hit is. @param {Plain | null} ranking_ @param {number} group @param {number} cutoff @returns {[string, string]} */
-function whereMet(ranking_, group, cutoff) {
+/** Where a group's first hit is. @param {Plain} detail @param {number} system @param {number} group @param {number} cutoff @returns {[string, string]} */
+function whereMet(detail, system, group, cutoff) {
+  const ranking_ = detail.rankings[system];
+  const rank = ranking_ ? ranking_.met.get(group) : undefined;
+  if (rank === undefined && detail.groups[group].cannot) return ["missed", `✕ cannot be met: ${detail.groups[group].cannot}`];
   if (!ranking_ || !ranking_.results) return ["missed", "no results"];
-  const rank = ranking_.met.get(group);
   if (rank === undefined && ranking_.results === 1) return ["missed", "✕ not its only result"];
   if (rank === undefined) return ["missed", `✕ not among its ${ranking_.results.toLocaleString("en")} results`];
   return rank <= cutoff ? ["met", `✓ rank ${rank}`] : ["late", `△ only at rank ${rank.toLocaleString("en")}`];
@@ -154,7 +156,7 @@ function groupCards(set, detail, passages, systems_) {
         "ul",
         { class: "where" },
         ...systems_.map((system) => {
-          const [kind, said] = whereMet(detail.rankings[system], number, cutoff);
+          const [kind, said] = whereMet(detail, system, number, cutoff);
           return h("li", { class: kind }, h("span", null, named(set.systems[system].name, 40), `: ${said}`));
         })
       ),
@@ -204,13 +206,13 @@ function ranking(set, detail, passages, system) {
   for (const [rank, order] of far) rows.push(resultRow(own, detail, passages, Number(rank), order, cutoff));
   const rest = own.results - own.ids.length - far.length;
   const head = h("tr", null, ...["rank", "mark", "result", ...(own.scores ? ["score"] : [])].map((label) => h("th", { scope: "col", class: label === "rank" || label === "score" ? "number" : null }, label)));
-  const missed = detail.groups.map((/** @type {any} */ _, /** @type {number} */ number) => number).filter((/** @type {number} */ number) => whereMet(own, number, cutoff)[0] !== "met");
+  const missed = detail.groups.map((/** @type {any} */ _, /** @type {number} */ number) => number).filter((/** @type {number} */ number) => whereMet(detail, system, number, cutoff)[0] !== "met");
   return h(
     "div",
     { class: "ranking" },
     title,
     missed.length
-      ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(own, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
+      ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(detail, system, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
       : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Meets every group${set.cutoff ? ` ${set.cutoff}` : ""}.`),
     h("table", null, h("caption", { class: "hidden" }, `Results of ${brief(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),
     rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} ${rest === 1 ? "hits" : "hit"} nothing.`) : null
