@@ -1,15 +1,17 @@
 """CRUX: how well each passage answers each sub-question of a query, a record for each query and passage.
 
 The shapes are those of its files of ratings (`id`, `docid`) and of judgments (`example_id`, `pid`), each with
-`rating`, a list with a number for each sub-question.
+`rating`, a list with a number for each sub-question; a folder of such files is read as one. LANCER is evaluated by
+these files too.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from groupgt.errors import display
-from groupgt.formats.records import Questions, holds, records
+from groupgt.formats.records import Questions, files_in, holds, parts_of, records
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -17,6 +19,7 @@ from groupgt.model.validity import finite_number, id_text
 
 # What names the query and the passage.
 NAMED = (("id", "docid"), ("example_id", "pid"))
+ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 def look(source: Source) -> str | None:
@@ -24,12 +27,18 @@ def look(source: Source) -> str | None:
     return "truth" if any(holds(source, *names, "rating") for names in NAMED) else None
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder holds ratings in its files."""
+    files = files_in(path, ENDINGS)
+    return bool(files) and look(Source(files[0])) == "truth"
+
+
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Each sub-question is a group, in which every passage has its rating as its grade."""
     questions = Questions()
     first: dict[str, str] = {}
     rated: dict[str, dict[str, list[Any]]] = {}
-    for where, record in records(source, questions.faults):
+    for where, record in (row for part in parts_of(source, ENDINGS) for row in records(part, questions.faults)):
         of_query, of_passage = NAMED["pid" in record]
         qid, document = id_text(record.get(of_query)), id_text(record.get(of_passage))
         ratings = questions.list_at(record, "rating", where, object)

@@ -111,7 +111,7 @@ FORMATS = (
     Format("bright", bright.look, bright.read_ground_truth),
     Format("bright-long", None, bright.read_long),
     Format("bright-pro", bright.look_pro, bright.read_pro),
-    Format("crux", crux.look, crux.read_ground_truth),
+    Format("crux", crux.look, crux.read_ground_truth, folder=crux.is_folder),
     Format("ragelo", None, ragelo.read_ground_truth),
     Format("ambigqa", answers.look_ambigqa, answers.read_ambigqa),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),

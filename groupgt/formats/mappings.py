@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
@@ -20,6 +21,15 @@ _BEGIN = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*
 _FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
 
 
+# The scale of ratings, in which −1 is what a model left out, and what is said of them.
+SCALE = range(-1, 6)
+RATINGS = (
+    "expected groups of ids, found rows of ratings, as LANCER saves them: a row for each result of a run, a number for "
+    "each sub-question. They name no documents, so no ranking can be measured by them; LANCER is evaluated by the "
+    "ratings of CRUX, whose files are read (format crux)"
+)
+
+
 def kind_of(source: Source) -> str | None:
     """`truth` or `run`, for a file that is one JSON object keyed by query; `either` where numbers are whole."""
     found = _BEGIN.match(source.head())
@@ -33,6 +43,8 @@ def kind_of(source: Source) -> str | None:
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """Grades by document, as qrels: each document is a group of one; or groups, as in Python."""
     rows = _by_query(source)
+    if _are_ratings(rows.values()):
+        raise DataError(f"{source.path}: {RATINGS}")
     if not all(isinstance(row, dict) for row in rows.values()):
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
     faults = Faults()
@@ -80,6 +92,20 @@ def read_run(source: Source) -> Run:
     if len(kinds) > 1:
         raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
     return gathered.run(source)
+
+
+def _are_ratings(values: Iterable[Any]) -> bool:
+    """Whether these are matrices of ratings: whole rows of small numbers, most of which repeat, as no ids do."""
+    rows = []
+    for matrix in values:
+        if not isinstance(matrix, list) or len(matrix) < 2 or not all(isinstance(row, list) for row in matrix):
+            return False
+        if len({len(row) for row in matrix}) > 1:
+            return False
+        rows += matrix
+    if not all(type(cell) is int and cell in SCALE for row in rows for cell in row):
+        return False
+    return 2 * sum(len(set(row)) < len(row) for row in rows) > len(rows)
 
 
 def _ids(cells: list[Any], where: str, faults: Faults) -> list[str]:

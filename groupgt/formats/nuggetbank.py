@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, display
-from groupgt.formats.records import OWN, Questions, keys_of, records
+from groupgt.formats.records import OWN, Questions, files_in, keys_of, parts_of, records
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -47,12 +47,8 @@ def look(source: Source) -> str | None:
 
 def is_folder(path: Path) -> bool:
     """Whether a folder holds a bank in each of its files."""
-    files = _files(path)
+    files = files_in(path, ENDINGS)
     return bool(files) and look(Source(files[0])) == "truth"
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
@@ -72,8 +68,7 @@ class _Banks(Questions):
         super().__init__()
         self.spans = spans
         self.references = 0
-        files = [Source(path, ceiling=source.ceiling) for path in _files(source.path)] if source.is_folder else [source]
-        for file in files:
+        for file in parts_of(source, ENDINGS):
             for where, record in records(file, self.faults):
                 self.read(where, record)
         if self.qids and not self.references and not self.faults:

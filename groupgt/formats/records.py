@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
@@ -67,6 +68,18 @@ def _first_keys(text: str) -> dict[str, bool]:
             depth -= 1
         last = sign
     return keys
+
+
+def files_in(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """The files of a folder that have one of some endings, by name."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(endings))
+
+
+def parts_of(source: Source, endings: tuple[str, ...]) -> list[Source]:
+    """A file itself; of a folder, the files in it that have one of some endings."""
+    if not source.is_folder:
+        return [source]
+    return [Source(path, ceiling=source.ceiling) for path in files_in(source.path, endings)]
 
 
 def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -473,6 +473,48 @@ def test_ratings_of_crux_are_the_best_of_passages(tmp_path: Path) -> None:
     assert answered["recall.coverage@10"] == 1
 
 
+def test_ratings_of_crux_may_lie_in_a_folder(tmp_path: Path) -> None:
+    """As LANCER's evaluation gets those of DUC: what is no ratings is passed over, a query may lie in two files."""
+    folder = tmp_path / "judge"
+    folder.mkdir()
+    put(folder / "ratings.1.jsonl", CRUX[:1], "lines")
+    put(folder / "ratings.2.jsonl", CRUX[1:], "lines")
+    (folder / "README.md").write_text("ratings")
+    whole = groupgt.read_ground_truth(put(tmp_path / "ratings.jsonl", CRUX, "lines"))
+    for read in (groupgt.read_ground_truth(folder), groupgt.read_ground_truth(folder, format="crux")):
+        assert dict(read.items()) == dict(whole.items())
+    put(folder / "ratings.3.jsonl", CRUX[:1], "lines")
+    with pytest.raises(groupgt.DataError, match=r"ratings\.3\.jsonl:1: query 't1': 'd1' is rated twice"):
+        groupgt.read_ground_truth(folder)
+
+
+def test_ratings_that_name_no_documents_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """LANCER saves a row for each result of the run that it reranked: 4 and 0 are ratings, not ids."""
+    path, run = tmp_path / "ratings.oracle.bm25.json", tmp_path / "r.trec"
+    path.write_text(json.dumps({"303": [[4, 4, 0], [2, 5, 2], [0, 0, -1]], "304": [[0, 0], [5, 4]]}, indent=4))
+    run.write_text("303 Q0 d1 1 1 t\n")
+    told = fails(capsys, "evaluate", path, run, "-m", "recall")
+    assert "found rows of ratings, as LANCER saves them" in told
+    assert "(format crux)" in told
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"q": [[1, 2], [3, 4]]},  # ids are numbers, and none stands twice
+        {"q": [[1, 1], [2]]},  # rows of different lengths
+        {"q": [[1, 1]]},  # one row
+        {"q": [[11, 11], [12, 12]]},  # beyond the scale
+        {"q": [["1", "1"], ["2", "2"]]},  # not numbers
+        {"q": [[1, 1], [2, 3]], "r": [[4, 5], [1, 2]]},  # a slip, not the rule
+    ],
+)
+def test_groups_of_numbered_documents_are_not_taken_for_ratings(tmp_path: Path, groups: dict[str, Any]) -> None:
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(groups))
+    assert list(groupgt.read_ground_truth(path)) == list(groups)
+
+
 def test_assignments_of_answers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, run = put(tmp_path / "a.jsonl", ANSWERS, "lines"), tmp_path / "r.trec"
     run.write_text("2024-1 Q0 d1 1 1 t\n")

@@ -232,7 +232,7 @@ def test_beir_leaves_out_what_is_called_as_the_query(tmp_path: Path) -> None:
     assert run == {"7": {"8": 1.0}}
 
 
-# --- CRUX: rac_eval.py of DylanJoo/crux, its formula written out, and ir_measures ------------------------------------
+# --- CRUX, and LANCER, which is evaluated by it: rac_eval.py of DylanJoo/crux, its formula written out ----------------
 
 
 def crux(judged: dict[str, list[int]], ranking: list[str], answerable_alone: bool) -> float:
@@ -248,6 +248,7 @@ def crux(judged: dict[str, list[int]], ranking: list[str], answerable_alone: boo
 
 @pytest.mark.parametrize(("answerable_alone", "empty_groups"), [(False, "unmeetable"), (True, "error")])
 def test_crux(tmp_path: Path, answerable_alone: bool, empty_groups: str) -> None:
+    """LANCER asks it both ways: of NeuCLIR with one file of ratings, of DUC with a folder and `--filter_by_oracle`."""
     rng = random.Random(12)
     docs = [f"d{number:02d}" for number in range(30)]
     ratings: dict[str, dict[str, list[int]]] = {}
@@ -258,9 +259,13 @@ def test_crux(tmp_path: Path, answerable_alone: bool, empty_groups: str) -> None
             row[0], row[1] = 4, min(row[1], 2)  # the second sub-question is answered nowhere
         ratings[f"t{number}"] = rows
     run = {qid: ranked(rng, docs, 25) for qid in ratings}
-    path = tmp_path / "ratings.jsonl"
-    rows_of = [(qid, name, row) for qid, own in ratings.items() for name, row in own.items()]
-    path.write_text("".join(json.dumps({"id": q, "docid": d, "rating": row}) + "\n" for q, d, row in rows_of))
+    path = tmp_path / "judge"
+    path.mkdir()
+    for qid, own in ratings.items():
+        lines = [json.dumps({"id": qid, "docid": name, "rating": row}) + "\n" for name, row in own.items()]
+        with (path / ("ratings.jsonl" if not answerable_alone else f"{qid}.jsonl")).open("a", encoding="utf-8") as file:
+            file.writelines(lines)
+    path = path if answerable_alone else path / "ratings.jsonl"
     policy = {"level": 3, "empty_groups": empty_groups}
     result = groupgt.evaluate(path, run, ["recall.coverage@10"], policy=policy)
     for position, qid in enumerate(result.truth.qids):
