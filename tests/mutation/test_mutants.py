@@ -1,9 +1,15 @@
-"""Mutants are the changes one expects, named so that the names stay; and what is explained is there."""
+"""Mutants are the changes one expects, named so that the names stay; what is explained is there; and code is changed
+in living functions as if it were read anew.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -57,6 +63,58 @@ def test_a_mutant_differs_and_runs(tmp_path: Path) -> None:
         exec(compile(mutant.tree, "module.py", "exec"), scope)
         worths.add(scope["worth"]([1, 6, 5]))  # type: ignore[operator]
     assert len(worths) > 5
+
+
+LIVING = """
+def outer(step):
+    def inner(value):
+        return value + step
+
+    return inner
+
+
+kept = outer(2)
+
+
+class Kind:
+    def twice(self, value):
+        return max((one * 2 for one in (value,)), key=lambda one: one - 1)
+
+
+def unused(step):
+    return lambda value: value < 1 and step
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the search needs an operating system that forks")
+def test_living_functions_are_changed(tmp_path: Path) -> None:
+    """A closure that was made before and a method are changed in place; what has other closures is not."""
+    from tests.mutation.warm import change
+
+    path = tmp_path / "living.py"
+    path.write_text(LIVING)
+
+    def read() -> ModuleType:
+        spec = importlib.util.spec_from_file_location("living", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    by_name = {mutant.name: mutant for mutant in mutants(path)}
+    values: dict[str, Callable[[ModuleType], int]] = {
+        "outer.inner: value + step → value - step": lambda module: module.kept(5),  # 5 + 2 becomes 5 − 2
+        "Kind.twice: one * 2 → one / 2": lambda module: module.Kind().twice(6),  # 6 · 2 becomes 6 ÷ 2
+        "Kind.twice: 2 → 3": lambda module: module.Kind().twice(1),  # 1 · 2 becomes 1 · 3
+    }
+    for name, value in values.items():
+        module = read()
+        before = value(module)
+        assert change(path, by_name[name])
+        assert (before, value(module)) in ((7, 3), (12, 3), (2, 3))
+    # The function inside loses `step`: a function that lives cannot.
+    assert not change(path, by_name["unused: value < 1 and step → value < 1"])
 
 
 @pytest.mark.property
