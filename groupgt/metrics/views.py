@@ -211,15 +211,12 @@ def _results(hits: Hits, rows: HitRows) -> Results:
 def changes(first: Ints, second: Ints) -> Bools:
     """Where a row differs from the one before it."""
     changed = np.ones(len(first), dtype=np.bool_)
-    if len(first) > 1:
-        changed[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    changed[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
     return changed
 
 
 def _nth(key: Ints) -> Ints:
     """The number of each row within its run of equal keys, from 1."""
-    if not len(key):
-        return np.zeros(0, dtype=np.int64)
     position = np.arange(len(key), dtype=np.int64)
     starts = np.ones(len(key), dtype=np.bool_)
     starts[1:] = key[1:] != key[:-1]

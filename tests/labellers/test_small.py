@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ TEXTS = {"c1": "Thirty days of leave.", "c2": "Thirty", "c3": "leave of absence"
 
 
 def hits(groups: list[Any], ranking: list[Any], use: str, **options: Any) -> list[Any]:
-    """Which group each result hits first; None where it hits none."""
-    return [list(row) for row in groupgt.label(groups, ranking, labeller={"use": use, "with": options}).tolist()]
+    """A row for each group: which results hit it, each alternative by its first."""
+    found: list[Any] = groupgt.label(groups, ranking, labeller={"use": use, "with": options}, groups=True).tolist()
+    return found
 
 
 def recall(truth: Any, run: Any, labeller: Any) -> float:
@@ -215,6 +217,57 @@ def test_alternatives_that_are_no_spans() -> None:
     assert "'words' is a text; choose the labeller text" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
     assert "the alternative 'judged' is not in the reference" in with_reference
+
+
+def test_a_mapping_says_which_chunks_are_of_a_parent() -> None:
+    """c2 is of the same parent as the alternative c1; d2 names a parent itself; what the mapping lacks stays itself."""
+    mapping = {"c1": "d1", "c2": "d1", "c3": "d2", "x": "d3"}
+    assert hits([["c1"], ["d2"]], ["x", "c2", "c3", "c1"], "parents", mapping=mapping) == [[0, 1, 0, 0], [0, 0, 1, 0]]
+    labeller = labeller_of({"use": "parents", "with": {"mapping": mapping}}, Sources())
+    assert labeller.names(["c3", "d2", "other"]) == ["d2", "d2", "other"]
+
+
+def test_what_a_mapping_does_not_know() -> None:
+    """A chunk of the mapping is known, and so is a parent; an empty mapping is one, and knows nothing."""
+    assert labeller_of({"use": "parents", "with": {"mapping": {"c": "d"}}}).unknown_ids(["c", "d", "x"]) == ["x"]
+    assert labeller_of({"use": "parents", "with": {"mapping": {}}}).unknown_ids(["c"]) == ["c"]
+    assert labeller_of("parents").unknown_ids(["c"]) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, "parents (as results carry them)"),
+        ({"mapping": {}}, "parents (a mapping)"),
+        ({"pattern": "(.*)#"}, "parents (pattern (.*)#)"),
+    ],
+)
+def test_where_parents_come_from_is_shown(given: dict[str, Any], shown: str) -> None:
+    assert str(labeller_of({"use": "parents", "with": given})) == shown
+
+
+def test_parents_of_another_column(tmp_path: Path) -> None:
+    (tmp_path / "pages.csv").write_text("id,page\nc1,p1\nc2,p1\n")
+    options = {"mapping": str(tmp_path / "pages.csv"), "column": "page"}
+    assert hits([["p1"]], ["c2", "c1"], "parents", **options) == [[1, 0]]
+
+
+@pytest.mark.parametrize("pattern", ["(.*)#[0-9]+", "(?:(.+)#[0-9]+)?.*"])
+def test_a_pattern_that_leaves_nothing_leaves_the_id(pattern: str) -> None:
+    labeller = labeller_of({"use": "parents", "with": {"pattern": pattern}}, Sources())
+    assert labeller.names(["a#1", "#7", "b"]) == ["a", "#7", "b"]
+
+
+def test_an_id_in_several_groups_hits_them_all_and_its_second_result_none() -> None:
+    """b is the 2nd and the 3rd alternative; it comes at ranks 1 and 2, and a, the 1st, at 3."""
+    labeller = labeller_of("id", Sources())
+    truth = GroundTruth.of({"q": [["a", "b"], ["b"]]})
+    matches = labeller.match(truth, None)  # type: ignore[arg-type]
+    a, b, _ = matches.targets
+    zero, ranks = np.zeros(3, dtype=np.int64), np.arange(1, 4)
+    _, rank, alternative, repeat = labeller.settle(truth, matches, zero, ranks, np.array([b, b, a]))
+    assert (rank.tolist(), alternative.tolist()) == ([1, 1, 2, 2, 3], [1, 2, 1, 2, 0])
+    assert repeat.tolist() == [False, False, True, True, False]
 
 
 def test_pages_are_counted_with_both_their_ends() -> None:

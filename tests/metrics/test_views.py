@@ -1,0 +1,55 @@
+"""The tables that metrics read, over rankings short enough to write them down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.metrics import views
+from groupgt.model.hits import Hits
+
+
+def hits(groups: list[Any], ranking: list[str], metric: str = "recall", **policy: Any) -> Hits:
+    return groupgt.evaluate({"q": groups}, {"q": ranking}, [metric], policy=policy).labelled.hits
+
+
+def graded(**grades: float) -> list[Any]:
+    """A group for each document."""
+    return [{"alternatives": [{"id": name, "grade": grade}]} for name, grade in grades.items()]
+
+
+def test_graded_results_are_those_above_0_whatever_the_level() -> None:
+    """z (0) is judged and gains nothing; of level 2 only b is relevant, while a gains its 1."""
+    found = hits(graded(z=0, a=1, b=3), ["z", "a", "b"], level=2)
+    rows = views.graded_results(found)
+    assert (rows.rank.tolist(), rows.nth.tolist(), rows.gain.tolist()) == ([2, 3], [1, 2], [1.0, 3.0])
+    rows = views.relevant_results(found)
+    assert (rows.rank.tolist(), rows.nth.tolist(), rows.gain.tolist()) == ([3], [1], [3.0])
+
+
+def test_the_grade_of_a_group_is_that_of_its_first_result() -> None:
+    """a meets the group at 1, with 1; b, which is worth 3, comes too late for it."""
+    group = {"alternatives": [{"id": "a", "grade": 1}, {"id": "b", "grade": 3}]}
+    rows = views.met_groups(hits([group, *graded(c=2)], ["a", "b", "c"]))
+    assert (rows.rank.tolist(), rows.grade.tolist(), rows.nth.tolist()) == ([1, 3], [1.0, 2.0], [1, 2])
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_repeats_hit_again_only_where_they_are_asked_for_and_kept(first: bool) -> None:
+    """a hits its group at 1 and again at 3. Which of the two tables is made first does not matter."""
+    kept = hits([["a"], ["b"]], ["a", "b", "a"], "mrr.autorag", duplicates="keep")
+    tables = {repeats: views.group_hits(kept, repeats=repeats) for repeats in (first, not first)}
+    assert [part.tolist() for part in (tables[False][0].rank, tables[False][1])] == [[1, 2], [1, 1]]
+    assert [part.tolist() for part in (tables[True][0].rank, tables[True][1])] == [[1, 2, 3], [1, 1, 2]]
+    assert views.group_hits(kept)[0].rank.tolist() == views.relevant_hits(kept).rank.tolist() == [1, 2]
+    penalized = hits([["a"], ["b"]], ["a", "b", "a"])
+    assert views.group_hits(penalized, repeats=True)[0].rank.tolist() == [1, 2]
+
+
+def test_rankings_without_hits_have_empty_tables() -> None:
+    nothing = hits([["a"]], ["x"])
+    tables = (views.relevant_results(nothing), views.met_groups(nothing), views.novel_results(nothing))
+    assert [table.nth.tolist() for table in tables] == [[], [], []]
+    assert [len(part) for part in (views.group_hits(nothing)[0].rank, views.group_hits(nothing)[1])] == [0, 0]
