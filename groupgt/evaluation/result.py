@@ -22,6 +22,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.values import summed
 from groupgt.render import tables
 from groupgt.render.document import Block
 from groupgt.render.exports import nulls
@@ -288,5 +289,4 @@ def mean_of(column: Floats) -> float:
     """The mean of what is not NaN, summed exactly: the order of queries changes no bit."""
     absent = np.isnan(column)
     counted = column[~absent] if absent.any() else column
-    # Zeros add nothing to an exact sum.
-    return math.fsum(counted[counted != 0].tolist()) / len(counted) if len(counted) else math.nan
+    return summed(counted) / len(counted) if len(counted) else math.nan

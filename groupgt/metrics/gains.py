@@ -62,7 +62,7 @@ def _upgrades(hits: Hits, gain: str) -> tuple[Ints, Ints, Floats]:
     gains = gain_of(rows.grade, gain, judgments)
     # The running best of each group: gains become small integers, and a group's integers lie above those of groups
     # before it, so one running maximum over all groups never looks back across a border.
-    order = np.lexsort((rows.rank, rows.group))
+    order = np.argsort(rows.group, kind="stable")
     levels, level = np.unique(gains, return_inverse=True)
     group = rows.group[order]
     running = np.maximum.accumulate(group * (len(levels) + 1) + level[order] + 1) if len(order) else group

@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from groupgt.errors import MetricError
+from groupgt.metrics.base import ratio
 from groupgt.model.hits import Floats, Ints, Judgments
 from groupgt.model.values import total
 
@@ -113,20 +114,21 @@ class IdealGains:
     def discounted(self, judgments: Judgments, discount: Discount, depth: Ints | None) -> Floats:
         """Σ gain · discount(rank) over ranks ≤ depth, shape (Q,), summed in rank order as a run's gains are."""
         terms = self.gain * discount(self.rank)
-        if depth is None:
-            return total(self.query, terms, judgments.size)
-        kept = self.rank <= depth[self.query]
-        return total(self.query[kept], terms[kept], judgments.size)
+        if depth is not None:
+            # What is added of ranks beyond is 0.
+            terms *= self.rank <= depth[self.query]
+        return total(self.query, terms, judgments.size)
 
 
 def descending(query: Ints, gain: Floats) -> IdealGains:
     """Gains sorted within each query, largest first."""
-    order = np.lexsort((-gain, query))
-    query = query[order]
+    if not (np.all(query[1:] >= query[:-1]) and np.all((query[1:] != query[:-1]) | (gain[1:] <= gain[:-1]))):
+        order = np.lexsort((-gain, query))
+        query, gain = query[order], gain[order]
     counts = np.bincount(query) if len(query) else np.zeros(0, dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(counts)))
     rank = np.arange(len(query), dtype=np.int64) - starts[query] + 1
-    return IdealGains(query, rank, gain[order])
+    return IdealGains(query, rank, gain)
 
 
 def sorted_grades(judgments: Judgments, gain: str) -> IdealGains:
@@ -164,7 +166,6 @@ def exponential(grade: float) -> float:
 
 def share_of(reached: Floats, ideal: Floats) -> Floats:
     """reached ÷ ideal, capped at 1; a ranking within rounding of the ideal is 1 and not 0.9999999999999999."""
-    share = np.zeros(len(reached))
-    np.divide(reached, ideal, out=share, where=ideal > 0)
+    share = ratio(reached, ideal)
     share[(ideal > 0) & (reached >= ideal * (1 - 1e-15))] = 1.0
     return share

@@ -26,11 +26,9 @@ def groups_met(hits: Hits, cut: Cut) -> Ints:
 
 def _documents(hits: Hits, cut: Cut) -> Ints:
     """How many distinct relevant documents are found in top, shape (Q,)."""
-    rows = views.relevant_hits(hits)
+    rows = views.relevant_documents(hits)
     within = rows.rank <= cut.top[rows.query]
-    is_found = np.zeros(hits.judgments.documents, dtype=np.bool_)
-    is_found[rows.document[within]] = True
-    return np.bincount(hits.judgments.document_query[is_found], minlength=hits.size)
+    return np.bincount(rows.query[within], minlength=hits.size)
 
 
 def precision_autorag(hits: Hits, cut: Cut) -> Floats:

@@ -21,13 +21,15 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
     hidden = ~hits.judgments.defined
     if policy.missing == "skip":
         hidden = hidden | ~present
+    some_hidden = bool(hidden.any())
     cuts: dict[object, Cut] = {}
     values: dict[str, Floats] = {}
     for text, metric in metrics.items():
         if metric.cutoff not in cuts:
             cuts[metric.cutoff] = metric.cut(hits)
-        column = metric.values(hits, cuts[metric.cutoff])
-        column = np.where(hidden, np.nan, column)
+        column = np.array(metric.values(hits, cuts[metric.cutoff]), dtype=np.float64)
+        if some_hidden:
+            column[hidden] = np.nan
         if not metric.higher_is_better:
             column[~present] = np.nan
         values[text] = column

@@ -22,6 +22,12 @@ class HitRows:
     document: Ints
     grade: Floats
 
+    def at(self, places: Ints | Bools) -> HitRows:
+        """The rows at these places."""
+        return HitRows(
+            self.query[places], self.rank[places], self.group[places], self.document[places], self.grade[places]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Results:
@@ -90,6 +96,16 @@ def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
     return hits.once(("relevant", repeats and hits.keep), make)
 
 
+def relevant_documents(hits: Hits) -> HitRows:
+    """The first relevant hit of each document."""
+
+    def make() -> HitRows:
+        rows = relevant_hits(hits)
+        return rows.at(_is_first(_first_row(rows.document, hits.judgments.documents)))
+
+    return hits.once("documents", make)
+
+
 def relevant_results(hits: Hits) -> Results:
     """The relevant results: each is the first to hit some relevant alternative."""
     return hits.once("found", lambda: _results(hits, relevant_hits(hits)))
@@ -141,14 +157,11 @@ def met_groups(hits: Hits) -> MetGroups:
     def make() -> MetGroups:
         rows = relevant_hits(hits)
         judgments = hits.judgments
-        # Assigning backwards leaves the first row of each group.
-        first = np.full(len(judgments.group_query), -1, dtype=np.int64)
-        backwards = np.arange(len(rows.group) - 1, -1, -1)
-        first[rows.group[::-1]] = backwards
-        chosen = np.sort(first[first >= 0])
+        first = _first_row(rows.group, len(judgments.group_query))
+        chosen = _is_first(first)
         query, rank, group = rows.query[chosen], rows.rank[chosen], rows.group[chosen]
-        best_grade = np.zeros(len(first))
-        at_first = rows.rank == rows.rank[first[rows.group]]
+        best_grade = np.zeros(len(judgments.group_query))
+        at_first = rows.rank == rows.rank[first]
         np.maximum.at(best_grade, rows.group[at_first], rows.grade[at_first])
         starts = changes(query, rank)
         result = np.cumsum(starts) - 1
@@ -183,19 +196,13 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
 
     def make() -> tuple[HitRows, Ints]:
         rows = relevant_hits(hits, repeats=repeats)
-        order = np.lexsort((rows.rank, rows.group))
+        # By group, then by rank, as rows of one query stand already.
+        order = np.argsort(rows.group, kind="stable")
         distinct = order[changes(rows.group[order], rows.rank[order])]
         number = np.zeros(len(rows.group), dtype=np.int64)
         number[distinct] = _nth(rows.group[distinct])
         chosen = np.flatnonzero(number)
-        kept = HitRows(
-            query=rows.query[chosen],
-            rank=rows.rank[chosen],
-            group=rows.group[chosen],
-            document=rows.document[chosen],
-            grade=rows.grade[chosen],
-        )
-        return kept, number[chosen]
+        return rows.at(chosen), number[chosen]
 
     return hits.once(("in_groups", repeats and hits.keep), make)
 
@@ -213,6 +220,20 @@ def changes(first: Ints, second: Ints) -> Bools:
     changed = np.ones(len(first), dtype=np.bool_)
     changed[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
     return changed
+
+
+def _first_row(key: Ints, size: int) -> Ints:
+    """For each row the first row of its key; keys are below `size`."""
+    # Assigning backwards leaves the first row of each.
+    rows = np.arange(len(key))
+    first = np.empty(size, dtype=np.int64)
+    first[key[::-1]] = rows[::-1]
+    return first[key]
+
+
+def _is_first(first: Ints) -> Bools:
+    """Which rows are the first of their keys."""
+    return np.equal(first, np.arange(len(first)))
 
 
 def _nth(key: Ints) -> Ints:

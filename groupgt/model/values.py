@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -12,6 +13,8 @@ from groupgt.errors import ConfigError, DataError, Faults, display, listed
 from groupgt.model.hits import Floats, Ints
 from groupgt.model.validity import id_fault, id_text, is_integer
 
+# Doubles below this one add up without overflow.
+LARGE = 2.0**900
 # The least double is one unit: every double is a whole number of them.
 SCALE = 1074
 HALF = 32
@@ -34,6 +37,25 @@ def exact_sum(values: Floats) -> int:
         part = (int((own >> HALF).sum()) << HALF) + int((own & ((1 << HALF) - 1)).sum())
         total += part << each if each >= 0 else part >> -each
     return total
+
+
+def summed(values: Floats) -> float:
+    """The double nearest to the exact sum of doubles, as `math.fsum` gives it, in a few passes over all of them.
+
+    >>> summed(np.array([0.1] * 10)), sum([0.1] * 10)
+    (1.0, 0.9999999999999999)
+    """
+    parts: list[float] = []
+    rest = values
+    while len(rest) and (highest := float(np.abs(rest).max())):
+        if not highest < LARGE:
+            return math.fsum(values.tolist())
+        # Beside so large a number only the leading bits of each value stay, and these add up without rounding.
+        beside = math.ldexp(1.0, math.frexp(highest)[1] + len(rest).bit_length())
+        leading = (rest + beside) - beside
+        parts.append(float(leading.sum()))
+        rest = rest - leading
+    return math.fsum(parts)
 
 
 def rounded(parts: Iterable[int]) -> float:
