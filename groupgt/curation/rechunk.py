@@ -248,10 +248,8 @@ def _through_places(
     labeller = spans.Spans(options_from(spans.Options, {**options, "unit": unit}), Sources())
     placed = _as_places(labeller, truth)
     matches = labeller.match(placed, _NoResults())
-    if matches.low is None or matches.high is None:
-        raise DataError("there are no places to carry")
     chunk = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
-    overlap, length = matches.high - matches.low, labeller.lengths(placed.forms or [])[matches.alternatives]
+    overlap, length = matches.high - matches.low, labeller.lengths(placed)[matches.alternatives]
     enough = labeller.enough(overlap, length, length)
     rows = zip(matches.alternatives.tolist(), chunk.tolist(), (overlap / length).tolist(), enough.tolist())
     shares = [Share(alternative, matches.keys[key], share, is_enough) for alternative, key, share, is_enough in rows]

@@ -144,7 +144,7 @@ class Matches:
 
     A key that stands twice in a query counts where it stands first. What a target is, only the labeller's `settle`
     knows: for most it is a row of the lists that `starts` cuts `alternatives` into, with the part of the alternative
-    that it covers, from `low` to `high`, where that is known.
+    that it covers, from `low` to `high`, where alternatives are places.
     """
 
     truth: GroundTruth
@@ -153,8 +153,8 @@ class Matches:
     targets: Ints
     starts: Ints = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
     alternatives: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    low: Ints | None = None
-    high: Ints | None = None
+    low: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    high: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @cached_property
     def bounds(self) -> list[int]:
@@ -210,12 +210,11 @@ def matches_of(
     keys: list[str],
     pair: Ints,
     alternative: Ints,
-    low: Ints | None = None,
-    high: Ints | None = None,
+    **parts: Ints,
 ) -> Matches:
     """The table where result `keys[p]` of `query[p]` hits `alternative[i]` for each p = `pair[i]`; others hit nothing.
 
-    Results are sorted by query.
+    Results are sorted by query. `parts` are `low` and `high`, where they are known.
     """
     order = np.lexsort((alternative, pair))
     pair, alternative = pair[order], alternative[order]
@@ -228,8 +227,7 @@ def matches_of(
         targets=np.arange(len(hitting_keys)),
         starts=starts_of(owner, len(hitting_keys)),
         alternatives=alternative,
-        low=None if low is None else low[order],
-        high=None if high is None else high[order],
+        **{name: part[order] for name, part in parts.items()},
     )
 
 

@@ -117,13 +117,12 @@ class Spans(Labeller):
 
     def unreachable(self, truth: GroundTruth) -> tuple[Ints, str]:
         """Those of which no chunk of the table, or with `joint` not all of them together, covers enough."""
-        if self.chunks is None or not truth.ids:
+        if self.chunks is None:
             return super().unreachable(truth)
         matches = self.match(truth, None)
         reached = matches.alternatives
-        if self.options.joint and matches.low is not None and matches.high is not None:
-            need = -(-self.lengths(truth.forms or []) * self.share.numerator // self.share.denominator)
-            _, reached = first_covered(reached, matches.low, matches.high, need)
+        if self.options.joint:
+            _, reached = first_covered(reached, matches.low, matches.high, self._needed(truth))
         ways = ["lower min_overlap"]
         if not self.options.joint and self.options.of == "alternative":
             ways.append("let chunks cover an alternative together (joint: true)")
@@ -131,12 +130,12 @@ class Spans(Labeller):
             ways.append("measure the share of the alternative (of: alternative)")
         # Of documents that have no chunks at all another warning tells.
         there = set(self.chunks.docs)
-        known = [at for at, form in enumerate(truth.forms or []) if isinstance(form, Span) and form.doc in there]
+        known = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]
         return np.setdiff1d(np.array(known, dtype=np.int64), reached), " or ".join(ways)
 
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """An interval join of the places of results with those of the alternatives, document by document."""
-        spans = [form for form in truth.forms or () if isinstance(form, Span)]
+        spans = _places_of(truth)
         numbers: dict[str, int] = {}
         document = np.fromiter((numbers.setdefault(span.doc, len(numbers)) for span in spans), np.int64, len(spans))
         start, end = (np.array([span[at] for span in spans], dtype=np.int64) for at in (1, 2))
@@ -158,7 +157,7 @@ class Spans(Labeller):
         pair = truth.query_of[alternative] * len(chunks) + judged[row]
         pairs, place = np.unique(pair, return_inverse=True)
         names = [chunks.ids[chunk] for chunk in (pairs % max(len(chunks), 1)).tolist()]
-        return matches_of(truth, pairs // max(len(chunks), 1), names, place, alternative, low, high)
+        return matches_of(truth, pairs // max(len(chunks), 1), names, place, alternative, low=low, high=high)
 
     def _match_carried(
         self, truth: GroundTruth, results: Results, wanted: Places, numbers: Mapping[str, int]
@@ -173,7 +172,7 @@ class Spans(Labeller):
         judged = np.flatnonzero((carried.document >= 0) & np.isin(of_results, of_alternatives))
         places = Places(of_results[judged], carried.start[judged], carried.end[judged] + self.beyond)
         row, alternative, low, high = self._joined(places, Places(of_alternatives, wanted.start, wanted.end))
-        return matches_of(truth, query, keys, judged[row], alternative, low, high)
+        return matches_of(truth, query, keys, judged[row], alternative, low=low, high=high)
 
     def _carried(self, truth: GroundTruth, query: Ints, keys: list[str], numbers: Mapping[str, int]) -> Places:
         """The places that results carry, read back from what they are called; −1 for a document nobody judged."""
@@ -187,7 +186,7 @@ class Spans(Labeller):
             raise DataError(f"{where}: {what}, found {display(keys[without[0]])}{more}")
         table = pl.DataFrame({"doc": pl.Series(list(numbers), dtype=pl.String), "number": np.arange(len(numbers))})
         document = parts.join(table, on="doc", how="left", maintain_order="left")["number"].fill_null(-1)
-        if len(document) and numbers and not (document >= 0).any():
+        if len(document) and not (document >= 0).any():
             there, here = display(next(iter(numbers))), display(parts["doc"][0])
             what = f"no result is from a document of the ground truth: {there} there, {here} here"
             warnings.warn(f"labeller spans: {what}; results name theirs as doc", GroupgtWarning, stacklevel=2)
@@ -198,7 +197,8 @@ class Spans(Labeller):
 
     def _joined(self, results: Places, wanted: Places) -> tuple[Ints, Ints, Ints, Ints]:
         """(result, alternative, from, to) of those that overlap enough; with `joint`, of all that overlap."""
-        blocks = []
+        none = np.zeros(0, dtype=np.int64)
+        blocks = [(none, none, none, none)]
         for result, alternative in overlapping(results, wanted):
             low = np.maximum(results.start[result], wanted.start[alternative])
             high = np.minimum(results.end[result], wanted.end[alternative])
@@ -209,14 +209,16 @@ class Spans(Labeller):
             whole = wanted.end[alternative] - wanted.start[alternative]
             enough = self.enough(high - low, length, whole)
             blocks.append((result[enough], alternative[enough], low[enough], high[enough]))
-        none = np.zeros(0, dtype=np.int64)
-        columns = [np.concatenate(column) for column in zip(*blocks)] if blocks else [none] * 4
-        return columns[0], columns[1], columns[2], columns[3]
+        row, alternative, low, high = (np.concatenate(column) for column in zip(*blocks))
+        return row, alternative, low, high
 
-    def lengths(self, forms: Sequence[Form]) -> Ints:
-        """How long places are, in the unit."""
-        spans = [form for form in forms if isinstance(form, Span)]
-        return np.array([span.end - span.start + self.beyond for span in spans], dtype=np.int64)
+    def lengths(self, truth: GroundTruth) -> Ints:
+        """How long alternatives are, in the unit, of a ground truth as it reads it."""
+        return np.array([span.end - span.start + self.beyond for span in _places_of(truth)], dtype=np.int64)
+
+    def _needed(self, truth: GroundTruth) -> Ints:
+        """How much of each alternative results must cover together, in the unit."""
+        return -(-self.lengths(truth) * self.share.numerator // self.share.denominator)
 
     def enough(self, overlap: Ints, result: Ints, alternative: Ints) -> Bools:
         """Whether overlaps of results with alternatives, of these lengths, are what `min_overlap` asks."""
@@ -227,13 +229,12 @@ class Spans(Labeller):
         self, truth: GroundTruth, matches: Matches, query: Ints, rank: Ints, target: Ints
     ) -> tuple[Ints, Ints, Ints, Bools]:
         """With `joint`, the result that completes the share of an alternative hits it, and no other does."""
-        if not self.options.joint or matches.low is None or matches.high is None:
+        if not self.options.joint:
             return super().settle(truth, matches, query, rank, target)
         row, place = spread(target, matches.starts, np.arange(len(matches.alternatives)))
         alternative = matches.alternatives[place]
-        length = self.lengths(truth.forms or [])
-        need = -(-length * self.share.numerator // self.share.denominator)
-        hit, alternative = first_covered(alternative, matches.low[place], matches.high[place], need)
+        low, high = matches.low[place], matches.high[place]
+        hit, alternative = first_covered(alternative, low, high, self._needed(truth))
         row = row[hit]
         order = np.lexsort((alternative, row))
         row, alternative = row[order], alternative[order]
@@ -245,6 +246,11 @@ class Spans(Labeller):
         return (
             f"spans (at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit})"
         )
+
+
+def _places_of(truth: GroundTruth) -> list[Span]:
+    """The places of alternatives, of a ground truth as the labeller reads it: it has nothing else."""
+    return [form for form in truth.forms or () if isinstance(form, Span)]
 
 
 def _refuse_empty(names: Sequence[str], start: Ints, end: Ints, what: str) -> None:
@@ -357,9 +363,9 @@ def _pieces(first: Ints, last: Ints) -> Iterator[tuple[Ints, Ints]]:
     yield from _ranges(first, last, np.arange(int(last.max()) if len(last) else 0), "left")
 
 
-def _ranges(start: Ints, end: Ints, points: Ints, side: str) -> Iterator[tuple[Ints, Ints]]:
+def _ranges(start: Ints, end: Ints, points: Ints, side: Literal["left", "right"]) -> Iterator[tuple[Ints, Ints]]:
     """(interval, place) for all sorted points from its start to before its end; `right`: not those at its start."""
-    low = np.searchsorted(points, start, side="right" if side == "right" else "left")
+    low = np.searchsorted(points, start, side=side)
     count = np.maximum(np.searchsorted(points, end, side="left") - low, 0)
     total = np.concatenate(([0], np.cumsum(count)))
     first = 0

@@ -57,6 +57,10 @@ def test_documents_that_never_meet() -> None:
     both = {**SPANS, "p": other["q"]}
     with pytest.warns(groupgt.GroupgtWarning, match="1 of 2 documents of the ground truth are not in the chunk table"):
         labelled(both, {"q": ["c1"], "p": ["c1"]}, "spans", chunks=CHUNKS)
+    for absent, named in ((3, "'x0', 'x1', 'x2'$"), (4, "'x0', 'x1', 'x2' …$")):
+        others = {f"p{number}": [[{"doc": f"x{number}", "start": 0, "end": 1}]] for number in range(absent)}
+        with pytest.warns(groupgt.GroupgtWarning, match=f"{absent} of {absent + 1} documents .*: {named}"):
+            labelled({**SPANS, **others}, {"q": ["c1"]}, "spans", chunks=CHUNKS)
     frame = pl.DataFrame({"qid": ["q"], "doc_id": ["c1"], "score": [1], "start": [0], "end": [10]})
     with pytest.warns(
         groupgt.GroupgtWarning, match="no result is from a document of the ground truth: 'd' there, 'c1' here"
@@ -112,6 +116,8 @@ def test_what_is_carried_is_told_where_it_is_not() -> None:
         groupgt.DataError, match=r"doc, start and end, or a chunk table .*found 'c1', and 1 more like it"
     ):
         labelled(SPANS, {"q": ["c1", "c2"]}, "spans")
+    with pytest.raises(groupgt.DataError, match=r"found 'c1'$"):
+        labelled(SPANS, {"q": ["c1"]}, "spans")
 
 
 def test_metrics_over_contents_know_what_the_labeller_knows() -> None:

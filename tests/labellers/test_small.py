@@ -217,6 +217,8 @@ def test_alternatives_that_are_no_spans() -> None:
     assert "'words' is a text; choose the labeller text" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
     assert "the alternative 'judged' is not in the reference" in with_reference
+    text = refused({"p": [[{"text": "words"}]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})
+    assert "'words' is a text; choose the labeller text" in text
 
 
 def test_a_mapping_says_which_chunks_are_of_a_parent() -> None:

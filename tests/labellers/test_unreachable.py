@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import groupgt
 from groupgt.evaluation.request import Sources, labeller_of
 from groupgt.model.ground_truth import GroundTruth
 
@@ -45,3 +46,24 @@ def test_a_text_that_reaches_the_threshold_exactly_can_be_hit() -> None:
     options = {"method": "token_recall", "threshold": 0.14, "corpus": {"c": words(7)}}
     assert unreachable([{"text": words(50)}], "text", **options)[0] == []
     assert unreachable([{"text": words(51)}], "text", **options)[0] == [0]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # 4 and 3 of 10 characters, 7 together; half of 10 is 5, and .71 of them are 7.1.
+        ({}, [0]),
+        ({"min_overlap": 0.4}, []),
+        ({"joint": True}, []),
+        ({"joint": True, "min_overlap": 0.7}, []),
+        ({"joint": True, "min_overlap": 0.71}, [0]),
+    ],
+)
+def test_places_that_chunks_do_not_cover(options: dict[str, Any], expected: list[int]) -> None:
+    """Of a document without a chunk another warning tells."""
+    chunks = {"c1": ("d", 0, 4), "c2": ("d", 4, 7)}
+    alternatives = [{"doc": doc, "start": 0, "end": 10} for doc in ("d", "other")]
+    with pytest.warns(groupgt.GroupgtWarning, match="1 of 2 documents of the ground truth are not in the chunk table"):
+        places, way = unreachable(alternatives, "spans", chunks=chunks, **options)
+    assert places == expected
+    assert ("joint" in way) is ("joint" not in options)
