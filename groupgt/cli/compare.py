@@ -95,8 +95,12 @@ def compare_command(
 def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], *written: Path | None) -> Comparison:
     """The runs against the baseline; raises `ConfigError` where there is only one."""
     inputs.check(written=written)
+    metrics: list[str] = []
+    primary = None
     if inputs.reopened is not None:
         compare = inputs.reopened.compare
+        if not inputs.metric_texts:
+            metrics, primary = compare.get("metrics", []), inputs.reopened.primary
         # What is not typed is as the experiment compared.
         settings = {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
         named = compare.get("baseline")
@@ -105,7 +109,7 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], 
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
     chosen = next(iter(evaluations)) if baseline is None else baseline
-    return comparison_of(evaluations, chosen, Settings(**settings))
+    return comparison_of(evaluations, chosen, Settings(**settings), metrics, primary)
 
 
 @click.command("power")

@@ -89,7 +89,7 @@ class Inputs:
                 )
             for option, value in (("--system", self.systems), ("--dataset", self.dataset_name)):
                 if value:
-                    raise ConfigError(f"{option}: goes with a result folder, and {self.truth_path} is none")
+                    raise ConfigError(f"{option}: is for result folders, and {self.truth_path} is none")
 
     def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
         """Raises what can be known before any file is read: of options, and of paths.
@@ -130,6 +130,10 @@ class Inputs:
         """The path of every run: each file of a folder or glob is one, unless --parts makes them one run."""
         if self.reopened is not None:
             return [path for _, path in self.reopened.runs]
+        for path in self.run_paths:
+            if _is_result_folder(path):
+                what = "expected a run, found a result folder; name one of the files in its folder `runs`"
+                raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
         return list(all_there(self.truth_path, self.run_paths, in_parts=self.in_parts))
 
     @property

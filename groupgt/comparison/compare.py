@@ -177,10 +177,15 @@ class Comparison(Findings, Result):
 
 
 def comparison_of(
-    evaluations: Mapping[str, Evaluation], baseline: str, settings: Settings, metrics: Sequence[str] = ()
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    settings: Settings,
+    metrics: Sequence[str] = (),
+    primary: str | None = None,
 ) -> Comparison:
     """A comparison of evaluations on one ground truth, by some of their metrics or all of them.
 
+    `primary` decides which system is best, the first metric where it is none of these.
     Raises `ConfigError` where the baseline is not among them.
     """
     names = list(evaluations)
@@ -192,7 +197,9 @@ def comparison_of(
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
     systems = [Scored.of(name, evaluation, texts) for name, evaluation in evaluations.items()]
     footer = population(list(evaluations.values()), [first.convention])
-    return Comparison(baseline, settings, systems, dict(evaluations), footer)
+    wanted = None if primary is None else parse_metric(primary, first.convention)
+    text = next((text for text in texts if first.metrics[text] == wanted), None)
+    return Comparison(baseline, settings, systems, dict(evaluations), footer, primary=text)
 
 
 def _row(row: Row) -> RowDict:

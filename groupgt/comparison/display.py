@@ -34,7 +34,8 @@ class Findings:
     """Systems side by side, held against a baseline query by query.
 
     `evaluations` is empty where values were read from result folders; slices, failures and headroom then are too, and
-    `rules` says what figures state of policy and labeller.
+    `rules` says what figures state of policy and labeller. `primary` is the metric that decides which system is best,
+    the first where none is named.
     """
 
     baseline: str
@@ -43,6 +44,7 @@ class Findings:
     evaluations: dict[str, Evaluation]
     footer: list[str]
     rules: str = ""
+    primary: str | None = None
 
     @cached_property
     def metrics(self) -> Mapping[str, Metric]:
@@ -116,7 +118,7 @@ class Findings:
             baseline=self.baseline,
             alpha=alpha_of(self.rows, self.settings),
             whose=whose_power(powers, self.settings),
-            labels=self.labels,
+            labels=dict(sorted(self.labels.items(), key=lambda pair: pair[0] != self.primary)),
             footer=tuple(self.footer),
             rows=self.rows,
             settings=self.settings,

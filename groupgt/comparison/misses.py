@@ -15,7 +15,7 @@ from groupgt.evaluation.request import Request, are_several
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.systems import policy_text
-from groupgt.evaluation.verdict import NAMED, doubt, doubts
+from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts
 from groupgt.model.policy import Policy
 from groupgt.render import figures
 from groupgt.render.document import Item, Verdict
@@ -126,7 +126,7 @@ class HardestGroups(Result):
         parts: list[str] = []
         for name, solved in counts[:NAMED]:
             first = f" meets every group{within} for {solved:,} of {counted(count, 'query', 'queries')}"
-            parts += [", " if parts else "", name, f" for {solved:,}" if parts else first]
+            parts = appended(parts, ", ", name, f" for {solved:,}") if parts else ["", name, first]
         if len(counts) > NAMED:
             parts[-1] += f", {counted(len(counts) - NAMED, 'other')} for at most {counts[NAMED][1]:,}"
         none = len(failures.nobody)

@@ -45,10 +45,10 @@ class Differences:
     def of(cls, table: Comparison, primary: str | None = None, **more: Any) -> Differences:
         """A comparison by its own systems; `more` are fields of `Systems`.
 
-        The primary metric is the first that is compared, where none is named.
+        The primary metric is that of the comparison, where none is named.
         """
         intervals = {(row.system, row.metric): interval(row.interval) for row in table.rows}
-        chosen = primary or next(iter(table.metrics))
+        chosen = primary or table.primary or next(iter(table.metrics))
         if not table.evaluations:
             one = table.systems[0]
             values = {each.name: each.values for each in table.systems}

@@ -20,7 +20,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.render.document import Block
+from groupgt.render.document import Block, Table
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
 
@@ -44,7 +44,7 @@ class Check(Result):
         """A table for each, below its name."""
         blocks: list[Block] = []
         for name, findings in self.findings.items():
-            blocks += [name, (HEADERS, [_row(finding) for finding in findings])]
+            blocks += [name, Table(HEADERS, [_row(finding) for finding in findings], keep=2)]
         return blocks
 
     def csv_rows(self) -> Grid:

@@ -14,7 +14,7 @@ from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.verdict import NAMED, doubt, doubts, subject
+from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, subject
 from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
@@ -138,16 +138,23 @@ def _sentence(depths: Sequence[Depth]) -> data.Sentence:
     known = [depth for depth in depths if depth.queries]
     if not known:
         return {"kind": "doubt", "parts": ["No query counts, so there is no depth."]}
-    first, *others = sorted(known, key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached))
+    found = sorted(known, key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached))
+    first = found[0]
+    alike = [first] if first.depth is None else [depth for depth in found if depth.depth == first.depth]
+    others = found[len(alike) :]
     share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
     if first.depth is None:
         parts = [*subject(first.run), f" never fully covers {share}: all its results cover {100 * first.reached:.3g} %"]
     else:
-        between = "" if first.interval[1] is None else f" (interval {_range(*first.interval)})"
-        parts = [*subject(first.run), f" fully covers {share} within {counted(first.depth, first.unit[:-1])}{between}"]
+        known_alike = first.interval[1] is not None and len({depth.interval for depth in alike}) == 1
+        between = f" (interval {_range(*first.interval)})" if known_alike else ""
+        within = f"{share} within {counted(first.depth, first.unit[:-1])}{between}"
+        parts = [*subject(first.run), f" fully covers {within}"]
+        if len(alike) > 1:
+            parts = enumerated([depth.run for depth in alike], f" fully cover {within}")
     for depth in others[:NAMED]:
         needs = f" needs {depth.depth:,}" if depth.depth is not None else f" covers {100 * depth.reached:.3g} % in all"
-        parts += ["; ", depth.run, needs]
+        parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
     return {"kind": "best" if first.depth is not None else "same", "parts": parts}
 

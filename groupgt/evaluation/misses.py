@@ -75,11 +75,16 @@ class Misses(Result):
         never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in self.by_group)
         if missed == 1:
             said += f", and misses 1 group, which {'is not in its results at all' if never else 'comes later'}"
+        elif never in (0, missed) and missed:
+            both = ("neither", "both") if missed == 2 else ("none", "all")
+            where = f"{both[0]} of which is in its results" if never else f"{both[1]} of which come later"
+            said += f", and misses {counted(missed, 'group')}, {where}"
         elif missed:
             later = missed - never
-            where = [f"{never:,} {'is' if never == 1 else 'are'} not in its results at all"] if never else []
-            where += [f"{later:,} {'comes' if later == 1 else 'come'} later"] if later else []
-            said += f", and misses {counted(missed, 'group')}: {', '.join(where)}"
+            where = f"{never:,} {'is' if never == 1 else 'are'} not in its results at all"
+            said += (
+                f", and misses {counted(missed, 'group')}: {where}, {later:,} {'comes' if later == 1 else 'come'} later"
+            )
         yield {"kind": "best", "parts": [*subject(self.run), f"{said}."]}
         yield from map(doubt, self.doubts)
 

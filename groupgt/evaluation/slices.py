@@ -24,14 +24,14 @@ COUNTS: dict[str, Callable[[Judgments], Ints]] = {
 
 
 class Slicer:
-    """Divides queries; raises `ConfigError` for columns that are not there.
+    """Divides queries; raises `ConfigError`, with the `option` that names them, for columns that are not there.
 
     >>> truth = GroundTruth.of({"q1": [["a"], ["b"]], "q2": [["c"]]})
     >>> [(column, value, mask.tolist()) for column, value, mask in Slicer(truth, ["n_groups"])]
     [('n_groups', '1', [False, True]), ('n_groups', '2', [True, False])]
     """
 
-    def __init__(self, truth: GroundTruth, by: Sequence[str]) -> None:
+    def __init__(self, truth: GroundTruth, by: Sequence[str], option: str = "by") -> None:
         self.truth = truth
         self.by = list(dict.fromkeys(by))
         known = [*COUNTS, *truth.columns]
@@ -39,7 +39,7 @@ class Slicer:
         for name in self.by:
             if name not in known:
                 faults.add(
-                    "by",
+                    option,
                     f"expected a column of the ground truth ({', '.join(known)}), found {name!r}"
                     f"{near_names(name, known)}",
                 )
@@ -82,7 +82,7 @@ def where(truth: GroundTruth, wanted: Mapping[str, Sequence[str]]) -> GroundTrut
         return truth
     keep = np.ones(len(truth), dtype=np.bool_)
     for column, values in wanted.items():
-        texts = Slicer(truth, [column]).texts(column)
+        texts = Slicer(truth, [column], "where").texts(column)
         known = list(dict.fromkeys(texts))
         for value in values:
             if value not in known:

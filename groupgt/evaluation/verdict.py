@@ -62,6 +62,15 @@ def enumerated(names: Sequence[str], then: str) -> list[str]:
     return [*parts, f"{more}{then}"]
 
 
+def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[str]:
+    """The parts of a sentence that goes on with a name: names stay at every second place.
+
+    >>> appended(["", "a", " needs 3"], "; ", "b", " needs 4")
+    ['', 'a', ' needs 3; ', 'b', ' needs 4']
+    """
+    return [*parts[:-1], parts[-1] + between, name, then]
+
+
 def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
     """Which run is best by how many of the metrics; nothing is tested."""
     first = evaluations[0]
@@ -94,8 +103,8 @@ def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence
     verb = "is the" if len(winners) == 1 else "are equally good, and the"
     parts = enumerated(winners, f" {verb} best of {len(evaluations):,} runs by {by}")
     for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts += ["; ", name, f" by {_some(others)}"]
-    parts.append(". `groupgt compare` says which differences are real.")
+        parts = appended(parts, "; ", name, f" by {_some(others)}")
+    parts[-1] += ". `groupgt compare` says which differences are real."
     yield {"kind": "best", "parts": parts}
 
 

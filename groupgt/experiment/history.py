@@ -45,7 +45,8 @@ def merged(
     comparisons: dict[str, Comparison] = {}
     for dataset in _datasets(folders):
         holders = [folder for folder in folders if dataset in folder.systems]
-        versions = _versions(holders, dataset, _common_metrics(holders, dataset, metrics))
+        common = _common_metrics(holders, dataset, metrics)
+        versions = _versions(holders, dataset, common)
         systems = _ranked([system for known in versions.values() for system in known], holders[0].primary)
         chosen = _baseline(holders, versions, [system.name for system in systems], baseline)
         footer = [
@@ -54,7 +55,10 @@ def merged(
         ]
         footer.append(f"ground truth {holders[0].truths[dataset][:12]}, convention {holders[0].convention}")
         footer.append(f"policy {holders[0].policy}")
-        comparisons[dataset] = Comparison(chosen, settings, systems, {}, footer, holders[0].rules)
+        first = holders[0].primary
+        wanted = None if first is None else parse_metric(first, holders[0].convention)
+        primary = next((text for text, metric in common.items() if metric == wanted), None)
+        comparisons[dataset] = Comparison(chosen, settings, systems, {}, footer, holders[0].rules, primary)
     return comparisons
 
 

@@ -72,6 +72,12 @@ class Reopened:
         """The metrics of the run, by their full names."""
         return self.manifest["metrics"]
 
+    @property
+    def primary(self) -> str | None:
+        """The metric that decided which system was best."""
+        primary: str | None = self.manifest["config"]["evaluate"].get("primary")
+        return primary
+
     @cached_property
     def policy(self) -> Policy:
         """The policy of the run."""

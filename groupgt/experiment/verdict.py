@@ -54,8 +54,8 @@ def gate_sentences(gates: Sequence[tuple[bool, str]], *, timed: bool) -> Iterato
     reasons = [reason for passed, reason in gates if not passed]
     what = "latency gate" if timed else "gate"
     if reasons:
-        count = f"{len(reasons):,} of {counted(len(gates), what)} failed"
-        yield {"kind": "failed", "parts": [f"{count}: {'; '.join(reasons[:REASONS])}."]}
+        count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
+        yield {"kind": "failed", "parts": [f"{count} failed: {'; '.join(reasons[:REASONS])}."]}
     elif gates:
         yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed."]}
 

@@ -138,7 +138,7 @@ def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str
             left_out += [column for column in columns if column not in left_out]
             yield "\n\n".join(parts)
     if left_out:
-        yield layout.wrapped(f"too narrow for the columns {', '.join(left_out)}: --wide shows them", screen.width)
+        yield layout.wrapped(f"left out to fit the width: {', '.join(left_out)} (--wide shows all)", screen.width)
 
 
 def _sentence(sentence: Sentence, screen: Screen) -> str:

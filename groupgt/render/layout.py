@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 # Text in a cell is cut to no fewer columns than this.
-SHORTEST = 24
+SHORTEST = 20
 # What stands between columns.
 GAP = "  "
 
@@ -159,8 +159,9 @@ def _shortened(cells: Cells, width: int) -> Cells:
     """Long text is cut, the longest first, as far as that helps."""
     widths = cells.widths()
     longest = list(widths)
-    # What a row is stays whole, where it leaves room for the widest of the other columns.
-    kept = cells.keep if total([*widths[: cells.keep], max(widths[cells.keep :], default=0)]) <= width else 0
+    # What a row is stays whole, where it leaves room for the widest of the other columns, cut or not.
+    others = [size if right else min(size, SHORTEST) for size, right in zip(widths, cells.right)][cells.keep :]
+    kept = cells.keep if total([*widths[: cells.keep], max(others, default=0)]) <= width else 0
     while total(longest) > width:
         text = [
             place

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import groupgt
+from groupgt.evaluation.slices import Slicer, where
 
 
 def test_slices() -> None:
@@ -19,3 +20,13 @@ def test_slices() -> None:
     assert [each[1] for each in found[3:]] == ["0", "1", "2"]
     with pytest.raises(groupgt.ConfigError, match="did you mean 'type'"):
         groupgt.evaluate(frame, {}, ["recall"], by="tpye")
+
+
+def test_a_column_that_is_not_there_is_told_by_the_option_that_names_it() -> None:
+    truth = groupgt.GroundTruth.of({"q": [["a"]]})
+    with pytest.raises(
+        groupgt.ConfigError, match=r"^where: expected a column of the ground truth .* \(did you mean 'n_groups'"
+    ):
+        where(truth, {"n_group": ["1"]})
+    with pytest.raises(groupgt.ConfigError, match=r"^by: expected a column"):
+        Slicer(truth, ["n_group"])

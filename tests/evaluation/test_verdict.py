@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import groupgt
+from groupgt.evaluation.depth import depths_of
+from groupgt.model.values import Lengths
+from groupgt.render.document import Verdict, document
+from groupgt.render.layout import Screen
+from groupgt.render.results import Result
 
 TRUTH = {"q1": [["a"], ["b"]], "q2": [["c"]]}
 ALL = {"q1": ["a", "b"], "q2": ["c"]}
@@ -43,3 +50,27 @@ def test_runs_that_tie_are_named_together(runs: dict[str, dict[str, list[str]]],
 def test_runs_without_a_mean_are_not_called_equal() -> None:
     text = str(groupgt.evaluate_runs({"q": []}, {"one": {"q": ["a"]}, "other": {"q": ["a"]}}, ["recall@3"]))
     assert "same mean" not in text
+
+
+def bold(result: Result) -> list[str]:
+    """What a terminal shows bold of the first sentence of a result."""
+    (verdict,) = [item for item in result.blocks() if isinstance(item, Verdict)][:1]
+    line = document([verdict], screen=Screen(color=True)).split("\n")[0]
+    return re.findall(r"\x1b\[1m(.*?)\x1b\[0m", line)
+
+
+def depths(runs: dict[str, dict[str, list[str]]]) -> Result:
+    evaluations = list(groupgt.evaluate_runs(TRUTH, runs, METRICS).values())
+    return depths_of(evaluations, [1.0], unit="results", level=0.95, lengths=Lengths())
+
+
+def test_the_names_of_runs_are_bold_and_nothing_else() -> None:
+    runs = {"all": ALL, "late": LATE, "none": NONE}
+    assert bold(groupgt.evaluate_runs(TRUTH, {"all": ALL, "first": FIRST, "none": NONE}, METRICS)) == ["all", "first"]
+    assert bold(groupgt.misses(TRUTH, runs, k=2)) == list(runs)
+    assert bold(depths(runs)) == list(runs)
+
+
+def test_runs_that_need_the_same_depth_are_named_together() -> None:
+    found = depths({"one": ALL, "other": ALL, "late": LATE})
+    assert str(found).splitlines()[0] == "one and other fully cover 100 % of 2 queries within 2 results; late needs 3."

@@ -95,6 +95,28 @@ def test_comparisons_are_those_of_the_run(sweep: Path, capsys: pytest.CaptureFix
     assert (told["baseline"], told["settings"]["alpha"], told["settings"]["resamples"]) == (MEMBERS[1], 0.5, 1000)
 
 
+def test_the_verdict_on_a_folder_is_by_the_primary_metric_of_the_run(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep.write_text(
+        sweep.read_text().replace("  resamples: 1000", "  resamples: 1000\n  metrics: [recall@5, ndcg@10]")
+    )
+    folder = run_experiment(sweep, only=["bm25*"]).folder
+    assert folder is not None
+    said = (folder / "table.txt").read_text(encoding="utf-8").splitlines()[0]
+    assert "mean ndcg@10 of 0." in said
+    for command in ("compare", "report"):
+        out, _ = printed(capsys, command, folder)
+        assert out.splitlines()[0] == said
+    out, _ = printed(capsys, "compare", folder, "--format", "json")
+    assert list(json.loads(out)["metrics"]) == ["recall.coverage@5", "ndcg.coverage@10"]
+    out, _ = printed(capsys, "compare", folder, "-m", "recall@5")
+    assert "mean recall@5 of 0." in out.splitlines()[0]
+    pytest.importorskip("scipy")
+    out, _ = printed(capsys, "power", folder)
+    assert "in ndcg@10; 80 % takes" in out.splitlines()[0]
+
+
 def test_runs_are_kept_under_their_names_whatever_is_written(tmp_path: Path) -> None:
     latest = small(tmp_path)
     folder = latest.parent / latest.read_text().strip()
@@ -176,11 +198,14 @@ def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ((latest, "--dataset", "one", "--system", "othr"), "(did you mean 'other'"),
         ((latest, truth, "--dataset", "one"), "a result folder has its own runs; choose among them with --system"),
         ((truth,), "RUNS: expected the runs to measure, or a result folder in place of TRUTH"),
-        ((truth, truth, "--system", "other"), "--system: goes with a result folder"),
-        ((truth, truth, "--dataset", "one"), "--dataset: goes with a result folder"),
+        ((truth, truth, "--system", "other"), "--system: is for result folders"),
+        ((truth, truth, "--dataset", "one"), "--dataset: is for result folders"),
+        ((truth, latest), "expected a run, found a result folder; name one of the files in its folder `runs`, or give"),
         ((latest, "--dataset", "one", "--with", "x=1"), "--with: the labeller is that of the run"),
     ):
         assert told in printed(capsys, "misses", *call, status=2)[1]
+    _, err = printed(capsys, "check", truth, latest, status=2)
+    assert err.rstrip().endswith("name one of the files in its folder `runs`")
     _, err = printed(capsys, "explain", latest, "--dataset", "one", "--query", "q1", status=2)
     assert "expected one system, found" in err
 

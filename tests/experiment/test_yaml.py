@@ -88,6 +88,14 @@ def test_aliases_that_expand_without_end_are_never_expanded(tmp_path: Path) -> N
         read(tmp_path, "\n".join(lines))
 
 
+def test_a_file_that_is_not_there_is_answered_with_one_that_is(tmp_path: Path) -> None:
+    (tmp_path / "experiment.yaml").write_text("version: 1\n")
+    with pytest.raises(
+        groupgt.ConfigError, match=r"experimnt\.yaml: file not found \(did you mean 'experiment\.yaml'\?\)"
+    ):
+        read_yaml(tmp_path / "experimnt.yaml")
+
+
 def test_other_files(tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_bytes(b"a: 1\nb: \xff\n")
