@@ -29,12 +29,17 @@ def shell(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (swap(TREC, b"2.0 t", b"2.0"), (":2", "6 columns", "found 5")),
-        (swap(TREC, b"2.0", b"1_000"), (":2", "query 'q1'", "'1_000'")),
-        (TREC.decode().encode("utf-16"), (":1", "UTF-16")),
-        (GZIP[:-4], ("gzip", "cut off")),
+        pytest.param(swap(TREC, b"2.0 t", b"2.0"), (":2", "6 columns", "found 5"), id="columns"),
+        # Read in this process, the same files are told of in `tests/formats`.
+        *(
+            pytest.param(data, words, id=name, marks=pytest.mark.property)
+            for name, data, words in (
+                ("score", swap(TREC, b"2.0", b"1_000"), (":2", "query 'q1'", "'1_000'")),
+                ("UTF-16", TREC.decode().encode("utf-16"), (":1", "UTF-16")),
+                ("gzip", GZIP[:-4], ("gzip", "cut off")),
+            )
+        ),
     ],
-    ids=["columns", "score", "UTF-16", "gzip"],
 )
 def test_from_a_shell(data: bytes, words: tuple[str, ...], truth: Path) -> None:
     path = put(truth.parent / "run.trec", data)

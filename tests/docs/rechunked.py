@@ -15,9 +15,9 @@ def run(folder: Path, *changes: str) -> Outcome:
     return run_experiment(CONFIG, output=folder, changes=[f"cache={folder / 'cache'}", *changes])
 
 
-def table(folder: Path) -> str:
+def table(outcome: Outcome) -> str:
     """A row for each chunking."""
-    found = {name: own["bm25"] for name, own in run(folder).evaluations.items()}
+    found = {name: own["bm25"] for name, own in outcome.evaluations.items()}
     first = next(iter(found.values()))
     headers = ["chunks", *map(first.label_of, first.metrics)]
     return tables.table(headers, [[name, *each.means.values()] for name, each in found.items()])

@@ -16,7 +16,7 @@ import yaml
 from groupgt import plugins
 from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
-from groupgt.experiment.display import report
+from groupgt.experiment.display import Outcome, report
 from groupgt.experiment.runner import run_experiment
 from groupgt.render.drawing import MIME
 from tests.docs import rechunked
@@ -264,7 +264,7 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     assert "about 510 questions" in text
 
 
-def test_the_rechunk_table_is_that_of_the_config(tmp_path: Path) -> None:
+def test_the_rechunk_table_is_that_of_the_config(three_chunkings: Outcome) -> None:
     shown = re.search(r"<!-- rechunk -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
     assert shown is not None
-    assert shown[1] == rechunked.table(tmp_path)
+    assert shown[1] == rechunked.table(three_chunkings)

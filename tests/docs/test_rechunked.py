@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import groupgt
+from groupgt.experiment.display import Outcome
 from tests.docs.rechunked import run
 
 ROOT = Path(__file__).parents[2]
@@ -64,11 +65,10 @@ def test_the_readme_counts_are_right() -> None:
         assert f"`{cut}.jsonl` | {len(rows(cut))} chunks" in text
 
 
-def test_one_truth_serves_three_chunkings(tmp_path: Path) -> None:
-    outcome = run(tmp_path)
-    truths = {name: found["bm25"].truth.digest for name, found in outcome.evaluations.items()}
+def test_one_truth_serves_three_chunkings(three_chunkings: Outcome) -> None:
+    truths = {name: found["bm25"].truth.digest for name, found in three_chunkings.evaluations.items()}
     assert len(set(truths.values())) == 1
-    for found in outcome.evaluations.values():
+    for found in three_chunkings.evaluations.values():
         assert found["bm25"].counts["evaluated"] == 138
         assert all(0.3 < mean < 1 for mean in found["bm25"].means.values())
 
@@ -87,11 +87,11 @@ def test_that_it_finds_nothing_is_said(tmp_path: Path) -> None:
         groupgt.evaluate(truth, dict.fromkeys(truth.qids, chunks), ["recall"])
 
 
-def test_ids_with_the_table_of_what_was_judged_are_worth_the_same(tmp_path: Path) -> None:
+def test_ids_with_the_table_of_what_was_judged_are_worth_the_same(tmp_path: Path, three_chunkings: Outcome) -> None:
     """No ground truth edited at all: `reference` says where the judged articles stand."""
     ids = [f"datasets.{cut}.ground_truth=../examples/handbook/questions.jsonl" for cut in CUTS]
     options = "{use: spans, with: {joint: true, reference: ../examples/rechunked/articles.csv}}"
-    expected, found = run(tmp_path), run(tmp_path, f"evaluate.labeller={options}", *ids)
+    expected, found = three_chunkings, run(tmp_path, f"evaluate.labeller={options}", *ids)
     for cut in CUTS:
         first, second = expected.evaluations[cut]["bm25"], found.evaluations[cut]["bm25"]
         for text in first.values:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from groupgt.experiment.display import Outcome
+from groupgt.experiment.runner import run_experiment
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
@@ -33,10 +37,11 @@ evaluate:
   metrics: [recall, ndcg]
   primary: ndcg@10
   by: [type]
+  timed: 2
 compare:
   baseline: "bm25[k1=0.9,b=0.4]"
-  resamples: 1000
-output: {{folder: out, formats: [table, markdown, latex, json, csv, runs]}}
+  resamples: 100
+output: {{folder: out, formats: [table, json, csv, runs]}}
 cache: cache
 """
 
@@ -71,6 +76,22 @@ def sweep(tmp_path: Path) -> Path:
     file = tmp_path / "sweep.yaml"
     file.write_text(SWEEP, encoding="utf-8")
     return file
+
+
+@pytest.fixture(scope="session")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What the sweep gives, for tests that change nothing of it."""
+    file = tmp_path_factory.mktemp("first") / "sweep.yaml"
+    file.write_text(SWEEP, encoding="utf-8")
+    return run_experiment(file)
+
+
+@pytest.fixture
+def swept(sweep: Path, first: Outcome) -> Path:
+    """The file beside the cache that a run of it has left, for tests that are not about retrieving."""
+    assert first.folder is not None
+    shutil.copytree(first.folder.parents[2] / "cache", sweep.parent / "cache")
+    return sweep
 
 
 @pytest.fixture

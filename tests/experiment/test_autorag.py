@@ -37,9 +37,20 @@ def evaluations(project: Path, folder: Path) -> Any:
     return found
 
 
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A folder with the experiment file of `PROJECT`, and what it measures."""
+    folder = tmp_path_factory.mktemp("measured")
+    return folder, evaluations(PROJECT, folder)
+
+
 def compare(project: Path, folder: Path) -> dict[str, int]:
     """Checks every mean that AutoRAG stored; how many there are for each system."""
-    found, stored = evaluations(project, folder), stored_means(project)
+    return agreed(project, evaluations(project, folder))
+
+
+def agreed(project: Path, found: Any) -> dict[str, int]:
+    stored = stored_means(project)
     assert set(found) == set(stored)
     for system, means in stored.items():
         for metric, mean in means.items():
@@ -73,17 +84,16 @@ def summarize(path: Path, module: str, params: Any, columns: dict[str, Any]) -> 
     pl.concat([*before, pl.DataFrame([row])], how="diagonal").write_csv(summary)
 
 
-def test_every_mean_is_the_stored_one(tmp_path: Path) -> None:
-    assert compare(PROJECT, tmp_path) == SYSTEMS
+def test_every_mean_is_the_stored_one(measured: tuple[Path, Any]) -> None:
+    assert agreed(PROJECT, measured[1]) == SYSTEMS
 
 
-def test_every_question_has_its_stored_value(tmp_path: Path) -> None:
+def test_every_question_has_its_stored_value(measured: tuple[Path, Any]) -> None:
     compared = 0
-    for system, evaluation in evaluations(PROJECT, tmp_path).items():
-        place = re.search(
-            rf'# (\S+\.parquet): .*\n  "{re.escape(system)}":',
-            (tmp_path / "experiment.yaml").read_text(encoding="utf-8"),
-        )
+    folder, found_by_system = measured
+    text = (folder / "experiment.yaml").read_text(encoding="utf-8")
+    for system, evaluation in found_by_system.items():
+        place = re.search(rf'# (\S+\.parquet): .*\n  "{re.escape(system)}":', text)
         assert place
         table = pl.read_parquet(PROJECT / place[1])
         for metric in set(METRICS) & set(table.columns):
@@ -118,7 +128,9 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert 'corpus: "../my project/data/corpus.parquet"' in experiment_text(
         project, tmp_path / "new" / "experiment.yaml"
     )
-    assert compare(project, project) == SYSTEMS
+    nodes = {"0/line/retrieval/0": {"retrieved_ids": [["a"]], "retrieval_recall": [1.0]}}
+    small = make(tmp_path / "a small one", [[["a"]]], nodes)
+    assert compare(small, small) == {"0 retrieval bm25": 1}
 
 
 def test_the_best_table_counts_once(tmp_path: Path) -> None:

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from groupgt.experiment.runner import run_experiment
-from tests.experiment.conftest import SWEEP
 from tests.experiment.folders import contents
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache that one run of the sweep leaves."""
-    file = tmp_path_factory.mktemp("kept") / "sweep.yaml"
-    file.write_text(SWEEP, encoding="utf-8")
-    run_experiment(file)
-    return file.parent / "cache"
 
 
 def test_nothing_is_retrieved_twice(sweep: Path) -> None:
@@ -46,27 +35,25 @@ def test_nothing_is_retrieved_twice(sweep: Path) -> None:
         ("seed=1", 4),
     ],
 )
-def test_a_change_retrieves_what_it_determines(sweep: Path, kept: Path, change: str, retrieved: int) -> None:
-    shutil.copytree(kept, sweep.parent / "cache")
+def test_a_change_retrieves_what_it_determines(swept: Path, change: str, retrieved: int) -> None:
     changes = [change, 'systems.fused.inputs.1="bm25[k1=1.2,b=0.4]"'] if ".b.1" in change else [change]
     if change == "evaluate.k=[10, 1]":
         changes.append("evaluate.primary=ndcg@1")
-    assert run_experiment(sweep, changes=changes).retrieved == retrieved
+    assert run_experiment(swept, changes=changes).retrieved == retrieved
 
 
-def test_a_changed_corpus_is_retrieved_from_anew(sweep: Path, tmp_path: Path) -> None:
-    text = sweep.read_text(encoding="utf-8")
+def test_a_changed_corpus_is_retrieved_from_anew(swept: Path, tmp_path: Path) -> None:
+    text = swept.read_text(encoding="utf-8")
     corpus = Path(next(line for line in text.splitlines() if "corpus:" in line).split(": ")[1])
     (tmp_path / "own.jsonl").write_bytes(corpus.read_bytes())
-    sweep.write_text(text.replace(corpus.as_posix(), "own.jsonl"), encoding="utf-8")
-    assert run_experiment(sweep).retrieved == 4
+    swept.write_text(text.replace(corpus.as_posix(), "own.jsonl"), encoding="utf-8")
+    assert run_experiment(swept).retrieved == 0
     (tmp_path / "own.jsonl").write_bytes(corpus.read_bytes() + b'{"doc_id": "new", "contents": "new"}\n')
-    assert run_experiment(sweep).retrieved == 4
+    assert run_experiment(swept).retrieved == 4
 
 
-def test_refresh_retrieves_everything(sweep: Path, kept: Path) -> None:
-    shutil.copytree(kept, sweep.parent / "cache")
-    assert run_experiment(sweep, refresh=True).retrieved == 4
+def test_refresh_retrieves_everything(swept: Path) -> None:
+    assert run_experiment(swept, refresh=True).retrieved == 4
 
 
 def test_without_a_cache_nothing_is_kept(sweep: Path, tmp_path: Path) -> None:

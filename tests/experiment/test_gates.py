@@ -10,6 +10,7 @@ import pytest
 
 from groupgt.cli.main import main
 from groupgt.experiment import timing
+from groupgt.experiment.display import Outcome
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.runner import run_experiment
 from tests.experiment.faulty_files import COMPARE, Fault, check_one
@@ -17,17 +18,17 @@ from tests.experiment.faulty_files import COMPARE, Fault, check_one
 SWEPT = "bm25[k1=1.2,b=0.75]"
 
 
-def gates(sweep: Path, *lines: str, **keywords: object) -> list[GateResult]:
+def gates(file: Path, *lines: str, **keywords: object) -> list[GateResult]:
     """The results of some gates."""
-    with sweep.open("a", encoding="utf-8") as file:
-        file.write("gate:\n" + "".join(f"  - {line}\n" for line in lines))
-    return run_experiment(sweep, **keywords).gates  # type: ignore[arg-type]
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write("gate:\n" + "".join(f"  - {line}\n" for line in lines))
+    return run_experiment(file, **keywords).gates  # type: ignore[arg-type]
 
 
-def test_a_bound_holds_or_not(sweep: Path) -> None:
-    mean = run_experiment(sweep).evaluations["handbook"][SWEPT]["recall@10"]
+def test_a_bound_holds_or_not(swept: Path, first: Outcome) -> None:
+    mean = first.evaluations["handbook"][SWEPT]["recall@10"]
     low, exact, high, top = gates(
-        sweep,
+        swept,
         f'{{system: "{SWEPT}", metric: recall@10, min: {mean + 1e-6!r}}}',
         f'{{system: "{SWEPT}", metric: recall@10, min: {mean!r}}}',
         f'{{system: "{SWEPT}", metric: recall.coverage@10, max: {mean - 1e-6!r}}}',
@@ -39,34 +40,33 @@ def test_a_bound_holds_or_not(sweep: Path) -> None:
     assert "\n" not in low.reason
 
 
-def test_a_pattern_is_held_against_each_system(sweep: Path) -> None:
-    found = gates(sweep, '{system: "fused*", metric: recall@10, min: 0.1}')
+def test_a_pattern_is_held_against_each_system(swept: Path) -> None:
+    found = gates(swept, '{system: "fused*", metric: recall@10, min: 0.1}')
     assert [gate.system for gate in found] == ["fused[k=10]", "fused[k=60]"]
 
 
-def test_a_slice(sweep: Path) -> None:
-    outcome = run_experiment(sweep)
-    part = next(each for each in outcome.evaluations["handbook"][SWEPT].slices if each["value"] == "multi")
+def test_a_slice(swept: Path, first: Outcome) -> None:
+    part = next(each for each in first.evaluations["handbook"][SWEPT].slices if each["value"] == "multi")
     value = part["means"]["ndcg.coverage@10"]
-    (gate,) = gates(sweep, f'{{system: "{SWEPT}", slice: {{type: multi}}, metric: ndcg@10, min: {value!r}}}')
+    (gate,) = gates(swept, f'{{system: "{SWEPT}", slice: {{type: multi}}, metric: ndcg@10, min: {value!r}}}')
     assert gate.passed
     assert gate.value == value
     assert "type multi" in gate.reason
 
 
-def test_a_slice_in_which_no_question_counts_fails(sweep: Path) -> None:
-    (gate,) = gates(sweep, f'{{system: "{SWEPT}", slice: {{type: none}}, metric: ndcg@10, min: 0}}')
+def test_a_slice_in_which_no_question_counts_fails(swept: Path) -> None:
+    (gate,) = gates(swept, f'{{system: "{SWEPT}", slice: {{type: none}}, metric: ndcg@10, min: 0}}')
     assert not gate.passed
     assert "no query counts" in gate.reason
 
 
-def test_a_drop_is_against_the_baseline(sweep: Path) -> None:
+def test_a_drop_is_against_the_baseline(swept: Path, first: Outcome) -> None:
     other, change = "bm25[k1=0.9,b=0.4]", [f'compare.baseline="{SWEPT}"']
-    found = run_experiment(sweep).evaluations["handbook"]
+    found = first.evaluations["handbook"]
     drop = found[SWEPT]["ndcg@10"] - found[other]["ndcg@10"]
     assert drop > 0.002  # the baseline is better
     fails, holds, better = gates(
-        sweep,
+        swept,
         f'{{system: "{other}", metric: ndcg@10, max_drop: {drop - 0.001!r}}}',
         f'{{system: "{other}", metric: ndcg@10, max_drop: {drop!r}}}',
         f'{{system: "{SWEPT}", metric: ndcg@10, max_drop: 0}}',
@@ -76,9 +76,9 @@ def test_a_drop_is_against_the_baseline(sweep: Path) -> None:
     assert f"worse than {SWEPT}" in fails.reason
 
 
-def test_latency(sweep: Path) -> None:
+def test_latency(swept: Path) -> None:
     quick, slow = gates(
-        sweep,
+        swept,
         f'{{system: "{SWEPT}", metric: latency_p95_ms, max: 60000}}',
         f'{{system: "{SWEPT}", metric: latency_p50_ms, max: 1.0e-9}}',
     )
@@ -86,17 +86,17 @@ def test_latency(sweep: Path) -> None:
     assert not slow.passed
 
 
-def test_latency_of_another_machine_fails(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_experiment(sweep)
+def test_latency_of_another_machine_fails(swept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("groupgt.experiment.gates.machine", lambda: {**timing.machine(), "node": "elsewhere"})
-    (gate,) = gates(sweep, f'{{system: "{SWEPT}", metric: latency_p95_ms, max: 60000}}')
+    (gate,) = gates(swept, f'{{system: "{SWEPT}", metric: latency_p95_ms, max: 60000}}')
     assert not gate.passed
     assert "another machine" in gate.reason
 
 
-def test_times_are_no_part_of_reports(sweep: Path) -> None:
-    gates(sweep, '{system: "*", metric: latency_p95_ms, max: 60000}')
-    outcome = run_experiment(sweep)
+def test_times_are_no_part_of_reports(swept: Path) -> None:
+    with swept.open("a", encoding="utf-8") as file:
+        file.write('gate:\n  - {system: "*", metric: latency_p95_ms, max: 60000}\n')
+    outcome = run_experiment(swept, changes=["output.formats=[table, markdown, latex, json, csv]"])
     assert outcome.folder is not None
     for path in outcome.folder.rglob("*"):
         if path.is_file() and path.suffix in (".txt", ".md", ".tex", ".csv"):
@@ -104,14 +104,11 @@ def test_times_are_no_part_of_reports(sweep: Path) -> None:
     assert "latency_p95_ms is" in (outcome.folder / "timings.json").read_text(encoding="utf-8")
 
 
-def test_results_have_every_gate(sweep: Path) -> None:
-    gates(
-        sweep,
-        '{system: "bm25*", metric: latency_p95_ms, max: 60000}',
-        '{system: "fused*", metric: recall@10, min: 0}',
-        '{system: "*", metric: recall@10, min: 0}',
-    )
-    outcome = run_experiment(sweep, only=["bm25*"])
+def test_results_have_every_gate(swept: Path) -> None:
+    with swept.open("a", encoding="utf-8") as file:
+        file.write('gate:\n  - {system: "bm25*", metric: latency_p95_ms, max: 60000}\n')
+        file.write('  - {system: "fused*", metric: recall@10, min: 0}\n  - {system: "*", metric: recall@10, min: 0}\n')
+    outcome = run_experiment(swept, only=["bm25*"])
     assert outcome.folder is not None
     results = json.loads((outcome.folder / "results.json").read_text(encoding="utf-8"))
     assert {(gate["gate"], gate["timed"]) for gate in results["gates"]} == {(1, True), (3, False)}
@@ -119,12 +116,12 @@ def test_results_have_every_gate(sweep: Path) -> None:
     assert len(results["gates"]) == len(outcome.gates) == 8
 
 
-def test_exit_status_and_one_line(sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with sweep.open("a", encoding="utf-8") as file:
+def test_exit_status_and_one_line(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with swept.open("a", encoding="utf-8") as file:
         file.write('gate:\n  - {system: "*", metric: recall@10, min: 0}\n')
         file.write(f'  - {{system: "{SWEPT}", metric: recall@10, min: 1}}\n')
     with pytest.raises(SystemExit) as end:
-        main(["run", str(sweep), "--junit", str(tmp_path / "gates.xml")])
+        main(["run", str(swept), "--junit", str(tmp_path / "gates.xml")])
     assert end.value.code == 1
     told = [line for line in capsys.readouterr().err.splitlines() if "failed" in line]
     assert len(told) == 1
@@ -133,16 +130,16 @@ def test_exit_status_and_one_line(sweep: Path, tmp_path: Path, capsys: pytest.Ca
     assert (suite.attrib["tests"], suite.attrib["failures"]) == ("7", "1")
     failed = [case for case in suite if len(case)]
     assert [case.attrib["name"] for case in failed] == ["gate 2: recall@10"]
-    main(["run", str(sweep), "--set", "gate.1.min=0"])
+    main(["run", str(swept), "--set", "gate.1.min=0", "--only", "bm25*"])
 
 
-def test_a_gate_on_what_is_not_run_says_so(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert gates(sweep, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"]) == []
-    main(["run", str(sweep), "--only", "bm25*"])
+def test_a_gate_on_what_is_not_run_says_so(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gates(swept, '{system: "fused*", metric: recall@10, min: 1}', only=["bm25*"]) == []
+    main(["run", str(swept), "--only", "bm25*"])
     assert "gate 1 matched no system" in capsys.readouterr().out
 
 
-def test_a_drop_that_no_test_shows_passes(sweep: Path, tmp_path: Path) -> None:
+def test_a_drop_that_no_test_shows_passes(swept: Path, tmp_path: Path) -> None:
     """Forty questions: `worse` loses three of them (p = 2/2^3), `much` loses twelve (p = 2/2^12)."""
     qids = [f"q{number}" for number in range(40)]
     lines = "".join(f'{{"qid": "{qid}", "retrieval_gt": [["a"]]}}\n' for qid in qids)

@@ -12,6 +12,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
+from groupgt.experiment.display import Outcome
 from groupgt.experiment.reopened import Reopened
 from groupgt.experiment.runner import run_experiment
 from tests.experiment.conftest import MEMBERS
@@ -70,20 +71,19 @@ def printed(capsys: pytest.CaptureFixture[str], *call: object, status: int = 0) 
     return out, err
 
 
-def test_means_are_those_of_the_run(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = run_experiment(sweep)
-    out, err = printed(capsys, "evaluate", outcome.folder, "--format", "json")
+def test_means_are_those_of_the_run(first: Outcome, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capsys, "evaluate", first.folder, "--format", "json")
     assert err == ""
     runs = {run["run"]: run for run in json.loads(out)["runs"]}
-    assert list(runs) == list(outcome.evaluations["handbook"])
-    for name, evaluation in outcome.evaluations["handbook"].items():
+    assert list(runs) == list(first.evaluations["handbook"])
+    for name, evaluation in first.evaluations["handbook"].items():
         assert {text: row["mean"] for text, row in runs[name]["metrics"].items()} == {
             str(evaluation.metrics[text]): mean for text, mean in evaluation.means.items()
         }
 
 
-def test_comparisons_are_those_of_the_run(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = run_experiment(sweep, only=["bm25*"])
+def test_comparisons_are_those_of_the_run(swept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = run_experiment(swept, only=["bm25*"])
     out, _ = printed(capsys, "compare", outcome.folder, "--format", "json")
     again, table = json.loads(out), outcome.comparison["handbook"].to_dict()
     assert again["settings"] == table["settings"]
@@ -92,7 +92,7 @@ def test_comparisons_are_those_of_the_run(sweep: Path, capsys: pytest.CaptureFix
     chosen = ("--system", MEMBERS[1], "--system", MEMBERS[2], "-m", "recall@5", "--alpha", "0.5")
     out, _ = printed(capsys, "compare", outcome.folder, *chosen, "--format", "json")
     told = json.loads(out)
-    assert (told["baseline"], told["settings"]["alpha"], told["settings"]["resamples"]) == (MEMBERS[1], 0.5, 1000)
+    assert (told["baseline"], told["settings"]["alpha"], told["settings"]["resamples"]) == (MEMBERS[1], 0.5, 100)
 
 
 def test_the_verdict_on_a_folder_is_by_the_primary_metric_of_the_run(
