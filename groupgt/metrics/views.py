@@ -77,12 +77,13 @@ def parts_of_sets(hits: Hits) -> Bools:
 
 def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
     """HitRows whose alternative is relevant; with `repeats`, repeated hits as well, where the policy keeps them."""
+    repeats = repeats and hits.keep
 
     def make() -> HitRows:
         judgments = hits.judgments
         group = judgments.alternative_group[hits.alternative]
         chosen = (group >= 0) & ~parts_of_sets(hits)
-        if not (repeats and hits.keep):
+        if not repeats:
             chosen &= ~hits.repeat
         alternative = hits.alternative[chosen]
         return HitRows(
@@ -93,7 +94,7 @@ def relevant_hits(hits: Hits, *, repeats: bool = False) -> HitRows:
             grade=judgments.alternative_grade[alternative],
         )
 
-    return hits.once(("relevant", repeats and hits.keep), make)
+    return hits.once(("relevant", repeats), make)
 
 
 def relevant_documents(hits: Hits) -> HitRows:
@@ -193,6 +194,7 @@ def novel_results(hits: Hits) -> Results:
 
 def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
     """Distinct (group, rank) by query, rank and group, and the number of each among its group's hits, from 1."""
+    repeats = repeats and hits.keep
 
     def make() -> tuple[HitRows, Ints]:
         rows = relevant_hits(hits, repeats=repeats)
@@ -204,7 +206,7 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
         chosen = np.flatnonzero(number)
         return rows.at(chosen), number[chosen]
 
-    return hits.once(("in_groups", repeats and hits.keep), make)
+    return hits.once(("in_groups", repeats), make)
 
 
 def _results(hits: Hits, rows: HitRows) -> Results:

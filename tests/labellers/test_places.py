@@ -54,11 +54,20 @@ def test_pieces_cover_their_owners_together(block: int, monkeypatch: pytest.Monk
 
 
 def test_results_are_joined_with_the_places_of_their_own_query() -> None:
-    """p wants of d, q of e: what a query's results say of the other's document hits nothing."""
-    truth = {"p": [[span(0, 10, "d")]], "q": [[span(0, 10, "e")]]}
-    run = {qid: [{"id": doc, **span(0, 10, doc)} for doc in "de"] for qid in "pq"}
+    """p wants of d and f, q of e: what a query's results say of another document, judged or not, hits nothing."""
+    truth = {"p": [[span(0, 10, "d")], [span(0, 10, "f")]], "q": [[span(0, 10, "e")]]}
+    run = {qid: [{"id": doc, **span(0, 10, doc)} for doc in "xde"] for qid in "pq"}
     found = groupgt.evaluate(truth, run, ["mrr"], labeller="spans")
-    assert found.values["mrr"].tolist() == [1.0, 0.5]
+    # p meets one of its two groups at rank 2, q its only one at rank 3.
+    assert found.values["mrr"].tolist() == [(1 / 2 + 0) / 2, 1 / 3]
+
+
+def test_results_that_carry_no_place_are_refused() -> None:
+    """A page is one place; no character is none."""
+    run = [{"id": "a", **span(5, 5)}]
+    with pytest.raises(groupgt.DataError, match=r"result 'd\[5:5\]': expected an end behind its start, found 5 to 5"):
+        hits([[span(0, 10)]], run)
+    assert hits([[span(5, 6)]], run, unit="pages") == [[1]]
 
 
 def test_the_share_that_results_must_cover_together_is_rounded_up() -> None:
@@ -78,6 +87,7 @@ def test_a_chunk_table_gives_the_same_matches_to_every_query() -> None:
         assert isinstance(labeller, spans.Spans)
         matches = labeller.match(labeller.read(truth), None)
         assert (matches.keys, matches.queries.tolist()) == (["c", "c"], [0, 1])
+        assert matches.bounds == [0, 1, 2]
         assert (matches.starts.tolist(), matches.alternatives.tolist()) == ([0, 1, 3], [0, 1, 2])
         assert (matches.low.tolist(), matches.high.tolist()) == ([5, 0, 0], [10, 5, 10])
 
