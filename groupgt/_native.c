@@ -18,6 +18,7 @@
 #include <wchar.h>
 #if defined(_MSC_VER)
 #include <intrin.h>
+#define __builtin_prefetch(address) ((void)(address))
 #endif
 
 #ifndef SOURCE_DIGEST
@@ -31,10 +32,7 @@
 typedef unsigned char byte;
 
 /* UTF-8, somewhere. */
-typedef struct {
-    const byte *data;
-    size_t size;
-} text;
+typedef struct { const byte *data; size_t size; } text;
 
 #define ONES 0x0101010101010101ull
 #define TOPS 0x8080808080808080ull
@@ -112,10 +110,7 @@ static int is_clean(text given) {
 }
 
 /* Memory that grows; sizes are in bytes. */
-typedef struct {
-    char *data;
-    size_t size, room;
-} pile;
+typedef struct { char *data; size_t size, room; } pile;
 
 /* So many bytes more, at the end; NULL where there is no memory. */
 static inline void *more(pile *all, size_t size) {
@@ -145,18 +140,13 @@ static inline int keep_row(pile *out, int64_t one, int64_t two, int64_t three, i
 /* ---------------------------------------------------------------- text of str objects */
 /* A str beyond ASCII that was asked for its UTF-8 keeps a copy of it as long as it lives. So after the first such one
    all are copied letter by letter into memory of our own. */
-typedef struct {
-    int wide;
-    pile copy;
-} reader;
+typedef struct { int wide; pile copy; } reader;
 
 static int read_wide(reader *self, PyObject *name, text *out) {
     Py_ssize_t length = PyUnicode_GetLength(name), size, count = 0, room = 2 * length + 2;
     if (length < 0 || length > LONGEST_ID) return length < 0 ? -1 : 0;
     self->copy.size = 0;
     wchar_t *letters = more(&self->copy, (size_t)room * sizeof(wchar_t) + (size_t)length * 4);
-    if (!letters)
-        PyErr_NoMemory();
     if (!letters || (size = PyUnicode_AsWideChar(name, letters, room)) < 0) return -1;
     byte *to = (byte *)(letters + room);
     out->data = to;
@@ -214,14 +204,9 @@ static inline int read_id(reader *self, PyObject *name, uint64_t seed, text *out
 
 #define MARK 0x31657669746e4747ull
 
-typedef struct {
-    uint64_t mark, queries, keys, slots, letters, seed;
-} head;
+typedef struct { uint64_t mark, queries, keys, slots, letters, seed; } head;
 
-typedef struct {
-    uint64_t hash, at;
-    uint32_t number, size;
-} text_row;
+typedef struct { uint64_t hash, at; uint32_t number, size; } text_row;
 
 /* The number of a query from 1 on (0 where the slot is free); its keys from `first` to `last`, of which each has a bit in
    the filter. */
@@ -326,7 +311,7 @@ static Py_ssize_t size_of(PyObject *all) {
     return PyList_CheckExact(all) ? PyList_Size(all) : PyTuple_CheckExact(all) ? PyTuple_Size(all) : -1;
 }
 
-static PyObject *item(PyObject *all, Py_ssize_t at) {
+static inline PyObject *item(PyObject *all, Py_ssize_t at) {
     return PyList_CheckExact(all) ? PyList_GetItem(all, at) : PyTuple_GetItem(all, at);
 }
 
@@ -337,44 +322,39 @@ typedef struct {
     reader names;
     pile piles[PILES];
     PyObject *ids;
+    int twice;
 } builder;
 
-/* Keeps an id under a number: 1; 0 where it is not plain; −1 with an exception. */
+/* Keeps an id under a number: 1; 0 where it is not plain; −1 with an exception, or without memory. */
 static int keep_id(builder *self, PyObject *name, uint64_t number, text_row *row) {
     text id;
     uint64_t hash;
     int done = read_id(&self->names, name, self->top.seed, &id, &hash);
     if (done <= 0) return done;
     char *to = more(&self->piles[LETTERS], id.size);
-    if (!to || number >= UINT32_MAX) {
-        PyErr_NoMemory();
-        return -1;
-    }
+    if (!to || number >= UINT32_MAX) return -1;
     *row = (text_row){hash, (uint64_t)(to - self->piles[LETTERS].data), (uint32_t)number, (uint32_t)id.size};
     memcpy(to, id.data, id.size);
     return 1;
 }
 
-/* Reads the groups of one query: 1; 0 where they are not plain; −1 with an exception. */
+/* Reads the groups of one query: 1; 0 where they are not plain; −1 with an exception, or without memory. */
 static int keep_groups(builder *self, PyObject *qid, PyObject *groups) {
     pile *firsts = &self->piles[FIRSTS];
     query_row *query = more(&self->piles[QUERIES], sizeof *query);
     int64_t *count = more(&self->piles[GROUPS], 8), *size, *first;
     size_t before = firsts->size / 8, own;
-    if (!query || !count)
-        goto no_memory;
+    if (!query || !count) return -1;
     *count = size_of(groups);
     for (Py_ssize_t group = 0, last = (Py_ssize_t)*count; group < last; group++) {
         PyObject *cells = item(groups, group);
-        if (!(size = more(&self->piles[SIZES], 8)))
-            goto no_memory;
+        if (!(size = more(&self->piles[SIZES], 8))) return -1;
         Py_ssize_t end = (Py_ssize_t)(*size = size_of(cells));
         if (end < 1) return 0;
         for (Py_ssize_t cell = 0; cell < end; cell++) {
             PyObject *name = item(cells, cell);
             text_row *row = more(&self->piles[KEYS], sizeof *row);
-            if (!row || !(first = more(firsts, 8)))
-                goto no_memory;
+            if (!row || !(first = more(firsts, 8))) return -1;
             *first = (int64_t)(firsts->size / 8) - 1;
             int done = keep_id(self, name, (uint64_t)*first, row);
             if (done <= 0 || PyList_Append(self->ids, name)) return done ? -1 : 0;
@@ -388,12 +368,10 @@ static int keep_groups(builder *self, PyObject *qid, PyObject *groups) {
     while (own--)
         query->filter |= (uint64_t)1 << (keys[own].hash >> 58);
     return *count < 0 ? 0 : keep_id(self, qid, ++self->top.queries, &query->own);
-no_memory:
-    PyErr_NoMemory();
-    return -1;
 }
 
-static PyObject *packed(const builder *self) {
+static PyObject *packed(builder *self) {
+    index_view view = {.top = &self->top, .letters = (byte *)self->piles[LETTERS].data};
     PyObject *done = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)index_size(&self->top));
     char *to = done ? PyBytes_AsString(done) : NULL;
     if (!to) return NULL;
@@ -405,8 +383,8 @@ static PyObject *packed(const builder *self) {
     for (size_t query = 0; query < self->top.queries; query++) {
         const query_row *row = (query_row *)self->piles[QUERIES].data + query;
         uint64_t at = row->own.hash >> 20 & (self->top.slots - 1);
-        while (table[at].own.number)
-            at = (at + 1) & (self->top.slots - 1);
+        for (; table[at].own.number; at = (at + 1) & (self->top.slots - 1))
+            self->twice |= is_text(&view, &table[at].own, row->own.hash, (text){view.letters + row->own.at, row->own.size});
         table[at] = *row;
         places[query] = (uint32_t)at;
     }
@@ -431,8 +409,10 @@ static PyObject *native_index(PyObject *module, PyObject *args) {
     if (plain > 0)
         done = Py_BuildValue("(ONNNN)", self.ids, bytes_of(&self.piles[GROUPS]), bytes_of(&self.piles[SIZES]),
                              bytes_of(&self.piles[FIRSTS]), packed(&self));
-    else if (!plain)
+    if (!plain || (done && self.twice)) {
+        Py_XDECREF(done);
         done = Py_NewRef(Py_None);
+    }
     Py_XDECREF(self.ids);
     free(self.names.copy.data);
     for (int each = 0; each < PILES; each++)
@@ -605,7 +585,7 @@ static int number_of(PyObject *value, double *out) {
     return 0;
 }
 
-/* Compares one result with the keys of its query: 1; 0 where it is not plain; −1 with an exception. */
+/* Compares one result with the keys of its query: 1; 0 where it is not plain; −1 with an exception, or without memory. */
 static inline int compare(probe *self, PyObject *name, int64_t place, const double *score) {
     text id;
     uint64_t hash;
@@ -616,58 +596,83 @@ static inline int compare(probe *self, PyObject *name, int64_t place, const doub
         done = take(&self->own, (result){*score, name, OBJECT, place}, self->number, row ? (int64_t)row->number : -1);
     else
         done = row ? keep_row(&self->own.out, self->number, row->number, place + 1, place + 1, place + 1) : 0;
-    if (done)
-        PyErr_NoMemory();
     return done ? -1 : 1;
 }
 
-static int take_list(probe *self, PyObject *list, PyObject *scores) {
-    Py_ssize_t size = size_of(list);
-    double score;
-    if (scores && (!PyList_CheckExact(scores) || PyList_Size(scores) != size)) return 0;
-    for (Py_ssize_t place = 0; place < size; place++) {
-        PyObject *cell = item(list, place);
-        if (!PyUnicode_CheckExact(cell) && size_of(cell) == 2) {
-            PyObject *beside = item(cell, 1);
-            if (beside != Py_None && !number_of(beside, &score)) return 0;
-            cell = item(cell, 0);
-        }
-        if (scores && !number_of(PyList_GetItem(scores, place), &score)) return 0;
-        int done = compare(self, cell, place, scores ? &score : NULL);
-        if (done <= 0) return done;
-    }
-    return 1;
+/* So many results are looked at together, so that memory brings all of them at once. */
+#define BATCH 16
+
+static inline void fetch(const void *object) {
+    __builtin_prefetch(object);
+    __builtin_prefetch((const char *)object + 48);
 }
 
-static int take_dict(probe *self, PyObject *dict) {
-    PyObject *name, *value;
+/* Takes the results of a query: 1; 0 where one is not plain; −1 with an exception, or without memory. */
+static int take_results(probe *self, PyObject *ranking, PyObject *scores, int64_t size) {
+    PyObject *names[BATCH], *beside[BATCH];
+    int is_dict = PyDict_CheckExact(ranking), count, done;
     Py_ssize_t state = 0;
     double score;
-    for (int64_t place = 0; PyDict_Next(dict, &state, &name, &value); place++) {
-        int done = number_of(value, &score) ? compare(self, name, place, &score) : 0;
-        if (done <= 0) return done;
+    for (int64_t place = 0; place < size; place += count) {
+        count = size - place < BATCH ? (int)(size - place) : BATCH;
+        for (int at = 0; at < count; at++) {
+            beside[at] = scores ? PyList_GetItem(scores, place + at) : NULL;
+            if (is_dict && !PyDict_Next(ranking, &state, names + at, beside + at)) return 0;
+            fetch(is_dict ? names[at] : (names[at] = item(ranking, place + at)));
+            if (beside[at])
+                fetch(beside[at]);
+        }
+        for (int at = 0; at < count && !is_dict; at++)
+            if (!PyUnicode_CheckExact(names[at]) && size_of(names[at]) == 2) {
+                if (scores) return 0;
+                beside[at] = item(names[at], 1) == Py_None ? NULL : item(names[at], 1);
+                fetch(beside[at]);
+                fetch(names[at] = item(names[at], 0));
+            }
+        for (int at = 0; at < count; at++) {
+            if (beside[at] && !number_of(beside[at], &score)) return 0;
+            done = compare(self, names[at], place + at, is_dict || scores ? &score : NULL);
+            if (done <= 0) return done;
+        }
     }
     return 1;
 }
 
-/* Takes the ranking of a query: how many results it has; −2 where it is not plain; −3 with an exception. */
+/* Takes the ranking of a query: how many results it has; −2 where it is not plain; −3 where `compare` returns −1. */
 static int64_t take_ranking(probe *self, PyObject *ranking, PyObject *scores) {
     size_t before = self->own.out.size;
     int taken = 0;
     /* Until it returns no other thread runs, and no code in Python: what is borrowed stays. */
-    int is_dict = PyDict_CheckExact(ranking) && !scores;
-    int64_t size = is_dict ? PyDict_Size(ranking) : size_of(ranking);
+    int64_t size = PyDict_CheckExact(ranking) && !scores ? PyDict_Size(ranking) : size_of(ranking);
     if (size >= 0 && begin_seen(self, (size_t)size)) return -3;
-    if (size >= 0)
-        taken = is_dict ? take_dict(self, ranking) : take_list(self, ranking, scores);
-    if (taken > 0 && settle(&self->own)) {
-        PyErr_NoMemory();
-        return -3;
-    }
-    if (taken > 0) return size;
+    if (size >= 0 && (!scores || (PyList_CheckExact(scores) && PyList_Size(scores) == size)))
+        taken = take_results(self, ranking, scores, size);
+    if (taken > 0) return settle(&self->own) ? -3 : size;
     self->own.out.size = before;
     begin(&self->own);
     return taken ? -3 : -2;
+}
+
+/* Whether a result is a str, alone or beside its score. */
+static int is_name(PyObject *cell) {
+    return PyUnicode_CheckExact(cell) || (size_of(cell) == 2 && PyUnicode_CheckExact(item(cell, 0)));
+}
+
+static PyObject *native_plain(PyObject *module, PyObject *rankings) {
+    PyObject *qid, *ranking;
+    Py_ssize_t state = 0;
+    reader names = {0};
+    text id;
+    uint64_t hash;
+    int plain = PyDict_CheckExact(rankings);
+    while (plain > 0 && PyDict_Next(rankings, &state, &qid, &ranking)) {
+        Py_ssize_t size = PyDict_CheckExact(ranking) ? 0 : size_of(ranking);
+        plain = !size || (size > 0 && is_name(item(ranking, 0)) && is_name(item(ranking, size - 1)));
+        plain = plain ? read_id(&names, qid, 0, &id, &hash) : 0;
+    }
+    free(names.copy.data);
+    if (plain < 0) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    return PyBool_FromLong(plain);
 }
 
 static PyObject *native_probe(PyObject *module, PyObject *args) {
@@ -717,10 +722,7 @@ end:
 enum { WHOLE, FIRST, SECOND };
 
 /* Of each query, in the first pass how many lines it has; in the second where its hits begin, and their least score. */
-typedef struct {
-    int64_t count;
-    double least;
-} tally;
+typedef struct { int64_t count; double least; } tally;
 
 typedef struct {
     const byte *data;
@@ -977,6 +979,7 @@ end:
 
 static PyMethodDef methods[] = {
     {"index", native_index, METH_VARARGS, "index(qids, rows, seed) -> (ids, groups, sizes, firsts, index) or None"},
+    {"plain", native_plain, METH_O, "plain(rankings) -> bool"},
     {"probe", native_probe, METH_VARARGS, "probe(rankings, scores, qids, index, by_id, distinct) -> (lengths, hits)"},
     {"scan", native_scan, METH_VARARGS, "scan(data, index, mode, by_id, base, hits) -> (hits, segments, doubt)"},
     {NULL, NULL, 0, NULL},

@@ -4,8 +4,11 @@
 
 `index(qids, rows, seed)` reads the groups of each query, lists of lists of ids, as an index that results are compared
 with. It returns all ids (the keys; a key is known by its place), how many groups each query has, how many ids each
-group, where each key stands first in its query, and the index. None where a query id, a group or an id is not plain:
-a list or tuple, a str without control characters that does not begin with a blank.
+group, where each key stands first in its query, and the index. None where a query is there twice, or where a query id,
+a group or an id is not plain: a list or tuple, a str without control characters that does not begin with a blank.
+
+`plain(rankings)` says whether the id of every query is plain and no ranking begins or ends with a result that is a
+mapping; False is a doubt.
 
 `probe(rankings, scores, qids, index, by_id, distinct)` compares rankings held in memory with the index of the same
 queries. A ranking is a list or tuple of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, put lists in
@@ -57,6 +60,11 @@ def _load() -> ModuleType | None:
 
 
 built = _load()
+
+
+def are_plain(rankings: object) -> bool:
+    """Whether rankings are surely a dict by query ids, and none begins or ends with a mapping; False is a doubt."""
+    return built is not None and bool(built.plain(rankings))
 
 
 def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> bytes | None:

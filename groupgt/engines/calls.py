@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from groupgt import native
 from groupgt.engines.base import local_carrier_of
 from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
 from groupgt.errors import ConfigError, DataError, Faults
@@ -70,7 +71,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
     """The calls beside results, or in results that are mappings, by query as text; None where there are none."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
-    if not _hold_mappings(lists.rankings.values()):
+    if native.are_plain(lists.rankings) or not _hold_mappings(lists.rankings.values()):
         return None
     carried = ((str(key), carried_cells(ranking, CALL)) for key, ranking in lists.rankings.items())
     return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from groupgt import native
 from groupgt.errors import Faults, strange_result
 from groupgt.formats.rows import UNIT_COLUMNS, call_of, calls_fault
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
@@ -17,7 +18,7 @@ PAIRS = {tuple, list}
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
     """Rankings by query as text; raises `DataError` for keys that are no ids."""
-    if set(map(type, rankings)) <= {str} and are_ids(list(rankings)):
+    if native.are_plain(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
     out: dict[str, Any] = {}

@@ -36,11 +36,9 @@ def read_groups(
     `place` names a row in messages. An id may still stand twice in a group of plain lists. Beside the columns stands
     what the compiled module found on the way: cached properties of the `GroundTruth` by name.
     """
-    plain_qids = set(map(type, qids)) <= {str} and len(set(qids)) == len(qids)
-    if plain_qids:
-        read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
-        if read is not None:
-            return read
+    read = _read_plain(qids, rows) if native.built is None else _read_compiled(list(qids), list(rows))
+    if read is not None:
+        return read
     reader = _Reader(policy)
     for position, (qid, row) in enumerate(zip(qids, rows)):
         reader.read(qid, row, place(position) if place else "")
@@ -59,7 +57,9 @@ def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], di
 
 def _read_plain(qids: Sequence[Any], rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """The same in a few passes over lists."""
-    if not are_ids(qids) or not set(map(type, rows)) <= {list, tuple}:
+    if not set(map(type, qids)) <= {str} or len(set(qids)) < len(qids) or not are_ids(qids):
+        return None
+    if not set(map(type, rows)) <= {list, tuple}:
         return None
     groups = list(chain.from_iterable(rows))
     if not set(map(type, groups)) <= {list, tuple} or not all(groups):

@@ -52,6 +52,16 @@ def may_be_plain(name: Any) -> bool:
     return type(name) is str and bool(name.strip()) and not REFUSED.search(name) and len(name.encode()) <= 1 << 16
 
 
+def has_plain_ends(ranking: Any) -> bool:
+    """Whether a ranking is of a usual type, and is surely no list that begins or ends with a mapping."""
+    if type(ranking) not in (list, tuple):
+        return type(ranking) is dict
+    ends = [
+        cell[0] if type(cell) in (list, tuple) and len(cell) == 2 else cell for cell in (*ranking[:1], *ranking[-1:])
+    ]
+    return all(type(cell) is str for cell in ends)
+
+
 def a_name(rng: random.Random, odd: float = 0.0) -> str:
     kind = rng.random()
     if kind < 0.5:
@@ -105,6 +115,7 @@ def indexed(module: Any, rng: random.Random, qids: list[str], rows: list[list[li
     if found is None:
         assert not plain, (qids, rows)
         return None, []
+    assert not qids or module.index([*qids, rng.choice(qids)], [*given, []], 1) is None
     ids, groups, sizes, firsts, index = found
     assert ids == [name for own in keys for name in own]
     assert np.frombuffer(groups, np.int64).tolist() == [len(row) for row in rows]
@@ -159,6 +170,8 @@ def check_probe(module: Any, rng: random.Random) -> None:
                 (None, 7, "text", (), names[0], {1: 2}, [[1]], [Text("a")], [b"a"], [None], Text)
             )
             beside.pop(qid, None)
+    assert module.plain(rankings) == all(map(has_plain_ends, rankings.values())), rankings
+    assert not module.plain({**rankings, rng.choice((7, "", "a\tb", Text("one more"))): []})
     lengths, hits = module.probe(rankings, beside or None, qids, index, by_id, distinct)
     found: dict[int, list[list[int]]] = {}
     for row in ints(hits):
@@ -410,6 +423,7 @@ def check_hostile(module: Any, rng: random.Random) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: module.probe(dict.fromkeys(qids, names), None, qids, index, True, False),
         lambda: module.probe(rng.choice(junk), rng.choice(junk), rng.choice((qids, *junk)), index, False, False),
+        lambda: module.plain(rng.choice(junk)),
         lambda: module.index(rng.choice((qids, *junk)), rng.choice((rows, *junk)), 3),
         lambda: module.scan(data, index, rng.randrange(-1, 4), True, rng.randrange(-5, 5), rng.randbytes(80)),
         lambda: module.scan(rng.randbytes(200), index, FIRST, True, 2**62, rng.randbytes(7)),
@@ -449,6 +463,7 @@ def check_threads(module: Any, rng: random.Random) -> None:
     thread.start()
     try:
         for _ in range(200):
+            module.plain(rankings)
             lengths, hits = module.probe(rankings, None, qids, index, True, False)
             sizes = np.frombuffer(lengths, np.int64).tolist()
             for query, key, rank, low, high in ints(hits):
