@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from groupgt.experiment import pictures
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
-from groupgt.experiment.verdict import across, failed_sentences, gate_sentences, joined
+from groupgt.experiment.verdict import across, on_time, verdict
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.page.private import Hide
@@ -51,7 +51,7 @@ def page_of(outcome: Outcome) -> data.Page:
             "systems": {name: part.times() for name, part in parts.items()},
             "gates": {name: part.gates(timed=True) for name, part in parts.items()},
             "drawings": {name: part.timed_drawings() for name, part in parts.items()},
-            "verdict": {name: list(part.gate_verdict(timed=True)) for name, part in parts.items()},
+            "verdict": {name: list(on_time(outcome, name, part.hide)) for name, part in parts.items()},
         },
     }
 
@@ -72,7 +72,7 @@ class Part:
         failed: dict[str, str] = self.hide(self.outcome.failed.get(self.name, {}))
         dataset["failed"] = list(failed.items())
         dataset["gates"] = self.gates(timed=False)
-        dataset["verdict"] = joined(dataset["verdict"], list(self.gate_verdict(timed=False)), failed_sentences(failed))
+        dataset["verdict"] = verdict(self.outcome, self.name, timed=False, hide=self.hide)
         for system in dataset["systems"]:
             system["about"] = self._about(self.outcome.experiment.systems[system["name"]])
         dataset["drawings"] |= {
@@ -99,11 +99,6 @@ class Part:
             {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": self.hide(gate.reason)}
             for gate in own
         ]
-
-    def gate_verdict(self, *, timed: bool) -> Iterator[data.Sentence]:
-        """What the gates said."""
-        gates = [(gate["passed"], gate["reason"]) for gate in self.gates(timed=timed)]
-        return gate_sentences(gates, timed=timed)
 
     def times(self) -> dict[str, list[float | None]]:
         """How long each system took."""

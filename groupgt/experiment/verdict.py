@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from groupgt.comparison.verdict import verdict as compared
@@ -22,31 +22,37 @@ TOLD = 3
 LAST = ("doubt", "note")
 
 
-def verdict(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Sentence]:
-    """All sentences of one data set; with `timed` those on time as well, which differ from run to run."""
-    evaluated = bool(outcome.evaluations[dataset])
-    gates = [gate for gate in outcome.gates if gate.dataset == dataset]
-    kinds = [False, True] if timed else [False]
-    on_gates = [
-        sentence
-        for kind in kinds
-        for sentence in gate_sentences([(gate.passed, gate.reason) for gate in gates if gate.timed == kind], timed=kind)
-    ]
-    absent = outcome.absent.get(dataset, [])
-    return joined(
-        list(compared(differences(outcome, dataset))) if evaluated else [],
-        [*_best(outcome, dataset, timed=timed), *on_gates],
-        failed_sentences(outcome.failed.get(dataset, {})),
-        [doubt(absent_ids(dataset, absent))] if absent else [],
-    )
-
-
-def joined(
-    compared: Sequence[data.Sentence], more: Sequence[data.Sentence], failed: Any, also: Sequence[data.Sentence] = ()
+def verdict(
+    outcome: Outcome, dataset: str, *, timed: bool, hide: Callable[[Any], Any] = lambda text: text
 ) -> list[data.Sentence]:
-    """The sentences of a comparison with those of an experiment, doubts last."""
-    doubts = [sentence for sentence in compared if sentence["kind"] in LAST]
-    return [*(sentence for sentence in compared if sentence["kind"] not in LAST), *more, *failed, *also, *doubts]
+    """All sentences of one data set, doubts last; with `timed` those on time as well, which differ from run to run.
+
+    `hide` takes secrets out of the reasons of gates and failures.
+    """
+    sentences = list(compared(differences(outcome, dataset))) if outcome.evaluations[dataset] else []
+    absent = outcome.absent.get(dataset, [])
+    return [
+        *(sentence for sentence in sentences if sentence["kind"] not in LAST),
+        *_best(outcome, dataset, timed=timed),
+        *_on_gates(outcome, dataset, hide, timed=False),
+        *(_on_gates(outcome, dataset, hide, timed=True) if timed else []),
+        *failed_sentences(hide(outcome.failed.get(dataset, {}))),
+        *([doubt(absent_ids(dataset, absent))] if absent else []),
+        *(sentence for sentence in sentences if sentence["kind"] in LAST),
+    ]
+
+
+def on_time(outcome: Outcome, dataset: str, hide: Callable[[Any], Any]) -> Iterator[data.Sentence]:
+    """The sentences of one data set that differ from run to run."""
+    if not outcome.experiment.rule.is_timeless:
+        yield from _best(outcome, dataset, timed=True)
+    yield from _on_gates(outcome, dataset, hide, timed=True)
+
+
+def _on_gates(outcome: Outcome, dataset: str, hide: Callable[[Any], Any], *, timed: bool) -> Iterator[data.Sentence]:
+    """What the gates of one data set said: those on time, or the others."""
+    gates = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
+    return gate_sentences([(gate.passed, hide(gate.reason)) for gate in gates], timed=timed)
 
 
 def gate_sentences(gates: Sequence[tuple[bool, str]], *, timed: bool) -> Iterator[data.Sentence]:

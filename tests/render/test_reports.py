@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from click.testing import CliRunner
 
 import groupgt
 from groupgt.cli.main import cli
-from groupgt.experiment.display import Outcome
+from groupgt.experiment.display import Outcome, items
+from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.page.page import SCRIPTS
 from groupgt.render.page.private import Hide
 from tests.render.test_page import Reader, read, value
@@ -79,6 +81,29 @@ def test_an_experiment_writes_a_report(handbook: Outcome) -> None:
     assert [system["name"] for system in shown["datasets"][0]["systems"]] == list(handbook.evaluations["handbook"])
     assert len(shown["datasets"][0]["gates"]) == 4
     assert value(reader, "times")["systems"]["handbook"].keys() == {"released", "candidate"}
+
+
+@pytest.mark.parametrize("rule", ["{strategy: rank}", "{max_latency_ms: 60000}"])
+def test_the_report_says_what_the_terminal_says(tmp_path: Path, rule: str) -> None:
+    truth = {"qid": "q", "query": "ferry", "retrieval_gt": [["a"], ["gone"]]}
+    (tmp_path / "qa.jsonl").write_text(json.dumps(truth) + "\n", encoding="utf-8")
+    (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "ferry"}\n', encoding="utf-8")
+    (tmp_path / "experiment.yaml").write_text(
+        "version: 1\nname: said\nconvention: coverage\n"
+        "datasets: {one: {ground_truth: qa.jsonl, corpus: corpus.jsonl}}\n"
+        "systems: {first: bm25, second: {use: bm25, with: {k1: 0.9}}}\n"
+        f"evaluate: {{metrics: [recall@2, mrr], primary: recall@2, best: {rule}}}\n"
+        "compare: {baseline: first}\n"
+        "gate: [{system: first, metric: recall@2, min: 0.9}, {system: first, metric: latency_p95_ms, max: 60000}]\n"
+    )
+    with pytest.warns(groupgt.GroupgtWarning, match="not in the corpus"):
+        outcome = groupgt.run_experiment(tmp_path / "experiment.yaml")
+    assert outcome.folder is not None
+    reader = page_at(outcome.folder / "report.html")
+    sentences = [*value(reader, "page")["datasets"][0]["verdict"], *value(reader, "times")["verdict"]["one"]]
+    shown = [item.sentences for item in items(outcome, timed=True) if isinstance(item, Verdict)]
+    assert sorted(map(sentence_text, sentences)) == sorted(map(sentence_text, chain(*shown)))
+    assert len(sentences) >= 5
 
 
 SECRET = "s3cr3t-v4lue"
@@ -205,6 +230,9 @@ def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> No
     with pytest.warns(groupgt.GroupgtWarning, match="1 id of the ground truth is not in the corpus"):
         outcome = groupgt.run_experiment(tmp_path / "experiment.yaml")
     assert outcome.folder is not None
+    (shown_set,) = value(page_at(outcome.folder / "report.html"), "page")["datasets"]
+    said = ["".join(sentence["parts"]) for sentence in shown_set["verdict"]]
+    assert "dataset 'one': 1 id of the ground truth is not in the corpus, and never found: gone." in said
     ((_, shown, *_),) = value(page_at(outcome.folder / "report.html"), "details-0-0")
     assert [group[3:] for group in shown] == [
         [],

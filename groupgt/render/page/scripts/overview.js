@@ -12,7 +12,9 @@ function say(sentence) {
 
 async function overview() {
   const { set } = current();
-  const own = [...set.verdict, ...(times.verdict[set.name] || [])];
+  const own = [...set.verdict];
+  const last = own.findIndex((each) => ["doubt", "note"].includes(each.kind));
+  own.splice(last < 0 ? own.length : last, 0, ...(times.verdict[set.name] || []));
   const several = page.datasets.length > 1;
   const parts = [
     h("h1", { tabindex: -1 }, named(page.title)),
@@ -83,7 +85,8 @@ const gateTable = (gates) =>
   table(
     ["gate", "result", "why"],
     gates.map((gate) => [String(gate.number), h("td", { class: gate.passed ? "passed" : "failed" }, gate.passed ? "✓ passed" : "✕ FAILED"), visible(gate.reason)]),
-    "Gates"
+    "Gates",
+    "gates"
   );
 
 /** @param {[string, string][]} rows */
