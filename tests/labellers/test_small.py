@@ -197,7 +197,7 @@ def test_how_texts_are_compared_is_shown(method: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("use", "given", "words"),
     [
-        ("spans", {"min_overlap": 1e-9}, "expected a share of at least 1/"),
+        ("spans", {"min_overlap": 9.99e-7}, "expected a share of at least 1/1,000,000, found 9.99e-07"),
         ("spans", {"joint": True, "of": "result"}, "of=result measures each by itself"),
         ("parents", {"column": "page"}, "names a column of a mapping, and there is none"),
     ],
