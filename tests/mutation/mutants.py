@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,27 +37,42 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 
 
+# The way to a node from the root: fields, and places in them.
+Steps = tuple[tuple[str, int | None], ...]
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One changed module: where, what its text was and became, and its tree.
 
     `name` says the function, the expression before and after, and which of several alike it is: it stays where lines
-    above are added. `lines` are those of the statement up to the end of the change: to reach one is to reach it.
+    above are added. `lines` are those of the statement up to the end of the change: to reach one is to reach it. The
+    tree is made when it is asked for, of the original's, pickled: thousands of trees would fill the memory.
     """
 
     name: str
     line: int
     lines: range
-    tree: ast.Module
+    original: bytes
+    steps: Steps
+    change: int
+
+    @property
+    def tree(self) -> ast.Module:
+        """The tree of the changed module."""
+        changed: ast.Module = pickle.loads(self.original)
+        _change(changed, _at(changed, self.steps), self.steps, self.change)
+        return ast.fix_missing_locations(changed)
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
     """Every mutant of a file, in the order of its text."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    original = pickle.dumps(tree)
     seen: Counter[str] = Counter()
-    for steps, owner in list(_places(tree, (), "module")):
+    for steps, owner in _places(tree, (), "module"):
         for change in range(9):
-            changed = copy.deepcopy(tree)
+            changed = pickle.loads(original)
             node = _at(changed, steps)
             before, line = _text(node), node.lineno
             lines = range(_statement(changed, steps).lineno, (_end(node) or line) + 1)
@@ -68,10 +83,7 @@ def mutants(path: Path) -> Iterator[Mutant]:
             seen[name] += 1
             if seen[name] > 1:
                 name += f" ({seen[name]})"
-            yield Mutant(name, line, lines, ast.fix_missing_locations(changed))
-
-
-Steps = tuple[tuple[str, int | None], ...]
+            yield Mutant(name, line, lines, original, steps, change)
 
 
 def _places(node: ast.AST, steps: Steps, owner: str) -> Iterator[tuple[Steps, str]]:
