@@ -14,11 +14,13 @@ from groupgt.errors import Faults, GroupgtWarning, display, printable, warn
 def test_every_control_of_terminals_is_escaped() -> None:
     # Bidi_Control of Unicode, as PropList.txt lists it.
     turning = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
-    for code in range(0x110000):
-        character = chr(code)
+    harmful, harmless = [], []
+    for code, character in enumerate(map(chr, range(0x110000))):
         kind = unicodedata.category(character)
-        harmful = (kind in ("Cc", "Cs", "Zl", "Zp") and character not in "\t\n") or code in turning
-        assert (printable(character) == character) is not harmful, hex(code)
+        is_harmful = (kind in ("Cc", "Cs", "Zl", "Zp") and character not in "\t\n") or code in turning
+        (harmful if is_harmful else harmless).append(character)
+    assert [hex(ord(character)) for character in harmful if printable(character) == character] == []
+    assert printable("".join(harmless)) == "".join(harmless)
 
 
 def test_escapes_are_read_back() -> None:

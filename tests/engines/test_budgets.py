@@ -248,8 +248,8 @@ def test_what_is_appended_behind_a_spent_budget_changes_no_bit(duplicates: str) 
 def test_a_budget_that_fits_everything_is_no_cutoff() -> None:
     """To the bit, but for ndcg.autorag, whose ideal is cut at the length of the list where there is no budget."""
     batch, lengths = random_batch(12, 80)
+    columns = values(batch, [each for metric in cuttable() for each in (with_budget(metric, 1000), metric)], lengths)
     for metric in cuttable():
-        columns = values(batch, [with_budget(metric, 1000), metric], lengths)
         alike = same(columns[with_budget(metric, 1000)], columns[metric])
         if title(metric) == "ndcg.autorag":
             listed = [sum(len({n for n, g in alternatives(each) if g > 0}) for each in gs) for gs, _ in batch.values()]
@@ -263,9 +263,10 @@ def test_a_budget_that_fits_everything_is_no_cutoff() -> None:
 
 def test_a_larger_budget_never_finds_less() -> None:
     batch, lengths = random_batch(13, 80)
-    for metric in (each for each in cuttable() if each.name in laws.NEVER_FALL):
-        ladder = [with_budget(metric, budget) for budget in (*range(1, 30), 1000)]
-        columns = values(batch, ladder, lengths)
+    never_fall = [each for each in cuttable() if each.name in laws.NEVER_FALL]
+    ladders = [[with_budget(metric, budget) for budget in (*range(1, 30), 1000)] for metric in never_fall]
+    columns = values(batch, [each for ladder in ladders for each in ladder], lengths)
+    for ladder in ladders:
         for lower, higher in pairwise(ladder):
             # NaN, of an undefined query, is not above NaN.
             assert not (columns[lower] > columns[higher]).any(), (lower, higher)
@@ -276,21 +277,20 @@ def test_a_budget_of_k_results_of_length_one_is_k_where_no_ideal_is_cut() -> Non
     ones = dict.fromkeys((name for _, ranking in batch.values() for name in ranking), 1)
     sizes = np.array([len(ranking) for _, ranking in batch.values()])
     seen = set()
-    for metric in cuttable():
+    pairs = [(metric, k, replace(metric, cutoff=k), with_budget(metric, k)) for metric in cuttable() for k in (1, 2, 5)]
+    columns = values(batch, [each for _, _, *two in pairs for each in two], ones)
+    for metric, k, at_k, fits in pairs:
         name = title(metric)
-        for k in (1, 2, 5):
-            at_k, fits = replace(metric, cutoff=k), with_budget(metric, k)
-            columns = values(batch, [at_k, fits], ones)
-            alike = same(columns[at_k], columns[fits])
-            if name in CUT_IDEALS:
-                # A larger ideal, so never more.
-                assert not (columns[fits] > columns[at_k] + TOLERANCE).any(), metric
-            elif name in DIVIDE_BY_K:
-                assert alike[sizes >= k].all(), metric
-            else:
-                assert alike.all(), metric
-            if not alike.all():
-                seen.add(name)
+        alike = same(columns[at_k], columns[fits])
+        if name in CUT_IDEALS:
+            # A larger ideal, so never more.
+            assert not (columns[fits] > columns[at_k] + TOLERANCE).any(), metric
+        elif name in DIVIDE_BY_K:
+            assert alike[sizes >= k].all(), metric
+        else:
+            assert alike.all(), metric
+        if not alike.all():
+            seen.add(name)
     # Each of these differs somewhere, so none stands in the sets for nothing.
     assert seen == CUT_IDEALS | DIVIDE_BY_K
 
@@ -601,7 +601,7 @@ def ladder(count: int) -> tuple[dict[str, Any], dict[str, list[str]]]:
     return truth, {f"q{number}": ["x"] * (number - 1) + ["a"] for number in range(1, count + 1)}
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 20, 45])
+@pytest.mark.parametrize("count", [1, 2, 5, 20, pytest.param(45, marks=pytest.mark.property)])
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_the_interval_is_the_narrowest_of_the_binomial(count: int, level: float) -> None:
     truth, run = ladder(count)
@@ -627,7 +627,9 @@ def test_all_questions_have_no_upper_bound() -> None:
     assert groupgt.depth(truth, run, 1.0)[0].interval == (4, None)
 
 
-@pytest.mark.parametrize(("share", "level"), [(0.5, 0.8), (0.7, 0.9), (0.85, 0.8)])
+@pytest.mark.parametrize(
+    ("share", "level"), [(0.7, 0.9), *(pytest.param(share, 0.8, marks=pytest.mark.property) for share in (0.5, 0.85))]
+)
 def test_the_interval_covers_as_often_as_it_says(share: float, level: float) -> None:
     """Samples of 40 questions, complete at 1 … 20 results with 4.5 % each, never with 10 %."""
     rng = np.random.default_rng(1)

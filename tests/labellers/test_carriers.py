@@ -192,7 +192,7 @@ def test_what_is_wrong_is_told_by_every_carrier(
 
 def test_many_hits_of_one_query_are_no_trap() -> None:
     """Results by the ten thousand that all hit, and as many chunks of one place."""
-    count = 20_000
+    count = 10_000
     ids = [f"c{number}" for number in range(count)]
     chunks = {name: ("d", number, number + 50) for number, name in enumerate(ids)}
     truth = {"q": [[{"doc": "d", "start": 0, "end": count}]]}
