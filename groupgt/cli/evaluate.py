@@ -24,13 +24,14 @@ from groupgt.cli.output import (
     check_table_ending,
     details_option,
     format_option,
-    show,
+    screen,
     show_json,
     show_result,
     write_table,
 )
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.explain import explanation
 from groupgt.evaluation.request import metrics_in
 from groupgt.evaluation.runs import Evaluations
 from groupgt.evaluation.tables import per_query_rows
@@ -84,7 +85,8 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     if style == "json":
         show_json(evaluation.explain_dict(qid))
     else:
-        show(evaluation.explain(qid, corpus=inputs.lengths.texts or None))
+        asked = list(evaluation.metrics.values())
+        click.echo(explanation(evaluation, qid, asked, inputs.lengths.texts or None, screen()))
 
 
 @click.command("misses")

@@ -264,13 +264,14 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     if used.others and cache is not None:
         more = counted(used.others, "more cached run")
         say(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}")
-    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
+    queries = "questions" if style in ("json", "csv") else "queries"
+    headers = ["experiment", "dataset", "system", "uses", "depth", queries, "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
     if not rows:
         say(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}")
     if rows or style in ("json", "csv"):
-        show_rows(headers, sorted(rows, key=str), style)
+        show_rows(headers, sorted(rows, key=str), style, keep=3)
 
 
 @click.command("schema")
@@ -283,6 +284,6 @@ def schema_command(of: str) -> None:
     from groupgt.experiment.json_schema import comparison_schema, results_schema, schema_text
 
     if of == "experiment":
-        show(schema_text().removesuffix("\n"))
+        click.echo(schema_text(), nl=False)
     else:
         show_json(results_schema() if of == "results" else comparison_schema())

@@ -18,16 +18,24 @@ import click
 from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
 from groupgt.render import tables
-from groupgt.render.document import Item, document
+from groupgt.render.document import Item, Table, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
-from groupgt.render.layout import Screen, painted
+from groupgt.render.layout import Screen, painted, wrapped
 from groupgt.render.results import Result
 from groupgt.store.files import written_whole
 
 
 def show(text: str) -> None:
-    """Prints a result for people to read, on standard output."""
-    click.echo(printable(text))
+    """Prints a result for people to read, on standard output, in lines that fit a terminal."""
+    click.echo(wrapped(printable(text), screen().width))
+
+
+def show_prose(text: str) -> None:
+    """Prints paragraphs; on a terminal their lines are as long as fits."""
+    width = screen().width
+    if width is not None:
+        text = "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in text.split("\n\n"))
+    click.echo(wrapped(printable(text), width, ""))
 
 
 def say(text: str) -> None:
@@ -232,14 +240,14 @@ def prepared(result: Result, style: str) -> Callable[[], None]:
     return partial(show_document, result.blocks(), style, result.title)
 
 
-def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str) -> None:
-    """Prints rows as JSON, as CSV or as a table."""
+def show_rows(headers: Sequence[str], rows: Sequence[Sequence[Any]], style: str, keep: int = 1) -> None:
+    """Prints rows as JSON, as CSV or as a table, whose first `keep` columns say what a row is."""
     if style == "json":
         show_json([dict(zip(headers, row)) for row in rows])
     elif style == "csv":
         show_csv(headers, rows)
     else:
-        show_document([(list(headers), [list(row) for row in rows])], style)
+        show_document([Table(list(headers), [list(row) for row in rows], keep=keep)], style)
 
 
 def check_outputs(inputs: Sequence[str | os.PathLike[str]], outputs: Sequence[Path | None]) -> None:

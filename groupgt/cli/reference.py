@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from groupgt.cli.output import format_option, show, show_json, show_rows
+from groupgt.cli.output import format_option, screen, show, show_json, show_prose, show_rows
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.metrics.base import Definition
 from groupgt.metrics.description import as_dict, details, overview
@@ -40,18 +40,18 @@ def labellers_command(name: str | None) -> None:
     """List labellers; with NAME, its options and what they mean."""
     if name is None:
         rows: list[list[Any]] = [[labeller, find("labeller", labeller).summary] for labeller in ours("labeller")]
-        show(tables.table(["labeller", "says"], rows))
+        show_rows(["labeller", "says"], rows, tables.DEFAULT)
         return
     try:
         plugin = find("labeller", name)
     except ConfigError as error:
         raise ConfigError(f"labeller: {error}") from None
-    show(plugin.summary)
-    show("\n" + (getdoc(plugin.options) or ""))
+    show_prose(f"{plugin.summary}\n\n{getdoc(plugin.options) or ''}")
     options = options_of(plugin.options).values()
     rows = [[option.name, str(option.default) if option.default != "" else "(none)"] for option in options]
     if rows:
-        show("\n" + tables.table(["option", "default"], rows))
+        show("")
+        show_rows(["option", "default"], rows, tables.DEFAULT)
 
 
 @click.command("list")
@@ -81,7 +81,8 @@ def _list_kinds(style: str) -> None:
         show_json(known)
     elif style == tables.DEFAULT:
         for plural, listed in known.items():
-            show(f"{plural}\n" + fill(", ".join(listed), 100, initial_indent="  ", subsequent_indent="  "))
+            width = min(screen().width or 100, 100)
+            show(f"{plural}\n" + fill(", ".join(listed), width, initial_indent="  ", subsequent_indent="  "))
         show("\nTry `groupgt list retrievers` for descriptions, `groupgt list retrievers bm25` for the options of one.")
     else:
         show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in known.items()], style)
@@ -157,9 +158,11 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
     if plugin.runs_code:
         show("runs your code: needs --allow-code")
     if meaning:
-        show("\n" + meaning)
+        show("")
+        show_prose(meaning)
     if rows:
-        show("\n" + tables.table(["option", "expected", "default"], rows, style))
+        show("")
+        show_rows(["option", "expected", "default"], rows, style)
 
 
 def _default(option: Option) -> str:

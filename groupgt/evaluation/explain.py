@@ -14,7 +14,9 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.tables import counted, fixed, snippet, table
+from groupgt.render.document import Block, Table, document
+from groupgt.render.layout import PAPER, Screen, wrapped
+from groupgt.render.tables import counted, fixed, snippet
 
 # The most results shown that hit nothing, and the most further ones that hit something.
 SHOWN, FURTHER = 20, 30
@@ -26,16 +28,16 @@ LONGEST, END = 1000, 80
 
 
 def explanation(
-    evaluation: Evaluation, qid: str, metrics: Sequence[Metric], corpus: Mapping[str, str] | None = None
+    evaluation: Evaluation,
+    qid: str,
+    metrics: Sequence[Metric],
+    corpus: Mapping[str, str] | None = None,
+    screen: Screen = PAPER,
 ) -> str:
     """The query, its groups, the hit matrix by rank, and every formula with its figures filled in."""
     query = _number_of(evaluation.truth, qid)
     text = evaluation.truth.texts[query] if evaluation.truth.texts else None
-    parts = [
-        f"query {qid}" + (f": {text}" if text else ""),
-        _groups_text(evaluation, query, corpus),
-        _hit_matrix(evaluation, query, corpus),
-    ]
+    parts = [f"query {qid}" + (f": {text}" if text else ""), _groups_text(evaluation, query, corpus)]
     if evaluation.truth.excluded and evaluation.truth.excluded[query]:
         left_out = sorted(evaluation.truth.excluded[query])
         parts.append(f"left out of its results: {first_of(left_out, ALTERNATIVES)}")
@@ -53,7 +55,9 @@ def explanation(
         if row["worked"] is not None or np.isnan(row["value"]):
             lines.append(f"  = {_without_middle(row['worked'] or 'undefined')}")
         parts.append("\n".join(lines))
-    return printable("\n\n".join(parts))
+    texts = [wrapped(printable(part), screen.width) for part in parts]
+    matrix = "\n".join(document([block], screen=screen) for block in _hit_matrix(evaluation, query, corpus))
+    return "\n\n".join([*texts[:2], matrix, *texts[2:]])
 
 
 def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -151,15 +155,15 @@ def _most_telling(evaluation: Evaluation, groups: list[int]) -> list[int]:
     return sorted(sorted(groups, key=lambda group: group not in met)[:GROUPS])
 
 
-def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> str:
-    """A row a result, a column a group: the first results, and others that hit something.
+def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | None) -> list[Block]:
+    """A row a result, a column a group: the first results, and others that hit something; then how many there are.
 
     Many groups share one column, which names those that a result hits.
     """
     truth, hits = evaluation.truth, evaluation.labelled.hits
     length = int(hits.length[query])
     if not length:
-        return "no results"
+        return ["no results"]
     ids, _ = carrier_of(evaluation.run).ranking(truth.qids[query], evaluation.policy)
     calls = _calls(evaluation, truth.qids[query])
     marks: dict[int, dict[int, str]] = {}
@@ -198,7 +202,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
         hitting = len(marks.keys() - set(ranks))
         note = f"{hidden:,} more of {length:,} results, of which {hitting:,} hit something" if hitting else note
         note = note if hitting else f"{hidden:,} more of {length:,} results hit nothing"
-    return f"{table(headers, rows)}\n{note}"
+    return [Table(headers, rows), note]
 
 
 def _named(hit: Mapping[int, str]) -> str:

@@ -75,19 +75,19 @@ def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence
     """Which run is best by how many of the metrics; nothing is tested."""
     first = evaluations[0]
     ahead: dict[str, list[str]] = {}
-    decided = compared = 0
+    decided, equal = 0, []
     for text, metric in first.metrics.items():
         means = {evaluation.name: evaluation.means[text] for evaluation in evaluations}
         known = [mean for mean in means.values() if not math.isnan(mean)]
-        compared += len(known) > 1
         if len(known) < 2 or min(known) == max(known):
+            equal += [first.label_of(text)] if len(known) > 1 else []
             continue
         decided += 1
         top = max(known) if metric.higher_is_better else min(known)
         for name in (name for name, mean in means.items() if mean == top):
             ahead.setdefault(name, []).append(first.label_of(text))
-    if compared and not decided:
-        by = first.label_of(next(iter(first.metrics))) if len(first.metrics) == 1 else "each metric"
+    if equal and not decided:
+        by = equal[0] if len(equal) == 1 else "each metric"
         yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean by {by}."]}
     if not decided:
         return
@@ -95,7 +95,7 @@ def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence
     first_labels = next(labels for labels in ahead.values() if len(labels) == most)
     winners = [name for name, labels in ahead.items() if labels == first_labels]
     if decided == most:
-        by = first_labels[0] if decided == 1 else every(decided, "metric").lower()
+        by = _some(first_labels) if equal or decided == 1 else every(decided, "metric").lower()
     elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
         by = _some(first_labels)
     else:
@@ -104,6 +104,8 @@ def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence
     parts = enumerated(winners, f" {verb} best of {len(evaluations):,} runs by {by}")
     for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
         parts = appended(parts, "; ", name, f" by {_some(others)}")
+    if equal:
+        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {_some(equal)}"
     parts[-1] += ". `groupgt compare` says which differences are real."
     yield {"kind": "best", "parts": parts}
 

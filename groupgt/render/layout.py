@@ -61,11 +61,13 @@ def cut(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int | None, indent: str = "  ") -> str:
-    """Each line of a text in lines of at most `width` columns; what follows a line's first is indented.
+    """Each line of a text in lines of at most `width` columns; what follows a line's first is indented further.
 
-    >>> print(wrapped("one two three", 9))
+    >>> print(wrapped("one two three\\n  four five six", 11))
     one two
       three
+      four five
+        six
     """
     if width is None:
         return text
@@ -76,7 +78,8 @@ def _lines(text: str, width: int, indent: str) -> Iterator[str]:
     if columns_of(text) <= width:
         yield text
         return
-    line = ""
+    line = text[: len(text) - len(text.lstrip())]
+    indent = line + indent
     for word in re.findall(r"\S+\s*", text):
         if line.strip() and columns_of(line + word.rstrip()) > width:
             yield line.rstrip()

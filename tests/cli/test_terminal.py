@@ -17,6 +17,7 @@ from groupgt.cli.main import main
 from groupgt.cli.output import Bar
 from groupgt.errors import printable
 from groupgt.experiment.starter import write_starter
+from groupgt.render.layout import columns_of
 
 
 class Terminal(io.StringIO):
@@ -207,3 +208,31 @@ def test_a_bar_shows_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     bar.ended()
     assert "\u202e" not in terminal.getvalue()
     assert "\\u202e" in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list"],
+        ["list", "retrievers"],
+        ["list", "retrievers", "http"],
+        ["list", "metrics", "ndcg"],
+        ["metrics", "ndcg"],
+        ["labellers"],
+        ["labellers", "spans"],
+        ["explain", "--query", "h002", "--corpus", "CORPUS", "TRUTH", "RUN"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_looked_up_fits_a_terminal_of_80_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    handbook = Path(groupgt.__file__).parents[1] / "examples" / "handbook"
+    (tmp_path / "run.trec").write_text("h002 Q0 minors-alone 1 2.0 r\nh002 Q0 r4-minimum-age 2 1.0 r\n")
+    paths = {"CORPUS": handbook / "corpus.jsonl", "TRUTH": handbook / "questions.jsonl", "RUN": tmp_path / "run.trec"}
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    monkeypatch.setenv("COLUMNS", "80")
+    main([str(paths.get(word, word)) for word in command])
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    assert len(lines) > 3
+    assert [line for line in lines if columns_of(line) > 80] == []

@@ -26,7 +26,10 @@ COMPARE = " `groupgt compare` says which differences are real."
     ("runs", "said"),
     [
         ({"all": ALL, "none": NONE}, "all is the best of 2 runs by both metrics." + COMPARE),
-        ({"all": ALL, "late": LATE}, "all is the best of 2 runs by mrr.trec." + COMPARE),
+        (
+            {"all": ALL, "late": LATE},
+            "all is the best of 2 runs by mrr.trec; both runs have the same recall@3." + COMPARE,
+        ),
         (
             {"first": FIRST, "all": ALL, "none": NONE},
             "all is the best of 3 runs by both metrics; first by mrr.trec." + COMPARE,
