@@ -17,6 +17,7 @@ import numpy as np
 
 from groupgt.metrics.base import Cut
 from groupgt.metrics.ideals import Discount, IdealGains, descending, gain_of
+from groupgt.metrics.views import changes
 from groupgt.model.hits import Floats, Ints, Judgments
 
 # A state says for each group the best gain so far. Up to this many states, ideals are exact.
@@ -126,7 +127,7 @@ def _documents(place: Ints, document: Ints, groups: Ints, gains: Floats) -> tupl
     """What each document gains, documents in the order of their places."""
     order = np.lexsort((gains, groups, document, place))
     order = order[groups[order] >= 0]
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1) | np.diff(document[order], prepend=-1)).tolist()
+    starts = np.flatnonzero(changes(place[order], document[order])).tolist()
     pairs = list(zip(groups[order].tolist(), gains[order].tolist()))
     return tuple(tuple(pairs[start:end]) for start, end in pairwise([*starts, len(pairs)]))
 
@@ -245,7 +246,7 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
         if highest == -np.inf:
             break
         layers.append(following)
-        sums.append(max([highest, *sums[-1:]]))
+        sums.append(max([highest, *sums]))
 
     def gains_at(depth: int) -> list[float]:
         """The steps, walked back, of the shallowest ranking that reaches the sum."""

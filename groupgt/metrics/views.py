@@ -186,7 +186,7 @@ def novel_results(hits: Hits) -> Results:
     def make() -> Results:
         rows = met_groups(hits)
         starts = np.flatnonzero(changes(rows.query, rows.rank))
-        gain = np.maximum.reduceat(rows.grade, starts) if len(starts) else np.zeros(0)
+        gain = np.maximum.reduceat(rows.grade, starts)
         return Results(rows.query[starts], rows.rank[starts], rows.nth[starts], gain)
 
     return hits.once("novel", make)
@@ -212,7 +212,7 @@ def group_hits(hits: Hits, *, repeats: bool = False) -> tuple[HitRows, Ints]:
 def _results(hits: Hits, rows: HitRows) -> Results:
     starts = np.flatnonzero(changes(rows.query, rows.rank))
     grade = hits.judgments.document_grade[rows.document]
-    gain = np.maximum.reduceat(grade, starts) if len(starts) else np.zeros(0)
+    gain = np.maximum.reduceat(grade, starts)
     query = rows.query[starts]
     return Results(query, rows.rank[starts], _nth(query), gain)
 

@@ -136,6 +136,25 @@ def test_greedy_beyond_that_bound(seed: int, discount: Any, slow_discount: Any) 
     assert found.sums[-1] == pytest.approx(reference.greedy(None), rel=1e-12)
 
 
+@pytest.mark.parametrize("few", [0, 512])
+def test_a_problem_is_that_of_one_query_alone(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a is in both groups of q, b in the second, of weight 2; p and r, before and behind q, do not matter."""
+    monkeypatch.setattr(covering, "FEW_PAIRS", few)
+    groups = [["a"], {"ids": ["b", "a"], "weight": 2}]
+    judgments = groupgt.GroundTruth.of({"p": [["a"], ["z"]], "q": groups, "r": [["y"], ["z"], ["a"]]}).judgments
+    problem = covering.problem_of(judgments, 1, None)
+    assert problem.documents == (((0, 1.0), (1, 1.0)), ((1, 1.0),))
+    assert [weight / problem.weights[0] for weight in problem.weights] == [1.0, 2.0]
+
+
+def test_a_ranking_ends_where_nothing_more_is_gained() -> None:
+    """Two documents that are alike, and one that gains less of the same group: one of them is enough."""
+    documents: tuple[Document, ...] = (((0, 2.0),), ((0, 2.0),), ((0, 1.0),))
+    for solved in (covering._greedy, covering._exact, solve):
+        solution = solved(Problem((0.5,), documents), ideals.inverse)
+        assert (list(solution.sums), solution.gains(None)) == ([1.0], [1.0])  # 0.5 · 2 at rank 1
+
+
 def test_equal_problems_of_queries_are_solved_alike_and_alone() -> None:
     groups = [["x", "a"], ["x", "b"], ["y"]]
     truth = {f"q{number}": groups if number % 2 else [["x", "a"], ["b"]] for number in range(6)}

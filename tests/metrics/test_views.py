@@ -45,11 +45,13 @@ def test_repeats_hit_again_only_where_they_are_asked_for_and_kept(first: bool) -
     assert [part.tolist() for part in (tables[True][0].rank, tables[True][1])] == [[1, 2, 3], [1, 1, 2]]
     assert views.group_hits(kept)[0].rank.tolist() == views.relevant_hits(kept).rank.tolist() == [1, 2]
     penalized = hits([["a"], ["b"]], ["a", "b", "a"])
-    assert views.group_hits(penalized, repeats=True)[0].rank.tolist() == [1, 2]
+    for rows in (views.group_hits(penalized, repeats=True)[0], views.relevant_hits(penalized, repeats=True)):
+        assert rows.rank.tolist() == [1, 2]
 
 
 def test_rankings_without_hits_have_empty_tables() -> None:
     nothing = hits([["a"]], ["x"])
     tables = (views.relevant_results(nothing), views.met_groups(nothing), views.novel_results(nothing))
     assert [table.nth.tolist() for table in tables] == [[], [], []]
+    assert [len(table.gain) for table in (views.relevant_results(nothing), views.novel_results(nothing))] == [0, 0]
     assert [len(part) for part in (views.group_hits(nothing)[0].rank, views.group_hits(nothing)[1])] == [0, 0]
