@@ -188,7 +188,8 @@ def test_partial_ratio_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("method", "shown"), [("contained", "contained"), ("token_recall", "token_recall ≥ 0.9")])
 def test_how_texts_are_compared_is_shown(method: str, shown: str) -> None:
-    assert str(labeller_of({"use": "text", "with": {"method": method}}, Sources())).startswith(f"text ({shown}; NFKC")
+    text = str(labeller_of({"use": "text", "with": {"method": method}}, Sources()))
+    assert text.startswith(f"text ({shown}; NFKC, case folded, punctuation dropped, ")
 
 
 # ---- spans and parents --------------------------------------------------------------------------------------------
