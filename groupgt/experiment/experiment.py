@@ -286,7 +286,7 @@ class Checks:
         if compare.baseline in self.families.systems:
             self.baseline = compare.baseline
         elif not self.families.may_be(compare.baseline):
-            self.document.unknown(("compare", "baseline"), compare.baseline, list(self.families.systems))
+            self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
 
     def _labeller(self, labeller: Use) -> None:
         """The labeller, its options, and the files they name, of every data set."""

@@ -16,7 +16,7 @@ from pydantic import Field
 from groupgt.comparison.contrast import Contrast, bounds_of, contrast, drop
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
-from groupgt.errors import GroupgtError
+from groupgt.errors import GroupgtError, near_names
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
 from groupgt.experiment.schema import Scalar, Section
@@ -89,7 +89,7 @@ class GateChecks:
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
         if not matched and not self.families.may_be(gate.system):
-            document.unknown((*path, "system"), gate.system, list(systems), also="a pattern")
+            document.unknown((*path, "system"), gate.system, self.families.known, also="a pattern")
         if not datasets and document.whole("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
         asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
@@ -109,7 +109,7 @@ class GateChecks:
         try:
             metric = parse_metric(text, self.convention)
         except GroupgtError as error:
-            self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}")
+            self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}{near_names(text, LATENCIES)}")
             return
         for key in ("min", "max", "max_drop"):
             bound = getattr(gate, key)

@@ -196,6 +196,11 @@ class Families:
         self._fusions()
         return self.systems
 
+    @property
+    def known(self) -> list[str]:
+        """The names of systems and of entries at fault: what a file may have meant by another."""
+        return [*self.systems, *sorted(self.broken - {"*"})]
+
     def may_be(self, pattern: str) -> bool:
         """Whether a name or pattern that fits no system may mean one of an entry at fault."""
         if not self.broken:

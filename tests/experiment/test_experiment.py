@@ -335,3 +335,22 @@ def test_all_faults_of_a_file_in_one_go(small: Path) -> None:
 def test_only_restricts_systems_to_data_sets(small: Path) -> None:
     text = SMALL.replace("with: {k1: 0.9}}", "only: [yours]}")
     assert "expected mine, found 'yours'" in loaded(small, text)
+
+
+def test_names_of_entries_at_fault_are_known_to_those_who_name_them(tmp_path: Path) -> None:
+    (tmp_path / "experiment.yaml").write_text(
+        "version: 1\nname: slips\nconvention: coverage\n"
+        "datasets: {one: {ground_truth: qa.jsonl}}\n"
+        "systems: {bm25: {use: bm25, with: {k1: -1}}}\n"
+        "evaluate: {metrics: [recall@5]}\n"
+        "compare: {baseline: bm52}\n"
+        "gate: [{system: mine, metric: latency_p95, max: 5}]\n"
+    )
+    with pytest.raises(groupgt.GroupgtError) as told:
+        groupgt.run_experiment(tmp_path / "experiment.yaml")
+    for words in (
+        "compare.baseline: expected bm25, found 'bm52' (did you mean 'bm25'?)",
+        "gate.0.system: expected bm25 or a pattern, found 'mine'",
+        "batched_p95_ms (did you mean 'latency_p95_ms'",
+    ):
+        assert words in str(told.value)
