@@ -96,12 +96,10 @@ def test_comparisons_are_those_of_the_run(swept: Path, capsys: pytest.CaptureFix
 
 
 def test_the_verdict_on_a_folder_is_by_the_primary_metric_of_the_run(
-    sweep: Path, capsys: pytest.CaptureFixture[str]
+    swept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sweep.write_text(
-        sweep.read_text().replace("  resamples: 1000", "  resamples: 1000\n  metrics: [recall@5, ndcg@10]")
-    )
-    folder = run_experiment(sweep, only=["bm25*"]).folder
+    changes = ["compare.metrics=[recall@5, ndcg@10]"]
+    folder = run_experiment(swept, only=["bm25*"], changes=changes).folder
     assert folder is not None
     said = (folder / "table.txt").read_text(encoding="utf-8").splitlines()[0]
     assert "mean ndcg@10 of 0." in said
