@@ -15,7 +15,7 @@ from groupgt.evaluation.request import Request, are_several
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.systems import policy_text
-from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts
+from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, every
 from groupgt.model.policy import Policy
 from groupgt.render import figures
 from groupgt.render.document import Item, Verdict
@@ -123,12 +123,16 @@ class HardestGroups(Result):
         count = int(failures.counted.sum())
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
         within = f" within {first_results(failures.cutoff)}" if isinstance(failures.cutoff, int) else ""
-        parts: list[str] = []
-        for name, solved in counts[:NAMED]:
-            first = f" meets every group{within} for {solved:,} of {counted(count, 'query', 'queries')}"
-            parts = appended(parts, ", ", name, f" for {solved:,}") if parts else ["", name, first]
-        if len(counts) > NAMED:
-            parts[-1] += f", {counted(len(counts) - NAMED, 'other')} for at most {counts[NAMED][1]:,}"
+        alike = [name for name, solved in counts if solved == counts[0][1]]
+        said = f" every group{within} for {counts[0][1]:,} of {counted(count, 'query', 'queries')}"
+        parts = enumerated(alike, f" {'meets' if len(alike) == 1 else 'meet'}{said}")
+        if len(alike) == len(counts) > 1:
+            parts = [f"{every(len(alike), 'run')} meet{said}"]
+        named, others = counts[len(alike) :][: NAMED - 1], counts[len(alike) :][NAMED - 1 :]
+        for name, solved in named:
+            parts = appended(parts, ", ", name, f" for {solved:,}")
+        if others:
+            parts[-1] += f", {counted(len(others), 'other')} for at most {others[0][1]:,}"
         none = len(failures.nobody)
         parts[-1] += f"; no run does for {none:,}." if none else "; for every query some run does."
         yield {"kind": "best", "parts": parts}

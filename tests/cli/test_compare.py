@@ -135,7 +135,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_misses_of_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2")
-    first = "bm25 meets every group within the first 2 results for 1 of 2 queries, other for 1; no run does for 1."
+    first = "Both runs meet every group within the first 2 results for 1 of 2 queries; no run does for 1."
     assert out.splitlines()[0] == first
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2", "--format", "json")
     hardest = json.loads(out)["hardest"]

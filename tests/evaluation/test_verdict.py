@@ -7,6 +7,7 @@ import re
 import pytest
 
 import groupgt
+from groupgt.comparison.misses import hardest_of
 from groupgt.evaluation.depth import depths_of
 from groupgt.model.values import Lengths
 from groupgt.render.document import Verdict, document
@@ -77,3 +78,28 @@ def test_the_names_of_runs_are_bold_and_nothing_else() -> None:
 def test_runs_that_need_the_same_depth_are_named_together() -> None:
     found = depths({"one": ALL, "other": ALL, "late": LATE})
     assert str(found).splitlines()[0] == "one and other fully cover 100 % of 2 queries within 2 results; late needs 3."
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [
+        (
+            {"all": ALL, "late": LATE},
+            "all meets every group within the first 2 results for 2 of 2 queries, late for 1;",
+        ),
+        (
+            {"one": ALL, "other": ALL, "late": LATE},
+            "one and other meet every group within the first 2 results for 2 of 2 queries, late for 1;",
+        ),
+        ({"one": ALL, "other": ALL}, "Both runs meet every group within the first 2 results for 2 of 2 queries;"),
+        ({"one": ALL}, "one meets every group within the first 2 results for 2 of 2 queries;"),
+        (
+            {"all": ALL, "late": LATE, "a": NONE, "b": NONE, "c": NONE},
+            "all meets every group within the first 2 results for 2 of 2 queries, late for 1, a for 0, 2 others for at "
+            "most 0;",
+        ),
+    ],
+)
+def test_runs_that_miss_as_much_are_named_together(runs: dict[str, dict[str, list[str]]], said: str) -> None:
+    found = hardest_of([groupgt.evaluate(TRUTH, run, METRICS, name=name) for name, run in runs.items()], 2)
+    assert str(found).splitlines()[0] == f"{said} for every query some run does."
