@@ -118,7 +118,7 @@ def _parameters(name: str, function: Callable[..., Any]) -> Iterator[Parameter]:
             continue
         default, hint = parameter.default, hints.get(parameter.name, float)
         where = f"metric {name!r}: the parameter {parameter.name}"
-        if default is parameter.empty or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if default is parameter.empty:  # so it is of *args and **kwargs as well
             raise MetricError(f"{where} needs a name and a default, such as {parameter.name}=0.5")
         if choices(hint):
             yield Parameter(parameter.name, default, words(hint), choices=tuple(map(str, choices(hint))))

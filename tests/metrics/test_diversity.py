@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from math import fsum
 
 import numpy as np
 import pytest
@@ -69,3 +70,42 @@ def test_the_order_of_shared_documents_is_that_of_their_bytes() -> None:
     truth = groupgt.GroundTruth.of({"p": [["b"], ["a"]], "q": [["b", "é"], ["a", "b"], ["z", "𝒂", "ﬀ"]]})
     assert truth.judgments.sharing.tolist() == [False, True]
     assert truth.judgments.sharing_order.tolist() == [0, 0, 1, 3, 0, 1, 2, 5, 4]
+
+
+def test_equal_betas_are_equal_discounts() -> None:
+    half, other = diversity._Persistence(0.5), diversity._Persistence(0.25)
+    assert half == diversity._Persistence(0.5)
+    assert half != other
+    assert half != 0.5
+    assert len({half, other, diversity._Persistence(0.5)}) == 2
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_of_equal_gains_the_greatest_id_comes_first(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each document gains 2 at first. z leaves a and b with ½ + 1 each; else a, b and z would gain 2, 2 and 1."""
+    monkeypatch.setattr(diversity, "SMALL", 0 if alone else 512)
+    judgments = groupgt.GroundTruth.of({"q": [["a"], ["a", "z"], ["z", "b"], ["b"]]}).judgments
+    assert diversity.greedy_ideal(judgments, 0.5).gain.tolist() == [2.0, 1.5, 1.5]
+
+
+@pytest.mark.parametrize("count", [3, 5])
+@pytest.mark.parametrize("seed", [7, 11, 18])
+def test_bounds_stay_above_gains(seed: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A further hit is worth a hundredth of the last: gains differ by their last bits, and so do bounds from them."""
+    rng = random.Random(seed)
+    pool = [f"d{number:02d}" for number in range(30)]
+    groups = [rng.sample(pool, rng.randint(1, 30)) for _ in range(count)]
+    together = diversity.greedy_ideal(groupgt.GroundTruth.of({"q": groups}).judgments, 0.99).gain.tolist()
+    monkeypatch.setattr(diversity, "SMALL", 0)
+    alone = diversity.greedy_ideal(groupgt.GroundTruth.of({"q": groups}).judgments, 0.99).gain.tolist()
+    assert alone == together[: len(alone)]
+
+
+def test_weights_add_up_exactly_where_further_hits_are_worth_as_much() -> None:
+    """α = 0: x gains .1 + .2 + .3, which rounded once are .6, and step by step .6000000000000001."""
+    groups = [{"ids": ["x", name], "weight": weight} for name, weight in (("a", 0.1), ("b", 0.2), ("c", 0.3))]
+    judgments = groupgt.GroundTruth.of({"q": groups}).judgments
+    weights = judgments.weight.tolist()
+    gains = diversity.greedy_ideal(judgments, 0.0, weighted=True).gain.tolist()
+    assert gains == [fsum(weights), *sorted(weights, reverse=True)]
+    assert gains[0] != sum(weights)

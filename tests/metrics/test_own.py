@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le, Lt
 
 import groupgt
 from groupgt import plugins
@@ -98,6 +98,27 @@ def test_explain_shows_the_formula_and_the_value() -> None:
     assert text.endswith("  = (2**((1 - 1)/2) + 2**((1 - 3)/2)) / 2")
 
 
+def test_each_cutoff_has_hits_of_its_own_made_once() -> None:
+    """Three results of q1 fit into 30 tokens, one into 10. Two metrics see the same copy, but under a budget."""
+    seen: list[Any] = []
+
+    def first(hits: Any) -> Any:
+        seen.append(hits)
+        return hits.length
+
+    named("first", first, bounded=False)
+    named("second", first, bounded=False)
+    lengths = groupgt.Lengths({"tokens": dict.fromkeys("abcxy", 10)})
+    for cutoffs in (["@30tokens", "", "@10tokens", "@2"], ["", "@10tokens", "@30tokens", "@2"]):
+        seen.clear()
+        asked = [f"{name}{cutoff}" for cutoff in cutoffs for name in ("first", "second")]
+        found = groupgt.evaluate(TRUTH, RUN, asked, lengths=lengths)
+        values = {cutoff: found.values[f"second{cutoff}"][0] for cutoff in cutoffs}
+        assert values == {"": 4, "@30tokens": 3, "@10tokens": 1, "@2": 2}
+        once = [one is other for one, other in zip(seen[::2], seen[1::2])]
+        assert once == ["tokens" not in cutoff for cutoff in cutoffs]
+
+
 def test_a_function_may_ask_for_the_cut() -> None:
     seen = []
 
@@ -153,6 +174,33 @@ def test_parameters_are_those_of_the_function() -> None:
         with pytest.raises(groupgt.MetricError, match=words):
             groupgt.parse_metric(text)
     assert groupgt.evaluate(TRUTH, RUN, ["weighted(form=exp)"]).means["weighted(form=exp)"] == 1
+
+
+def test_parameters_behind_others_are_read_as_well() -> None:
+    def several(hits: Any, cut: Any, form: Literal["one", "two"] = "one", h: float = 5.0) -> Any:
+        return np.full(hits.size, h / 10)
+
+    assert [each.name for each in named("several", several).definition.parameters_of(None)] == ["form", "h"]
+    assert groupgt.evaluate(TRUTH, RUN, ["several(h=3)"])["several(h=3)"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("hint", "within", "outside"),
+    [
+        (Annotated[float, Ge(1), Le(3)], ("1", "3"), ("0.99", "3.01")),
+        (Annotated[float, Gt(1), Lt(3)], ("1.01", "2.99"), ("1", "3")),
+    ],
+)
+def test_bounds_of_a_parameter(hint: Any, within: tuple[str, ...], outside: tuple[str, ...]) -> None:
+    def bounded(hits: Any, h: Any = 2.0) -> Any:
+        return np.ones(hits.size)
+
+    bounded.__annotations__["h"] = hint
+    named("in_bounds", bounded)
+    assert [str(groupgt.parse_metric(f"in_bounds(h={value})")) for value in within]
+    for value in outside:
+        with pytest.raises(groupgt.MetricError, match="h: expected a number"):
+            groupgt.parse_metric(f"in_bounds(h={value})")
 
 
 def test_parameters_of_ones_own() -> None:

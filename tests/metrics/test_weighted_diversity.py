@@ -35,6 +35,18 @@ def test_by_hand() -> None:
     assert "(0.3/log2(1+1) + 0.15/log2(2+1) + 0.7/log2(3+1)) / (0.7/log2(1+1)" in result.explain("q", "alpha_ndcg")
 
 
+def test_a_ranking_may_be_better_than_the_greedy_ideal() -> None:
+    """Each group counts once (α = 1). Greedy takes x for 4 + 1.01 and is left with 3 of b; b and c have 5 each.
+
+    A weight near 1 is none that rounding could have put in another order: the share stays above 1.
+    """
+    groups = [["x", "b"], ["x", "b"], ["b"], ["b"], ["b"], ["x", "c"], ["x", "c"], ["c"], ["c"], ["c"]]
+    truth = {"q": [*groups, {"ids": ["x"], "weight": 1.01}]}
+    found = groupgt.evaluate(truth, {"q": ["b", "c"]}, ["alpha_ndcg(alpha=1)@2"]).means.popitem()[1]
+    assert found == pytest.approx((5 + 5 / log2(3)) / (5.01 + 3 / log2(3)), rel=1e-12)
+    assert found > 1.1
+
+
 def test_a_document_of_several_groups_gains_their_weights() -> None:
     """x stands in both groups: 2 + 1 at rank 1; b is worth 1 · ½ then, a 2 · ½."""
     truth = {"q": [{"ids": ["x", "a"], "weight": 2}, {"ids": ["x", "b"], "weight": 1}]}
