@@ -384,16 +384,14 @@ class _Probe:
         join = "".join
         for first in range(0, len(qids), GLANCE):
             some = qids[first : first + GLANCE]
+            rankings: list[Any] = list(map(self.rankings.get, some))
             joined: list[str] = []
             for start in range(0, len(some), FEW):
-                few = list(map(self.rankings.get, some[start : start + FEW]))
+                few = rankings[start : start + FEW]
                 try:
-                    names = []
-                    for ranking in few:
-                        if type(ranking) is not list:
-                            raise TypeError
-                        names += ranking
-                    joined.append(join(names))
+                    if not set(map(type, few)) <= {list}:
+                        raise TypeError
+                    joined += map(join, few)
                     yield from zip(few, NO_SCORES)
                 except TypeError:
                     for qid, ranking in zip(some[start:], few):

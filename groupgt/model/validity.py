@@ -90,10 +90,14 @@ def are_plainly_ids(names: Sequence[str]) -> bool:
     """
     if not names:
         return True
-    joined = "\n".join(names)
-    if len(joined) > LONGEST_ID // 4 and max(map(len, names)) > LONGEST_ID // 4:
+    data = np.frombuffer("\n".join(names).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    starts = np.append(0, np.flatnonzero(data == ord("\n")) + 1)
+    # Controls are the line ends between ids alone; an id that begins with a blank may be nothing else.
+    if len(starts) != len(names) or int(np.count_nonzero(data < ord(" "))) != len(names) - 1:
         return False
-    return is_plain_list(joined, len(names))
+    if starts[-1] == len(data) or data[starts].min() <= ord(" "):
+        return False
+    return bool(np.diff(starts, append=len(data) + 1).max() <= LONGEST_ID) and not holds_odd_letters(data)
 
 
 def has_plain_letters(text: str) -> bool:
@@ -138,18 +142,6 @@ def _are_single(text: str, lowest: int) -> bool:
 def are_ids(names: Sequence[str]) -> bool:
     """Whether all of these texts are ids."""
     return are_plainly_ids(names) or not any(map(id_fault, names))
-
-
-def is_plain_list(joined: str, count: int) -> bool:
-    """Whether a text is surely `count` ids, of no more than 16 Ki characters each, joined by line ends."""
-    data = np.frombuffer(joined.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    if not len(data):
-        return False
-    ends, low = data == ord("\n"), data <= ord(" ")
-    # Controls are the line ends between ids alone; an id that begins with a blank may be nothing else.
-    if int(np.count_nonzero(ends)) != count - 1 or int(np.count_nonzero(data < ord(" "))) != count - 1:
-        return False
-    return not (low[0] or ends[-1] or bool((low[1:] & ends[:-1]).any()) or holds_odd_letters(data))
 
 
 def holds_odd_letters(data: NDArray[np.uint8]) -> bool:
