@@ -18,7 +18,7 @@ from tests.bad_input import TRUTH, Cli, Outcome
 
 DEFAULT = "not property and not faults"
 
-for _name, _examples in (("short", 20), ("full", 200)):
+for _name, _examples in (("short", 15), ("full", 200)):
     settings.register_profile(
         _name,
         max_examples=_examples,

@@ -146,14 +146,13 @@ def test_every_config_runs(config: Path, tmp_path: Path) -> None:
         pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
         pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
     cache = f"cache={tmp_path / 'cache'}"
-    first = run_experiment(config, output=tmp_path, changes=[cache], allow_code=True)
-    again = run_experiment(config, output=tmp_path, changes=[cache], allow_code=True)
-    assert first.retrieved > 0
-    assert again.retrieved == 0
-    assert first.passed
-    for outcome in (first, again):
-        assert outcome.folder is not None
-        assert (outcome.folder / "manifest.json").is_file()
+    outcome = run_experiment(config, output=tmp_path, changes=[cache], allow_code=True)
+    assert outcome.retrieved > 0
+    assert outcome.passed
+    assert outcome.folder is not None
+    assert (outcome.folder / "manifest.json").is_file()
+    if config.stem == "quickstart":
+        assert run_experiment(config, output=tmp_path, changes=[cache], allow_code=True).retrieved == 0
 
 
 # Those of other frameworks are run by tests of their own.

@@ -20,7 +20,7 @@ def _faults(kind: str, seed: int, count: int, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_mutated_files(kind: str, tmp_path: Path) -> None:
-    assert _faults(kind, 1, 40, tmp_path) == []
+    assert _faults(kind, 1, 30, tmp_path) == []
 
 
 @pytest.mark.property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from math import isnan, log2
 
 import pytest
@@ -19,6 +20,15 @@ def evaluated(expression: str) -> float:
     return float(eval(expression, {"__builtins__": {}}, {"log2": log2}))
 
 
+@cache
+def queries() -> tuple[groupgt.GroundTruth, groupgt.Run]:
+    """The same for every metric."""
+    rng = random.Random(7)
+    batch = {f"q{number}": random_query(rng) for number in range(40)}
+    truth = groupgt.GroundTruth.of({qid: groups for qid, (groups, _) in batch.items()})
+    return truth, groupgt.Run.of({qid: ranking for qid, (_, ranking) in batch.items()})
+
+
 CASES = [(metric, "penalize") for metric in all_metrics()]
 # keep is AutoRAG's arithmetic.
 CASES += [(metric, "keep") for metric in all_metrics() if metric.convention == "autorag"]
@@ -27,10 +37,7 @@ CASES += [(metric, "keep") for metric in all_metrics() if metric.convention == "
 @pytest.mark.parametrize(("metric", "duplicates"), CASES, ids=str)
 @pytest.mark.parametrize("k", [None, 3])
 def test_worked_formula_gives_the_value(metric: Metric, duplicates: str, k: int | None) -> None:
-    rng = random.Random(7)
-    batch = {f"q{number}": random_query(rng) for number in range(40)}
-    truth = {qid: groups for qid, (groups, _) in batch.items()}
-    run = {qid: ranking for qid, (_, ranking) in batch.items()}
+    truth, run = queries()
     metric = at(metric, k)
     result = groupgt.evaluate(truth, run, [metric], policy={"duplicates": duplicates}, corpus=laws.WORDS)
     values = result.values[str(metric)]

@@ -191,6 +191,7 @@ def test_any_system_against_any_other(opened: Tab) -> None:
     assert "type = multi" in opened.text("main")
 
 
+@pytest.mark.property
 def test_a_bar_leads_to_its_question(opened: Tab) -> None:
     opened.view("comparison")
     box = opened.run(
@@ -271,6 +272,7 @@ def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     assert "All groups are met @10 by every system except " in opened.text("main")
 
 
+@pytest.mark.property
 def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     opened.view("questions")
     found: set[str] = set()
@@ -295,6 +297,7 @@ def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     assert opened.text(".top [aria-current]") == "Overview"
 
 
+@pytest.mark.property
 def test_back_returns_to_where_one_was(opened: Tab) -> None:
     opened.view("questions")
     opened.run("scrollTo(0, 900)")
@@ -345,6 +348,7 @@ def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
     assert opened.count("figure details table tbody tr") > 100
 
 
+@pytest.mark.property
 def test_figures_are_hidden_from_readers_and_their_data_is_not(opened: Tab) -> None:
     opened.view("comparison")
     opened.settled()
@@ -411,6 +415,7 @@ def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     assert opened.run("document.querySelector('table.questions').getBoundingClientRect().right") <= 720
 
 
+@pytest.mark.property
 def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
     opened.view("question?id=q7")
     scores = opened.texts(".ranking:first-child td.number:last-child")
@@ -420,6 +425,7 @@ def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
     assert [wide, tiny, none] == [["123.4", "5.7"], ["1e-7", "2e-8"], ["0", "0"]]
 
 
+@pytest.mark.property
 def test_names_break_between_their_options(opened: Tab) -> None:
     parts = opened.run("[...named('bm25[k1=0.9,b=0.4]').childNodes].map((node) => node.nodeName + node.textContent)")
     assert parts == ["#textbm25[", "WBR", "#textk1=0.9,", "WBR", "#textb=0.4]"]
@@ -497,6 +503,7 @@ def test_the_policy_holds(opened: Tab) -> None:
     opened.errors.clear()
 
 
+@pytest.mark.property
 def test_a_figure_opens_as_a_page(tab: Tab, tmp_path: Path) -> None:
     truth, runs, _ = made(30)
     table = groupgt.compare(truth, runs, ["ndcg@10"], convention="coverage", resamples=100)
