@@ -273,13 +273,15 @@ def _are_paths(value: Any) -> bool:
 
 def are_several(value: Any, truth: GroundTruth) -> bool:
     """Whether a value is `{name: run}`, which else would be taken for rankings of queries that nobody has judged."""
-    if not isinstance(value, Mapping) or not value or str(next(iter(value))) in truth.index:
+    if not isinstance(value, Mapping) or not value:
         return False
     first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)
     if isinstance(first, Mapping):  # a run, or a ranking {id: score}
-        return isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
-    is_frame = frames.is_frame(first) and type(first).__name__ in ("DataFrame", "LazyFrame", "Table")
-    return is_frame or isinstance(first, (str, os.PathLike, Run))
+        may_be = isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
+    else:
+        is_frame = frames.is_frame(first) and type(first).__name__ in ("DataFrame", "LazyFrame", "Table")
+        may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
+    return may_be and str(next(iter(value))) not in truth.index
 
 
 def as_run(
