@@ -46,9 +46,12 @@ def run(folder: Path, engine: str = "") -> dict[str, groupgt.Evaluation]:
 
 
 STREAMING = "engine: {use: streaming, with: {memory: 20GB}}"
+SPARK = "engine: {use: spark, with: {}}"
 
 
-@pytest.mark.parametrize("engine", ["", "engine: streaming", STREAMING, "engine: {use: spark, with: {}}"])
+@pytest.mark.parametrize(
+    "engine", ["", STREAMING, SPARK, pytest.param("engine: streaming", marks=pytest.mark.property)]
+)
 def test_one_run_in_one_file_or_many_by_every_engine(folder: Path, engine: str) -> None:
     expected = run(folder)["whole"]
     if "spark" in engine:
