@@ -119,6 +119,15 @@ def test_the_bound_of_states_counts_levels() -> None:
     assert greedy.sums[2] == pytest.approx(5.01 + 3 / log2(3) + 3 / log2(4))
 
 
+def test_the_bound_of_states_is_4096(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group with 15 gains has 16 levels: 16 · 256 are 4,096 states, and 17 · 241 one more."""
+    monkeypatch.setattr(covering, "_exact_in_arrays", lambda *given: "exact")
+    monkeypatch.setattr(covering, "_greedy", lambda *given: "greedy")
+    for gains, way in (((15, 255), "exact"), ((16, 240), "greedy")):
+        documents = tuple(((group, float(gain)),) for group in (0, 1) for gain in range(1, gains[group] + 1))
+        assert solve(Problem((1.0, 1.0), documents), ideals.inverse) == way
+
+
 @pytest.mark.parametrize(("discount", "slow_discount"), DISCOUNTS)
 @pytest.mark.parametrize("seed", range(4))
 def test_greedy_beyond_that_bound(seed: int, discount: Any, slow_discount: Any) -> None:

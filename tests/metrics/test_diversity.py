@@ -109,3 +109,16 @@ def test_weights_add_up_exactly_where_further_hits_are_worth_as_much() -> None:
     gains = diversity.greedy_ideal(judgments, 0.0, weighted=True).gain.tolist()
     assert gains == [fsum(weights), *sorted(weights, reverse=True)]
     assert gains[0] != sum(weights)
+
+
+def test_parts_are_added_from_the_fewest_hits_on() -> None:
+    """x has two hits before it in its first group and one in the others: .9 + .9 + .81, in the order of no group."""
+    judgments = groupgt.GroundTruth.of({"q": [["x", "y", "z"], ["x", "z"], ["x", "y"], ["z"], ["y"]]}).judgments
+    assert diversity.greedy_ideal(judgments, 0.1).gain.tolist() == [3.0, 1 + 1 + 0.9, 0.9 + 0.9 + 0.81]
+    assert 0.9 + 0.9 + 0.81 != 0.81 + 0.9 + 0.9
+
+
+def test_the_first_rank_is_worth_all_of_its_gain() -> None:
+    found = groupgt.evaluate({"q": [["a"], ["b"]]}, {"q": ["a", "b"]}, ["nrbp"])
+    worked = found.metrics["nrbp"].explanation(found.labelled.hits, 0)
+    assert worked == "((1 - 0.5*0.5) * (1 + 0.5**1)) / 2"
