@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.bad_input import TRUTH, Cli, Outcome
 
@@ -26,6 +27,10 @@ for _name, _examples in (("short", 15), ("full", 200)):
         derandomize="GROUPGT_RANDOM" not in os.environ,
         suppress_health_check=[HealthCheck.too_slow],
     )
+
+
+# Hypothesis also tries the constants of the modules that are loaded: what is tried would depend on the tests before.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -42,8 +42,8 @@ def exact_sum(values: Floats) -> int:
 def summed(values: Floats) -> float:
     """The double nearest to the exact sum of doubles, as `math.fsum` gives it, in a few passes over all of them.
 
-    >>> summed(np.array([0.1] * 10)), sum([0.1] * 10)
-    (1.0, 0.9999999999999999)
+    >>> summed(np.array([0.1, 0.2, 0.3])), 0.1 + 0.2 + 0.3
+    (0.6, 0.6000000000000001)
     """
     parts: list[float] = []
     rest = values
