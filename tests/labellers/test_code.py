@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ import pytest
 import groupgt
 from groupgt.evaluation.request import Sources, labeller_of
 from groupgt.experiment.runner import run_experiment
-from groupgt.labellers.code import Pair
+from groupgt.labellers.code import Options, Pair, _digest
 
 ROOT = Path(__file__).parents[2]
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["a"]]}
@@ -80,6 +81,8 @@ FAILURES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda pairs: [True] * 11, "expected 10 verdicts, one per pair, found 11"),
     (lambda pairs: None, "failed on a batch .* TypeError"),
     (lambda pairs: "yes", "expected 10 verdicts, one per pair, found 'yes'"),
+    (lambda pairs: "y" * len(pairs), "expected 10 verdicts, one per pair, found 'yyyyyyyyyy'"),
+    (lambda pairs: dict.fromkeys(range(len(pairs)), True), "expected 10 verdicts, one per pair, found {0: True, "),
     (lambda pairs: ["yes"] * len(pairs), "query 'q1', result 'x1': expected True, False or a number .*found 'yes'"),
     (lambda pairs: [None] * len(pairs), "found None"),
     (lambda pairs: [float("nan")] * len(pairs), "found nan"),
@@ -91,6 +94,81 @@ FAILURES: list[tuple[Callable[[Any], Any], str]] = [
 def test_a_judge_that_fails_is_an_error_and_never_a_zero(target: Any, words: str) -> None:
     with pytest.raises(groupgt.DataError, match=words):
         evaluated(target)
+
+
+def test_every_verdict_that_is_none_is_named() -> None:
+    with pytest.raises(groupgt.DataError) as caught:
+        evaluated(lambda pairs: [2, *[True] * (len(pairs) - 2), "no"])
+    assert [fault.partition("found ")[2] for fault in caught.value.faults] == ["2", "'no'"]
+
+
+@pytest.mark.parametrize("target", [7, b"a:b", "", "mine", ":judge", "mine:"])
+def test_a_target_that_is_none_is_refused(target: Any) -> None:
+    with pytest.raises(groupgt.ConfigError, match="module:function"):
+        evaluated(target)
+
+
+def test_a_judge_sees_what_alternatives_say() -> None:
+    """Texts say themselves, ids what the reference holds, places nothing."""
+    judge = Judge()
+    groups = [[{"text": "one"}, "a", "unknown", {"doc": "d", "start": 0, "end": 1}]]
+    labeller = labeller_of({"use": "code", "with": {"target": judge, "corpus": {}, "reference": TEXTS | {"a": "two"}}})
+    groupgt.evaluate({"q": groups}, {"q": ["x1"]}, ["recall"], labeller=labeller)
+    assert [(pair.alternative, pair.alternative_text) for pair in judge.batches[0]] == [
+        *(("one", "one"), ("a", "two"), ("unknown", None), ("d[0:1]", None)),
+    ]
+    assert {pair.result_text for pair in judge.batches[0]} == {None}
+
+
+def test_batches_are_of_32_pairs_unless_told() -> None:
+    judge = Judge()
+    assert Options().batch_size == 32
+    labeller = labeller_of({"use": "code", "with": {"target": judge}})
+    groupgt.evaluate({"q": [[f"a{number}" for number in range(40)]]}, {"q": ["x"]}, ["recall"], labeller=labeller)
+    assert [len(batch) for batch in judge.batches] == [32, 8]
+
+
+class Kept(dict[str, float]):
+    """Verdicts in memory, and how often room was made for more."""
+
+    prepared = 0
+
+    def known(self, keys: Sequence[str]) -> dict[str, float]:
+        return {key: self[key] for key in keys if key in self}
+
+    def prepare(self) -> None:
+        self.prepared += 1
+
+    def keep(self, scores: dict[str, float]) -> None:
+        assert self.prepared
+        self.update(scores)
+
+
+def test_room_for_verdicts_is_made_before_anything_is_asked() -> None:
+    """And where nothing is asked it is left alone."""
+    kept = Kept()
+
+    class Keeping(Sources):
+        def verdicts(self, key: str) -> Any:
+            return kept
+
+    for asked, prepared in ((10, 1), (10, 1)):
+        judge = Judge()
+        labeller = labeller_of({"use": "code", "with": {"target": judge}}, Keeping(TEXTS))
+        groupgt.evaluate(TRUTH, RUN, ["recall"], labeller=labeller)
+        assert (len(kept), kept.prepared) == (asked, prepared)
+    assert judge.batches == []
+
+
+def test_verdicts_are_kept_by_what_was_judged() -> None:
+    """By the same key in every version: what was paid for stays known."""
+
+    def key(content: str) -> str:
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    assert _digest(Pair("q", "où?", "a", "là", "x", "ici")) == key('["où?", ["text", "là"], ["text", "ici"]]')
+    assert _digest(Pair("q", None, "a", None, "x", None)) == key('[["qid", "q"], ["id", "a"], ["id", "x"]]')
+    assert _digest(Pair("q", "", "a", "", "x", "")) == key('["", ["text", ""], ["text", ""]]')
 
 
 def test_what_was_judged_before_a_failure_is_kept(tmp_path: Path) -> None:

@@ -127,6 +127,36 @@ def test_blocks_of_pairs_are_all_compared(monkeypatch: pytest.MonkeyPatch) -> No
     assert recall({"q": [["a"], ["b"], ["c"]]}, {"q": ["c1", "c2", "c3"]}, {"use": "embedding", "with": options}) == 1
 
 
+def test_the_slack_of_a_cosine_has_its_end() -> None:
+    """3 ÷ 5 is a hit where it is asked for with a billionth more, and none beyond."""
+    options = {"documents": VECTORS, "alternatives": {"a": [1.0, 0.0]}}
+    assert 0.6 + 1e-9 - 1e-9 == 0.6
+    for threshold, expected in ((0.6 + 1e-9, [[1]]), (0.6 + 1.1e-9, [[0]])):
+        assert hits([["a"]], ["c1"], "embedding", **options, threshold=threshold) == expected
+
+
+def test_where_vectors_come_from() -> None:
+    """A path, a model, or a mapping, which may be empty: none of them is missing."""
+    options = [
+        embedding.Options(documents="d.npz", alternatives="a.npz"),
+        embedding.Options(documents={}, alternatives={}),
+        embedding.Options(model="m"),
+    ]
+    assert [list(given.clashes()) for given in options] == [[], [], []]
+    missing = [clash.option for clash in embedding.Options(documents={"c1": [1]}).clashes()]
+    assert missing == ["alternatives"]
+    assert refused({"q": [["a"]]}, {"q": ["c1"]}, "embedding", documents={}, alternatives={}).endswith(
+        "result 'c1': has no vector in `documents`"
+    )
+
+
+def test_vectors_beside_nothing_that_was_judged() -> None:
+    options = {"documents": VECTORS, "alternatives": {"a": [1.0]}}
+    labeller = labeller_of({"use": "embedding", "with": options}, Sources())
+    found = groupgt.evaluate({"q": []}, {"q": ["c1"]}, ["recall"], labeller=labeller)
+    assert found.labelled.hits.rank.tolist() == []
+
+
 # ---- texts --------------------------------------------------------------------------------------------------------
 
 
