@@ -9,7 +9,9 @@ from math import isnan, log2
 import pytest
 
 import groupgt
+from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
+from groupgt.metrics.worksheet import Hit, Sheet, at_most_one, log_share, number, over
 from tests import laws
 from tests.agreement import all_metrics, at, random_query
 
@@ -49,3 +51,47 @@ def test_worked_formula_gives_the_value(metric: Metric, duplicates: str, k: int 
         assert abs(evaluated(expression) - value) <= 1e-9, expression
         compared += 1
     assert compared > 10
+
+
+def sheet(groups: list[list[str]], ranking: list[str], duplicates: str = "penalize") -> Sheet:
+    hits = groupgt.evaluate({"q": groups}, {"q": ranking}, ["recall"], policy={"duplicates": duplicates}).labelled.hits
+    return Sheet.of(hits, 0, Cut.at(hits, 3))
+
+
+def test_groups_are_met_once_whatever_is_kept() -> None:
+    """The first group is hit at rank 1, and again by the same at rank 2; where repeats are kept they are counted."""
+    first, again, second = Hit(1, 1, 1.0), Hit(2, 2, 1.0), Hit(3, 1, 1.0)
+    for duplicates, counted in (("penalize", (first,)), ("keep", (first, again))):
+        laid_out = sheet([["a"], ["b"]], ["a", "a", "b"], duplicates)
+        assert [group.hits for group in laid_out.groups] == [(first,), (second,)]
+        assert [group.hits for group in laid_out.counted_groups] == [counted, (second,)]
+        assert [group.first for group in laid_out.groups] == [1, 3]
+
+
+def test_a_query_without_groups_has_nothing_to_scale() -> None:
+    empty = sheet([], ["a"])
+    assert (empty.groups, empty.scale) == ((), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (2.0, "2"), (-2.0, "(-2)"), (0.5, "0.5"), (1e15 - 1, "999999999999999"), (1e15, "1e+15"),
+        (2e15, "2e+15"), (1 / 3, "0.333333333333"),
+    ],
+)  # fmt: skip
+def test_numbers_as_a_reader_writes_them(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_a_beaten_ideal_is_said() -> None:
+    assert at_most_one("x", 0.6, 0.5) == "min(1, x)"
+    for value, ideal in ((0.5, 0.5), (0.4, 0.5), (1.0, 0.0), (0.0, 0.0)):
+        assert at_most_one("x", value, ideal) == "x"
+
+
+def test_brackets_are_where_they_are_needed() -> None:
+    assert over("0.5", 2) == "0.5 / 2"
+    assert over("1 + 2", "log2(3)") == "(1 + 2) / (log2(3))"
+    assert log_share(3) == "1/log2(3+1)"
+    assert log_share(3, 0.5) == "0.5/log2(3+1)"
