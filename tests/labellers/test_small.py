@@ -150,11 +150,20 @@ def test_where_vectors_come_from() -> None:
     )
 
 
+class OneResult:
+    """What an engine tells that has one result of the first query."""
+
+    def pairs(self) -> tuple[Any, list[str]]:
+        return np.array([0]), ["c1"]
+
+    def texts(self) -> list[str | None]:
+        return [None]
+
+
 def test_vectors_beside_nothing_that_was_judged() -> None:
-    options = {"documents": VECTORS, "alternatives": {"a": [1.0]}}
+    options = {"documents": VECTORS, "alternatives": {}}
     labeller = labeller_of({"use": "embedding", "with": options}, Sources())
-    found = groupgt.evaluate({"q": []}, {"q": ["c1"]}, ["recall"], labeller=labeller)
-    assert found.labelled.hits.rank.tolist() == []
+    assert labeller.match(GroundTruth.of({"q": []}), OneResult()).keys == []
 
 
 # ---- texts --------------------------------------------------------------------------------------------------------
