@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from groupgt.errors import ConfigError, Faults, listed, near_names
-from groupgt.formats.source import neighbours
+from groupgt.formats.source import neighbors
 
 LARGEST = 1 << 20
 # Shorter texts than this stand in messages for other reasons than being what the environment holds.
@@ -167,7 +167,7 @@ def read_yaml(path: Path) -> Document:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
-        raise ConfigError(f"{path}: file not found{neighbours(path)}") from None
+        raise ConfigError(f"{path}: file not found{neighbors(path)}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from None
     if len(raw) > LARGEST:

@@ -60,7 +60,7 @@ class Source:
         try:
             mode = place.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            raise DataError(f"{place}: file not found{neighbours(place)}") from None
+            raise DataError(f"{place}: file not found{neighbors(place)}") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{display(text)}: cannot be read: {_reason(error)}") from None
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISFIFO(mode)):
@@ -375,7 +375,7 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def neighbours(path: Path) -> str:
+def neighbors(path: Path) -> str:
     """The files beside one that is not there whose names are near its own, in words."""
     try:
         return near_names(path.name, [sibling.name for sibling in path.parent.iterdir()])
