@@ -99,6 +99,7 @@ def address(tab: Tab) -> str:
     return str(tab.run("decodeURIComponent(location.hash)"))
 
 
+@pytest.mark.property
 def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, tmp_path: Path) -> None:
     truth = groupgt.GroundTruth.of({"q": [["a"], [], ["b"]]}, policy={"empty_groups": "unmeetable"})
     found = {"one": {"q": ["x", "a"]}, "other": {"q": ["x"]}}
@@ -143,6 +144,7 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     assert "150, of which 149 have a group that can be met" in facts
 
 
+@pytest.mark.property
 def test_systems_are_sorted_and_filtered_and_keep_an_address(opened: Tab) -> None:
     opened.view("systems")
     names = "table.systems tbody th .name"
@@ -173,6 +175,7 @@ def test_columns_are_chosen(opened: Tab) -> None:
     assert opened.run("document.querySelector('#columns').open")
 
 
+@pytest.mark.property
 def test_any_system_against_any_other(opened: Tab) -> None:
     opened.view("comparison")
     assert opened.text(".verdict").startswith("▲\nboth is better than words by +0.")
@@ -206,6 +209,7 @@ def test_a_bar_leads_to_its_question(opened: Tab) -> None:
     assert "s=both" in address(opened)
 
 
+@pytest.mark.property
 def test_questions_are_filtered_sorted_and_searched(opened: Tab) -> None:
     opened.view("questions")
     assert opened.text("[role=status]").startswith("150 of 150 queries")
@@ -287,6 +291,7 @@ def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     assert found == wanted
 
 
+@pytest.mark.property
 def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     opened.open(report, "#question?id=q9&s=words&m=recall%405")
     assert opened.text("h1").startswith("Query q9")
@@ -308,6 +313,7 @@ def test_back_returns_to_where_one_was(opened: Tab) -> None:
     opened.wait("location.hash === '#questions' && scrollY > 600")
 
 
+@pytest.mark.property
 def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
     opened.settled()
 
@@ -390,6 +396,7 @@ def test_nothing_is_wider_than_the_window(opened: Tab, report: Path, view: str, 
     assert ground == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
 
 
+@pytest.mark.property
 def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
     opened.size(1280, dark=True, media="print")
     opened.open(report, "#comparison")
@@ -449,6 +456,7 @@ def test_axe_finds_nothing_serious(opened: Tab, report: Path, view: str, dark: b
     assert [text for text in found if not text.startswith(("minor", "null"))] == []
 
 
+@pytest.mark.property
 def test_hostile_texts_run_nothing(tab: Tab, tmp_path: Path) -> None:
     bad = [text for text in HOSTILE if "\ud800" not in text]
     # Ids hold no control characters; texts and columns may hold anything.
