@@ -112,7 +112,7 @@ static int is_clean(text given) {
 /* Memory that grows; sizes are in bytes. */
 typedef struct { char *data; size_t size, room; } pile;
 
-/* So many bytes more, at the end; NULL where there is no memory. */
+/* Room for `size` more bytes at the end; NULL if out of memory. */
 static inline void *more(pile *all, size_t size) {
     if (size > all->room - all->size) {
         size_t room = all->room * 2 + size + 1024;
@@ -322,7 +322,7 @@ typedef struct {
     reader names;
     pile piles[PILES];
     PyObject *ids;
-    int twice;
+    int repeated; /* whether two queries have one id */
 } builder;
 
 /* Keeps an id under a number: 1; 0 where it is not plain; −1 with an exception, or without memory. */
@@ -384,7 +384,7 @@ static PyObject *packed(builder *self) {
         const query_row *row = (query_row *)self->piles[QUERIES].data + query;
         uint64_t at = row->own.hash >> 20 & (self->top.slots - 1);
         for (; table[at].own.number; at = (at + 1) & (self->top.slots - 1))
-            self->twice |= is_text(&view, &table[at].own, row->own.hash, (text){view.letters + row->own.at, row->own.size});
+            self->repeated |= is_text(&view, &table[at].own, row->own.hash, (text){view.letters + row->own.at, row->own.size});
         table[at] = *row;
         places[query] = (uint32_t)at;
     }
@@ -409,7 +409,7 @@ static PyObject *native_index(PyObject *module, PyObject *args) {
     if (plain > 0)
         done = Py_BuildValue("(ONNNN)", self.ids, bytes_of(&self.piles[GROUPS]), bytes_of(&self.piles[SIZES]),
                              bytes_of(&self.piles[FIRSTS]), packed(&self));
-    if (!plain || (done && self.twice)) {
+    if (!plain || (done && self.repeated)) {
         Py_XDECREF(done);
         done = Py_NewRef(Py_None);
     }
@@ -599,7 +599,7 @@ static inline int compare(probe *self, PyObject *name, int64_t place, const doub
     return done ? -1 : 1;
 }
 
-/* So many results are looked at together, so that memory brings all of them at once. */
+/* Results are taken in batches of this many: all are prefetched before the first is compared. */
 #define BATCH 16
 
 static inline void fetch(const void *object) {

@@ -4,7 +4,7 @@
 
 `index(qids, rows, seed)` reads the groups of each query, lists of lists of ids, as an index that results are compared
 with. It returns all ids (the keys; a key is known by its place), how many groups each query has, how many ids each
-group, where each key stands first in its query, and the index. None where a query is there twice, or where a query id,
+group, where each key stands first in its query, and the index. None where a query id is repeated, or where a query id,
 a group or an id is not plain: a list or tuple, a str without control characters that does not begin with a blank.
 
 `plain(rankings)` says whether the id of every query is plain and no ranking begins or ends with a result that is a

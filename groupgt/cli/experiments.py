@@ -264,8 +264,7 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
     if used.others and cache is not None:
         more = counted(used.others, "more cached run")
         say(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}")
-    queries = "questions" if style in ("json", "csv") else "queries"
-    headers = ["experiment", "dataset", "system", "uses", "depth", queries, "answered", "made", "bytes", "key"]
+    headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
     if not rows:

@@ -106,7 +106,7 @@ def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:
     >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
     [0.5, 0.0]
     """
-    # Quicker than a division that leaves out where there is nothing to divide by.
+    # Faster than a division with `where`.
     nothing = denominator == 0
     out: Floats = numerator / (denominator + nothing)
     out[nothing] = 0.0

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
@@ -246,7 +246,9 @@ def _exact_in_arrays(problem: Problem, levels: Sequence[Sequence[float]], discou
         if highest == -np.inf:
             break
         layers.append(following)
-        sums.append(max([highest, *sums]))
+        sums.append(highest)
+    # A ranking may end before the depth, so more depth is never worth less.
+    sums = list(accumulate(sums, max))
 
     def gains_at(depth: int) -> list[float]:
         """The steps, walked back, of the shallowest ranking that reaches the sum."""

@@ -140,8 +140,9 @@ def test_the_experiment_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.M
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.property)], ids=["once", "again"])
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
-def test_every_config_runs(config: Path, tmp_path: Path) -> None:
+def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
     if "groupgt[retrieval]" in config.read_text(encoding="utf-8"):
         pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")
         pytest.importorskip("sklearn", reason="the extra groupgt[retrieval] is not installed")
@@ -151,7 +152,7 @@ def test_every_config_runs(config: Path, tmp_path: Path) -> None:
     assert outcome.passed
     assert outcome.folder is not None
     assert (outcome.folder / "manifest.json").is_file()
-    if config.stem == "quickstart":
+    if again or config.stem == "quickstart":
         assert run_experiment(config, output=tmp_path, changes=[cache], allow_code=True).retrieved == 0
 
 

@@ -634,7 +634,7 @@ def test_the_interval_covers_as_often_as_it_says(share: float, level: float) -> 
     """Samples of 40 questions, complete at 1 … 20 results with 4.5 % each, never with 10 %."""
     rng = np.random.default_rng(1)
     true = next(k for k in range(1, 21) if Fraction(45, 1000) * k >= Fraction(str(share)))
-    times, covered = 200, 0
+    times, covered = 400, 0
     truth = {f"q{number}": [["a"]] for number in range(40)}
     rankings = [["x"] * rank + ["a"] for rank in range(20)]
     for _ in range(times):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ import groupgt
 from groupgt import native
 from groupgt.engines.columns import any_order
 from groupgt.formats import source
-from groupgt.metrics.language import parse_metric
+from groupgt.metrics.language import Metric, parse_metric
 from groupgt.testing import at
 from tests import laws
 
+EVERY_CUTOFF = at(laws.registered(), (None, 1, 3, 5))
+# Quicker: what all metrics share is not asked at each cutoff.
 METRICS = [*at(laws.registered(), (None, 3)), *map(parse_metric, ("recall@1", "precision.trec@5", "ndcg.coverage@5"))]
 
 
@@ -84,12 +86,14 @@ OUTER = (("penalize", "id"), ("drop", "input"))
 def agreeing() -> Iterator[Any]:
     for place, (name, case) in enumerate(CASES.items()):
         for policy in POLICIES:
-            by_default = (policy in OUTER) == (place % 2 == 0)
-            marks = [] if by_default else [pytest.mark.property]
-            yield pytest.param(*case, *policy, id=" ".join((name, *policy)), marks=marks)
+            title = " ".join((name, *policy))
+            if (policy in OUTER) == (place % 2 == 0):
+                yield pytest.param(*case, *policy, METRICS, id=title)
+            every = f"{title} every cutoff"
+            yield pytest.param(*case, *policy, EVERY_CUTOFF, id=every, marks=pytest.mark.property)
 
 
-@pytest.mark.parametrize(("ties", "repeats", "shuffled", "duplicates", "tie_rule"), list(agreeing()))
+@pytest.mark.parametrize(("ties", "repeats", "shuffled", "duplicates", "tie_rule", "metrics"), list(agreeing()))
 def test_lists_and_columns_agree(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -98,6 +102,7 @@ def test_lists_and_columns_agree(
     shuffled: bool,
     duplicates: str,
     tie_rule: str,
+    metrics: Sequence[Metric],
 ) -> None:
     truth, rows = make(3, ties=ties, repeats=repeats)
     if shuffled:
@@ -105,11 +110,11 @@ def test_lists_and_columns_agree(
     file = tmp_path / "run.trec"
     file.write_text(as_trec(rows))
     policy = {"duplicates": duplicates, "ties": tie_rule}
-    in_memory = groupgt.evaluate(truth, file, METRICS, policy=policy, corpus=laws.WORDS)
+    in_memory = groupgt.evaluate(truth, file, metrics, policy=policy, corpus=laws.WORDS)
     monkeypatch.setattr(source, "SMALL", 0)
     run = groupgt.read_run(file)
     assert not run.in_memory
-    same(in_memory, groupgt.evaluate(truth, run, METRICS, policy=policy, corpus=laws.WORDS))
+    same(in_memory, groupgt.evaluate(truth, run, metrics, policy=policy, corpus=laws.WORDS))
 
 
 @pytest.mark.parametrize("seed", range(5))

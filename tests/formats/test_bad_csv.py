@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from groupgt.formats import csv
-from tests.bad_input import CSV, LONG, METRICS, TABLE, TREC, Cli, Outcome, fails, names, put, swap
+from tests.bad_input import CSV, LONG, METRICS, TABLE, TREC, Cli, Outcome, fails, names, plain_outcome, put, swap
 
 NOTED = b'qid,doc_id,score,note\nq1,d1,3.0,"a\nb"\nq1,x,2.0,\nq1,d2,1.0,n\nq2,y,2.0,n\nq2,d3,1.5,n\n'
 BAD_CSV: list[tuple[str, bytes, int, tuple[str, ...]]] = [
@@ -72,16 +72,10 @@ GOOD_CSV: list[tuple[str, bytes]] = [
 ]
 
 
-PLAIN: dict[str, Outcome] = {}
-
-
 @pytest.fixture
 def plain(cli: Cli, truth: Path, size: str) -> Outcome:
-    """What the file gives that the others mean, by each reader: asked once."""
-    if size not in PLAIN:
-        PLAIN[size] = cli("evaluate", truth, put(truth.parent / "run.csv", CSV), *METRICS)
-        assert PLAIN[size].status == 0
-    return PLAIN[size]
+    """What the file gives that the others mean."""
+    return plain_outcome(cli, truth, "run.csv", CSV, size)
 
 
 @pytest.mark.parametrize("case", BAD_CSV, ids=names(BAD_CSV))

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from groupgt.formats import source
-from tests.bad_input import LONG, METRICS, QRELS, TREC, Cli, Outcome, fails, names, put, swap
+from tests.bad_input import LONG, METRICS, QRELS, TREC, Cli, Outcome, fails, names, plain_outcome, put, swap
 
 SCORES_BAD = [
     "abc", "1_000", "nan", "NaN", "inf", "-inf", "infinity", "1e400", "-1e400", "0x10", "0x1p3", "1,5", "--1", "+-1",
@@ -122,16 +122,10 @@ GOOD_RUNS: list[tuple[str, bytes]] = [
 ]  # fmt: skip
 
 
-PLAIN: dict[str, Outcome] = {}
-
-
 @pytest.fixture
 def plain(cli: Cli, truth: Path, size: str) -> Outcome:
-    """What the file gives that the others mean, by each reader: asked once."""
-    if size not in PLAIN:
-        PLAIN[size] = cli("evaluate", truth, put(truth.parent / "run.trec", TREC), *METRICS)
-        assert PLAIN[size].status == 0
-    return PLAIN[size]
+    """What the file gives that the others mean."""
+    return plain_outcome(cli, truth, "run.trec", TREC, size)
 
 
 @pytest.mark.parametrize("case", BAD_RUNS, ids=names(BAD_RUNS))
