@@ -1,10 +1,8 @@
 /* The loops that touch every result, in C: rankings held in memory, and the bytes of TREC runs, are compared with the few
-   ids of their own query.
-
-   It reads str objects and bytes, and returns arrays as bytes. What is not plain (another type, a character that no id
-   may hold, a line that is not surely a result) is left to the caller, who reads it in Python and says what is wrong.
-   Nothing here decides what counts, and nothing here is needed: without it Python does the same work. What is passed
-   and returned is described in groupgt/native.py. */
+   ids of their own query. They read str objects and bytes, and return arrays as bytes, see groupgt/native.py. What is
+   not plain (another type, a character that no id may hold, a line that is not surely a result) is left to the caller,
+   who reads it in Python and says what is wrong. Nothing here decides what counts, and nothing here is needed: without
+   it Python does the same work. */
 
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
@@ -19,6 +17,9 @@
 #if defined(_MSC_VER)
 #include <intrin.h>
 #define __builtin_prefetch(address) ((void)(address))
+#define INLINE static __forceinline
+#else
+#define INLINE static inline __attribute__((always_inline))
 #endif
 
 #ifndef SOURCE_DIGEST
@@ -30,10 +31,8 @@
 
 /* ---------------------------------------------------------------- bytes and memory */
 typedef unsigned char byte;
-
 /* UTF-8, somewhere. */
 typedef struct { const byte *data; size_t size; } text;
-
 #define ONES 0x0101010101010101ull
 #define TOPS 0x8080808080808080ull
 
@@ -132,9 +131,7 @@ static PyObject *bytes_of(const pile *all) {
 /* A row of what is returned. */
 static inline int keep_row(pile *out, int64_t one, int64_t two, int64_t three, int64_t four, int64_t five) {
     int64_t row[] = {one, two, three, four, five}, *to = more(out, sizeof row);
-    if (to)
-        memcpy(to, row, sizeof row);
-    return to ? 0 : -1;
+    return to ? (memcpy(to, row, sizeof row), 0) : -1;
 }
 
 /* ---------------------------------------------------------------- text of str objects */
@@ -175,7 +172,7 @@ static int read_wide(reader *self, PyObject *name, text *out) {
 
 /* 1 with an id and its hash, which stay until the next is read; 0 where it is not surely an id, and Python must look at
    it; −1 with an exception. */
-static inline int read_id(reader *self, PyObject *name, uint64_t seed, text *out, uint64_t *hash) {
+INLINE int read_id(reader *self, PyObject *name, uint64_t seed, text *out, uint64_t *hash) {
     Py_ssize_t size = 0;
     uint64_t odd;
     int done = PyUnicode_CheckExact(name);
@@ -203,9 +200,7 @@ static inline int read_id(reader *self, PyObject *name, uint64_t seed, text *out
    of all texts. What is read from it is held against its size. */
 
 #define MARK 0x31657669746e4747ull
-
 typedef struct { uint64_t mark, queries, keys, slots, letters, seed; } head;
-
 typedef struct { uint64_t hash, at; uint32_t number, size; } text_row;
 
 /* The number of a query from 1 on (0 where the slot is free); its keys from `first` to `last`, of which each has a bit in
@@ -255,7 +250,7 @@ static inline int is_text(const index_view *index, const text_row *row, uint64_t
 }
 
 /* The row of the key that a result of a query is; NULL where it is none. */
-static inline const text_row *key_of(const index_view *index, const query_row *query, uint64_t hash, text id) {
+INLINE const text_row *key_of(const index_view *index, const query_row *query, uint64_t hash, text id) {
     uint64_t low = query->first, high = query->last;
     if (!(query->filter >> (hash >> 58) & 1) || high > index->top->keys) return NULL;
     while (high > low + 8) {
@@ -283,25 +278,30 @@ static const query_row *query_of(const index_view *index, text qid) {
 
 static int by_hash(const void *one, const void *other) {
     const text_row *left = one, *right = other;
-    if (left->hash != right->hash) return left->hash < right->hash ? -1 : 1;
-    return left->number < right->number ? -1 : left->number > right->number;
+    int after = left->hash != right->hash ? left->hash > right->hash : left->number > right->number;
+    return after ? 1 : left->number == right->number ? 0 : -1;
 }
 
 /* Sorts the keys of a query and leaves the first of equal ones; returns how many stay. */
 static size_t distinct(text_row *rows, size_t size, const char *letters, int64_t *firsts) {
     size_t kept = 0;
-    if (size > 1)
+    if (size > 16)
         qsort(rows, size, sizeof(text_row), by_hash);
     for (size_t at = 0; at < size; at++) {
-        size_t before = kept;
-        for (; before && rows[before - 1].hash == rows[at].hash; before--)
-            if (rows[before - 1].size == rows[at].size &&
-                !memcmp(letters + rows[before - 1].at, letters + rows[at].at, rows[at].size))
+        text_row row = rows[at];
+        size_t to = kept, before;
+        while (to && rows[to - 1].hash > row.hash)
+            to--;
+        for (before = to; before && rows[before - 1].hash == row.hash; before--)
+            if (rows[before - 1].size == row.size && !memcmp(letters + rows[before - 1].at, letters + row.at, row.size))
                 break;
-        if (before && rows[before - 1].hash == rows[at].hash)
-            firsts[rows[at].number] = rows[before - 1].number;
-        else
-            rows[kept++] = rows[at];
+        if (before && rows[before - 1].hash == row.hash) {
+            firsts[row.number] = rows[before - 1].number;
+            continue;
+        }
+        for (before = kept++; before > to; before--)
+            rows[before] = rows[before - 1];
+        rows[to] = row;
     }
     return kept;
 }
@@ -316,7 +316,6 @@ static inline PyObject *item(PyObject *all, Py_ssize_t at) {
 }
 
 enum { QUERIES, KEYS, LETTERS, GROUPS, SIZES, FIRSTS, PILES };
-
 typedef struct {
     head top;
     reader names;
@@ -428,7 +427,6 @@ typedef struct {
     size_t size;
     int64_t position;
 } result;
-
 #define OBJECT SIZE_MAX
 
 /* One that is a key of its query; `ahead`, `above` and `equal` count the results of the query, see `count_result`. */
@@ -586,7 +584,7 @@ static int number_of(PyObject *value, double *out) {
 }
 
 /* Compares one result with the keys of its query: 1; 0 where it is not plain; −1 with an exception, or without memory. */
-static inline int compare(probe *self, PyObject *name, int64_t place, const double *score) {
+INLINE int compare(probe *self, PyObject *name, int64_t place, const double *score) {
     text id;
     uint64_t hash;
     int done = read_id(&self->names, name, self->index.top->seed, &id, &hash);
@@ -599,41 +597,42 @@ static inline int compare(probe *self, PyObject *name, int64_t place, const doub
     return done ? -1 : 1;
 }
 
-/* Results are taken in batches of this many: all are prefetched before the first is compared. */
-#define BATCH 16
+/* Results are fetched from memory this many before they are compared; what pairs hold, half as many. */
+#define AHEAD 32
 
 static inline void fetch(const void *object) {
     __builtin_prefetch(object);
     __builtin_prefetch((const char *)object + 48);
 }
 
-/* Takes the results of a query: 1; 0 where one is not plain; −1 with an exception, or without memory. */
-static int take_results(probe *self, PyObject *ranking, PyObject *scores, int64_t size) {
-    PyObject *names[BATCH], *beside[BATCH];
-    int is_dict = PyDict_CheckExact(ranking), count, done;
+/* Ids in a list; pairs in a list; ids in a list beside a list of scores; a dict of scores. */
+enum { IDS, PAIRS, BESIDE, DICT };
+
+/* Takes the results of a query: 1; 0 where one is not plain; −1 with an exception, or without memory. It is compiled
+   once for each kind. */
+INLINE int take_results(probe *self, PyObject *ranking, PyObject *scores, size_t size, int kind) {
+    PyObject *names[AHEAD], *numbers[AHEAD];
     Py_ssize_t state = 0;
     double score;
-    for (int64_t place = 0; place < size; place += count) {
-        count = size - place < BATCH ? (int)(size - place) : BATCH;
-        for (int at = 0; at < count; at++) {
-            beside[at] = scores ? PyList_GetItem(scores, place + at) : NULL;
-            if (is_dict && !PyDict_Next(ranking, &state, names + at, beside + at)) return 0;
-            fetch(is_dict ? names[at] : (names[at] = item(ranking, place + at)));
-            if (beside[at])
-                fetch(beside[at]);
+    for (size_t place = 0, ready = 0, open = 0; place < size; place++) {
+        for (; ready < size && ready < place + AHEAD; ready++) {
+            PyObject **name = names + ready % AHEAD, **number = numbers + ready % AHEAD;
+            if (kind == DICT && !PyDict_Next(ranking, &state, name, number)) return 0;
+            fetch(kind == DICT ? *name : (*name = item(ranking, (Py_ssize_t)ready)));
+            if (kind >= BESIDE)
+                fetch(kind == DICT ? *number : (*number = PyList_GetItem(scores, (Py_ssize_t)ready)));
         }
-        for (int at = 0; at < count && !is_dict; at++)
-            if (!PyUnicode_CheckExact(names[at]) && size_of(names[at]) == 2) {
-                if (scores) return 0;
-                beside[at] = item(names[at], 1) == Py_None ? NULL : item(names[at], 1);
-                fetch(beside[at]);
-                fetch(names[at] = item(names[at], 0));
-            }
-        for (int at = 0; at < count; at++) {
-            if (beside[at] && !number_of(beside[at], &score)) return 0;
-            done = compare(self, names[at], place + at, is_dict || scores ? &score : NULL);
-            if (done <= 0) return done;
+        for (; kind == PAIRS && open < size && open < place + AHEAD / 2; open++) {
+            PyObject *pair = names[open % AHEAD];
+            if (size_of(pair) != 2) return 0;
+            fetch(names[open % AHEAD] = item(pair, 0));
+            fetch(numbers[open % AHEAD] = item(pair, 1));
         }
+        PyObject *number = numbers[place % AHEAD];
+        if (kind != IDS && (kind != PAIRS || number != Py_None) && !number_of(number, &score)) return 0;
+        /* Pairs stand as they are ordered, whatever their scores. */
+        int done = compare(self, names[place % AHEAD], (int64_t)place, kind >= BESIDE ? &score : NULL);
+        if (done <= 0) return done;
     }
     return 1;
 }
@@ -641,12 +640,17 @@ static int take_results(probe *self, PyObject *ranking, PyObject *scores, int64_
 /* Takes the ranking of a query: how many results it has; −2 where it is not plain; −3 where `compare` returns −1. */
 static int64_t take_ranking(probe *self, PyObject *ranking, PyObject *scores) {
     size_t before = self->own.out.size;
-    int taken = 0;
     /* Until it returns no other thread runs, and no code in Python: what is borrowed stays. */
-    int64_t size = PyDict_CheckExact(ranking) && !scores ? PyDict_Size(ranking) : size_of(ranking);
-    if (size >= 0 && begin_seen(self, (size_t)size)) return -3;
-    if (size >= 0 && (!scores || (PyList_CheckExact(scores) && PyList_Size(scores) == size)))
-        taken = take_results(self, ranking, scores, size);
+    int kind = scores ? BESIDE : PyDict_CheckExact(ranking) ? DICT : IDS, taken;
+    int64_t size = kind == DICT ? PyDict_Size(ranking) : size_of(ranking);
+    if (size < 0 || (scores && (!PyList_CheckExact(scores) || PyList_Size(scores) != size))) return -2;
+    if (kind == IDS && size && !PyUnicode_CheckExact(item(ranking, 0)))
+        kind = PAIRS;
+    if (begin_seen(self, (size_t)size)) return -3;
+    taken = kind == IDS      ? take_results(self, ranking, NULL, (size_t)size, IDS)
+            : kind == PAIRS  ? take_results(self, ranking, NULL, (size_t)size, PAIRS)
+            : kind == BESIDE ? take_results(self, ranking, scores, (size_t)size, BESIDE)
+                             : take_results(self, ranking, NULL, (size_t)size, DICT);
     if (taken > 0) return settle(&self->own) ? -3 : size;
     self->own.out.size = before;
     begin(&self->own);
@@ -658,18 +662,18 @@ static int is_name(PyObject *cell) {
     return PyUnicode_CheckExact(cell) || (size_of(cell) == 2 && PyUnicode_CheckExact(item(cell, 0)));
 }
 
-static PyObject *native_plain(PyObject *module, PyObject *rankings) {
-    PyObject *qid, *ranking;
-    Py_ssize_t state = 0;
+static PyObject *native_plain(PyObject *module, PyObject *args) {
+    PyObject *rankings, *qid, *ranking;
+    Py_ssize_t state = 0, size;
     reader names = {0};
     text id;
     uint64_t hash;
-    int plain = PyDict_CheckExact(rankings);
-    while (plain > 0 && PyDict_Next(rankings, &state, &qid, &ranking)) {
-        Py_ssize_t size = PyDict_CheckExact(ranking) ? 0 : size_of(ranking);
-        plain = !size || (size > 0 && is_name(item(ranking, 0)) && is_name(item(ranking, size - 1)));
-        plain = plain ? read_id(&names, qid, 0, &id, &hash) : 0;
-    }
+    int ends, plain = PyArg_ParseTuple(args, "Op:plain", &rankings, &ends) ? PyDict_CheckExact(rankings) : -1;
+    while (plain > 0 && PyDict_Next(rankings, &state, &qid, &ranking))
+        if (!ends)
+            plain = read_id(&names, qid, 0, &id, &hash);
+        else if (!PyDict_CheckExact(ranking) && (size = size_of(ranking)))
+            plain = size > 0 && is_name(item(ranking, 0)) && is_name(item(ranking, size - 1));
     free(names.copy.data);
     if (plain < 0) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     return PyBool_FromLong(plain);
@@ -720,7 +724,6 @@ end:
 
 /* ---------------------------------------------------------------- TREC runs */
 enum { WHOLE, FIRST, SECOND };
-
 /* Of each query, in the first pass how many lines it has; in the second where its hits begin, and their least score. */
 typedef struct { int64_t count; double least; } tally;
 
@@ -979,7 +982,7 @@ end:
 
 static PyMethodDef methods[] = {
     {"index", native_index, METH_VARARGS, "index(qids, rows, seed) -> (ids, groups, sizes, firsts, index) or None"},
-    {"plain", native_plain, METH_O, "plain(rankings) -> bool"},
+    {"plain", native_plain, METH_VARARGS, "plain(rankings, ends) -> bool"},
     {"probe", native_probe, METH_VARARGS, "probe(rankings, scores, qids, index, by_id, distinct) -> (lengths, hits)"},
     {"scan", native_scan, METH_VARARGS, "scan(data, index, mode, by_id, base, hits) -> (hits, segments, doubt)"},
     {NULL, NULL, 0, NULL},
@@ -990,7 +993,6 @@ static int fill(PyObject *module) {
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};
-
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "groupgt._native", NULL, 0, methods, slots, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__native(void) {

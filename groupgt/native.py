@@ -7,8 +7,8 @@ with. It returns all ids (the keys; a key is known by its place), how many group
 group, where each key stands first in its query, and the index. None where a query id is repeated, or where a query id,
 a group or an id is not plain: a list or tuple, a str without control characters that does not begin with a blank.
 
-`plain(rankings)` says whether the id of every query is plain and no ranking begins or ends with a result that is a
-mapping; False is a doubt.
+`plain(rankings, ends)` says whether the id of every query is plain, or for `ends` whether no ranking begins or ends
+with a result that is a mapping; False is a doubt.
 
 `probe(rankings, scores, qids, index, by_id, distinct)` compares rankings held in memory with the index of the same
 queries. A ranking is a list or tuple of ids or of (id, score), or `{id: score}`; `scores`, `{qid: list}`, put lists in
@@ -62,9 +62,14 @@ def _load() -> ModuleType | None:
 built = _load()
 
 
-def are_plain(rankings: object) -> bool:
-    """Whether rankings are surely a dict by query ids, and none begins or ends with a mapping; False is a doubt."""
-    return built is not None and bool(built.plain(rankings))
+def has_plain_keys(rankings: object) -> bool:
+    """Whether rankings are surely a dict by query ids; False is a doubt."""
+    return built is not None and bool(built.plain(rankings, False))
+
+
+def has_plain_ends(rankings: object) -> bool:
+    """Whether rankings are surely a dict of which none begins or ends with a mapping; False is a doubt."""
+    return built is not None and bool(built.plain(rankings, True))
 
 
 def index_of(qids: list[str], keys: list[str], starts: Sequence[int]) -> bytes | None:

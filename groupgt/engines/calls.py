@@ -71,7 +71,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
     """The calls beside results, or in results that are mappings, by query as text; None where there are none."""
     if CALLS in lists.lengths:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
-    if native.are_plain(lists.rankings) or not _hold_mappings(lists.rankings.values()):
+    if native.has_plain_ends(lists.rankings) or not _hold_mappings(lists.rankings.values()):
         return None
     carried = ((str(key), carried_cells(ranking, CALL)) for key, ranking in lists.rankings.items())
     return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None

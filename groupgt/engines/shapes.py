@@ -18,7 +18,7 @@ PAIRS = {tuple, list}
 
 def by_text_keys(rankings: Mapping[Any, Any], title: str) -> Mapping[str, Any]:
     """Rankings by query as text; raises `DataError` for keys that are no ids."""
-    if native.are_plain(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
+    if native.has_plain_keys(rankings) or (set(map(type, rankings)) <= {str} and are_ids(list(rankings))):
         return rankings
     faults = Faults()
     out: dict[str, Any] = {}

@@ -170,8 +170,9 @@ def check_probe(module: Any, rng: random.Random) -> None:
                 (None, 7, "text", (), names[0], {1: 2}, [[1]], [Text("a")], [b"a"], [None], Text)
             )
             beside.pop(qid, None)
-    assert module.plain(rankings) == all(map(has_plain_ends, rankings.values())), rankings
-    assert not module.plain({**rankings, rng.choice((7, "", "a\tb", Text("one more"))): []})
+    assert module.plain(rankings, True) == all(map(has_plain_ends, rankings.values())), rankings
+    assert module.plain(rankings, False)
+    assert not module.plain({**rankings, rng.choice((7, "", "a\tb", Text("one more"))): []}, False)
     lengths, hits = module.probe(rankings, beside or None, qids, index, by_id, distinct)
     found: dict[int, list[list[int]]] = {}
     for row in ints(hits):
@@ -423,7 +424,7 @@ def check_hostile(module: Any, rng: random.Random) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: module.probe(dict.fromkeys(qids, names), None, qids, index, True, False),
         lambda: module.probe(rng.choice(junk), rng.choice(junk), rng.choice((qids, *junk)), index, False, False),
-        lambda: module.plain(rng.choice(junk)),
+        lambda: module.plain(rng.choice(junk), rng.random() < 0.5),
         lambda: module.index(rng.choice((qids, *junk)), rng.choice((rows, *junk)), 3),
         lambda: module.scan(data, index, rng.randrange(-1, 4), True, rng.randrange(-5, 5), rng.randbytes(80)),
         lambda: module.scan(rng.randbytes(200), index, FIRST, True, 2**62, rng.randbytes(7)),
@@ -463,7 +464,7 @@ def check_threads(module: Any, rng: random.Random) -> None:
     thread.start()
     try:
         for _ in range(200):
-            module.plain(rankings)
+            module.plain(rankings, True)
             lengths, hits = module.probe(rankings, None, qids, index, True, False)
             sizes = np.frombuffer(lengths, np.int64).tolist()
             for query, key, rank, low, high in ints(hits):
