@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ from hypothesis.internal.conjecture import providers
 
 from tests.bad_input import TRUTH, Cli, Outcome
 
-DEFAULT = "not property and not faults"
+FOLDER = Path(__file__).parent
+DEFAULT = "not property and not slow and not faults"
 
 for _name, _examples in (("short", 15), ("full", 200)):
     settings.register_profile(
@@ -39,6 +42,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if short:
         # None of these tests cuts the power, so thousands of small files need not wait for the disk.
         os.fsync = lambda _: None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker of pytest-xdist compiles a share of the test modules, and finds those of the others when it collects."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or [Path(each).name for each in session.config.args] != [FOLDER.name]:
+        return
+    own = slice(int(worker["workerid"].removeprefix("gw")), None, worker["workercount"])
+    for path in sorted(FOLDER.rglob("test_*.py"))[own]:
+        # A fault is reported when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(path.relative_to(FOLDER.parent).with_suffix("").parts))
 
 
 @pytest.fixture

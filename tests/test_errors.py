@@ -11,6 +11,7 @@ import groupgt
 from groupgt.errors import Faults, GroupgtWarning, display, printable, warn
 
 
+@pytest.mark.slow
 def test_every_control_of_terminals_is_escaped() -> None:
     # Bidi_Control of Unicode, as PropList.txt lists it.
     turning = {0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}

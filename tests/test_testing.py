@@ -48,6 +48,7 @@ def fault(metric: Any, **how: Any) -> str:
     return str(error.value)
 
 
+@pytest.mark.slow
 def test_values_beyond_one() -> None:
     text = fault(registered(lambda hits: np.bincount(relevant_results(hits).query, minlength=hits.size) / 1.0))
     assert text.startswith("the law 'bounded' is broken: values lie in [0, 1]\nmine = 2.0 for ")
@@ -77,6 +78,7 @@ def test_repeats_that_earn() -> None:
     assert "'irrelevant'" in text
 
 
+@pytest.mark.slow
 def test_queries_that_depend_on_each_other() -> None:
     def ranked(hits: Any) -> Any:
         return np.arange(hits.size) / max(hits.size, 1)
@@ -105,6 +107,7 @@ def test_a_metric_that_fails() -> None:
     assert "metric 'mine': ValueError: no (" in fault(registered(failing))
 
 
+@pytest.mark.slow
 def test_laws_that_are_none() -> None:
     with pytest.raises(groupgt.ConfigError, match=r"laws: expected bounded, .*found 'order_' \(did you mean 'order'"):
         check_metric("recall", laws=["order_"])

@@ -70,6 +70,7 @@ def test_a_pipe_is_read_whole_or_refused(side: str, truth: Path) -> None:
         assert (found.returncode, found.stdout) == (2, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_no_room_for_the_table(truth: Path) -> None:
     with Path("/dev/full").open("w") as full:

@@ -81,6 +81,7 @@ def test_nothing_to_ask_needs_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.getvalue() == ""
 
 
+@pytest.mark.slow
 def test_a_run_in_a_pipe_tells_where_results_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_starter(tmp_path)
     main(["run", str(tmp_path / "experiment.yaml"), "--format", "json"])

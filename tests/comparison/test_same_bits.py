@@ -53,6 +53,7 @@ def test_golden_values() -> None:
     assert intervals(differences, WIDE, 0.95, 999, 7) == pytest.approx(ends, abs=2e-12)
 
 
+@pytest.mark.slow
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = everything()
     # Nothing is kept, so that all is drawn again: in small blocks, and row by row.

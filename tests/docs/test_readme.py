@@ -170,6 +170,7 @@ def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_notebook_shows_what_its_cells_give(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -264,6 +265,7 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     assert "about 510 questions" in text
 
 
+@pytest.mark.slow
 def test_the_rechunk_table_is_that_of_the_config(three_chunkings: Outcome) -> None:
     shown = re.search(r"<!-- rechunk -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
     assert shown is not None

@@ -87,6 +87,7 @@ def test_that_it_finds_nothing_is_said(tmp_path: Path) -> None:
         groupgt.evaluate(truth, dict.fromkeys(truth.qids, chunks), ["recall"])
 
 
+@pytest.mark.slow
 def test_ids_with_the_table_of_what_was_judged_are_worth_the_same(tmp_path: Path, three_chunkings: Outcome) -> None:
     """No ground truth edited at all: `reference` says where the judged articles stand."""
     ids = [f"datasets.{cut}.ground_truth=../examples/handbook/questions.jsonl" for cut in CUTS]

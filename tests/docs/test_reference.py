@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, get_args, get_origin
 
 import click
@@ -26,7 +27,11 @@ from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE
 from groupgt.model.policy import CHOICES
 
-REFERENCE = {path: text for path, text in pages().items() if path.startswith("reference/")}
+
+@cache
+def reference() -> dict[str, str]:
+    """The pages of the reference, by path."""
+    return {path: text for path, text in pages().items() if path.startswith("reference/")}
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Named:
 
     @property
     def is_there(self) -> bool:
-        return bool(re.search(self.form, REFERENCE.get(self.page, ""), re.MULTILINE))
+        return bool(re.search(self.form, reference().get(self.page, ""), re.MULTILINE))
 
 
 def title(what: str, name: str, page: str, text: str = "") -> Named:
@@ -198,8 +203,8 @@ def test_whatever_can_be_named_is_in_the_reference(road: str) -> None:
 def test_what_is_missing_is_named(road: str, page: str, start: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line less in the reference, though the word may stand elsewhere on the page."""
     path = f"reference/{page}"
-    lines = [line for line in REFERENCE[path].splitlines() if not line.startswith(start)]
-    monkeypatch.setitem(REFERENCE, path, "\n".join(lines))
+    lines = [line for line in reference()[path].splitlines() if not line.startswith(start)]
+    monkeypatch.setitem(reference(), path, "\n".join(lines))
     assert any(one.startswith(told) for one in missing(ROADS[road]()))
 
 
@@ -225,7 +230,7 @@ def test_formulas_are_those_of_metrics_that_there_are() -> None:
         f"{name}.{convention}" if convention else name for name, own in CATALOGUE.items() for convention in own.formulas
     }
     assert set(formulas.TEX) <= known
-    shown = [text for path, text in REFERENCE.items() if path.startswith("reference/metrics/") and "\n$$\n" in text]
+    shown = [text for path, text in reference().items() if path.startswith("reference/metrics/") and "\n$$\n" in text]
     assert len(shown) > 20
 
 

@@ -8,6 +8,7 @@ from docs.generate import peers, published, same_word
 from docs.generate.peers import EXAMPLES, TOOLS
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_code_writes() -> None:
     assert same_word.PATH.read_text(encoding="utf-8") == same_word.text(), "python -m docs.generate.same_word"
 

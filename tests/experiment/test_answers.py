@@ -111,6 +111,7 @@ def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.Mo
     assert run_experiment(file, allow_code=True).retrieved == 0
 
 
+@pytest.mark.slow
 def test_ids_of_which_the_corpus_knows_none(file: Path) -> None:
     target = 'systems.own.with.target="own_answers:strangers"'
     with pytest.raises(groupgt.RetrieverError, match=r"none of the 2 ids .*'doc_1.txt', 'doc_2.txt'.*such as 'd0'"):
@@ -137,6 +138,7 @@ def test_a_small_corpus_is_no_cap(file: Path) -> None:
         run_experiment(file, changes=["evaluate.depth=50"], only=["bm25"], allow_code=True)
 
 
+@pytest.mark.slow
 def test_a_fusion_is_passed_over_with_its_input(file: Path) -> None:
     changes = [
         'systems.own={use: python, with: {target: "own_answers:fails"}, on_error: skip}',

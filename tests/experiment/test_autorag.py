@@ -119,6 +119,7 @@ def test_the_file_says_where_everything_came_from(tmp_path: Path) -> None:
     assert f"metrics: [{', '.join(METRICS)}]" in text
 
 
+@pytest.mark.slow
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     project = tmp_path / "my project"
     shutil.copytree(PROJECT, project)
@@ -215,6 +216,7 @@ def test_a_trial_that_was_stopped(tmp_path: Path) -> None:
     ).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_names_are_readable_and_unique(tmp_path: Path) -> None:
     ids = {"retrieved_ids": [["a"]], "retrieval_recall": [1.0]}
     nodes = {

@@ -65,6 +65,7 @@ def test_ranks_agree_with_pandas_rule(means: list[list[float]]) -> None:
         assert found[system] == pytest.approx(total, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_in_a_file(swept: Path) -> None:
     by_rank = run_experiment(swept, changes=["evaluate.best=rank"])
     means = {name: list(each.means.values()) for name, each in by_rank.evaluations["handbook"].items()}

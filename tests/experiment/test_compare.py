@@ -14,6 +14,7 @@ from groupgt.experiment.runner import run_experiment
 BASE = "bm25[k1=0.9,b=0.4]"
 
 
+@pytest.mark.slow
 def test_every_setting_arrives(swept: Path) -> None:
     outcome = run_experiment(
         swept,

@@ -49,6 +49,7 @@ STREAMING = "engine: {use: streaming, with: {memory: 20GB}}"
 SPARK = "engine: {use: spark, with: {}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", ["", STREAMING, SPARK, pytest.param("engine: streaming", marks=pytest.mark.property)]
 )

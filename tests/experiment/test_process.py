@@ -67,6 +67,7 @@ def test_what_a_module_changes_is_nothing_of_ours(file: Path) -> None:
     assert not {"my_search", "my_helper"} & set(sys.modules)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_puts_it_back_too(file: Path) -> None:
     module(file, "import sys\nsys.path.append('x')\n\ndef search(queries, k):\n    raise ValueError('no')\n")
     path = [*sys.path]
@@ -104,6 +105,7 @@ def test_leaving_at_once_is_no_success(file: Path, how: str) -> None:
     assert not (file.parent / "out").exists()
 
 
+@pytest.mark.slow
 def test_leaving_is_told_with_its_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     module(file, ENDINGS["while it answers"])
     with pytest.raises(SystemExit) as end:
@@ -133,6 +135,7 @@ def search(queries, k):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_may_leave_as_it_likes(file: Path) -> None:
@@ -183,6 +186,7 @@ def search(queries, k):
 """
 
 
+@pytest.mark.slow
 def test_lists_that_are_handed_out_are_the_codes_to_change(file: Path) -> None:
     module(file, REVERSING)
     outcome = groupgt.run_experiment(file, changes=["evaluate.timed=3"], allow_code=True)

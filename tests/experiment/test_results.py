@@ -148,6 +148,7 @@ def test_trec_eval_reads_the_order_that_was_evaluated(sweep: Path) -> None:
     assert tied > 10  # the fusions have equal scores
 
 
+@pytest.mark.slow
 def test_long_values_make_no_long_names_of_files(folder: Path) -> None:
     text = changed(
         ("table, json", "table, runs"), ("  plain: bm25", f"  plain: bm25\n  {'y' * 100}: bm25"), (GATES, "")

@@ -50,6 +50,7 @@ def test_written_runs_give_the_same_figures(experiment: Path) -> None:
     assert means["ndcg.coverage@10"]["mean"] == next(iter(outcome.evaluations["handbook"].values()))["ndcg@10"]
 
 
+@pytest.mark.slow
 def test_results_of_another_system(experiment: Path) -> None:
     outcome = run_experiment(experiment)
     assert outcome.folder is not None
@@ -73,6 +74,7 @@ def test_node_output_follows_the_whole_ground_truth(experiment: Path, tmp_path: 
     assert evaluation.counts["queries"] == 60
 
 
+@pytest.mark.slow
 def test_a_failure_while_writing_leaves_nothing_behind(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = run_experiment(experiment)
     assert first.folder is not None
@@ -140,6 +142,7 @@ def test_several_data_sets_and_the_best_of_all(sweep: Path) -> None:
     assert outcome.overall == max(means, key=lambda name: means[name])
 
 
+@pytest.mark.slow
 def test_the_command_line(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["run", str(sweep), "--check"])
     assert "retrieve" in capsys.readouterr().out

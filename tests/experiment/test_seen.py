@@ -139,6 +139,7 @@ def test_what_two_processes_saw() -> None:
     assert seen.merged(first, then)["files"] == {"a": "1", "b": seen.CHANGED, "c": "4"}
 
 
+@pytest.mark.slow
 def test_a_changed_helper_is_a_new_run(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from beside import names\n\ndef search(query, k):\n    return names[:k]\n")
     (tmp_path / "beside.py").write_text("names = ['d1']\n")
@@ -159,6 +160,7 @@ def test_a_changed_helper_is_a_new_run(tmp_path: Path) -> None:
         run_experiment(file, allow_code=True)
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_while_the_code_runs(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("sooner")
     (tmp_path / "mine.py").write_text(
@@ -185,6 +187,7 @@ def asked(folder: Path) -> Fresh:
     return fresh
 
 
+@pytest.mark.slow
 def test_an_extension_module_of_the_user_s(tmp_path: Path) -> None:
     names = ("xxlimited", "_testbuffer", "_testmultiphase")
     found = (importlib.util.find_spec(name) for name in names)
@@ -216,6 +219,7 @@ def installed(site: Path, name: str, origin: str | None) -> Path:
     return package
 
 
+@pytest.mark.slow
 def test_packages_installed_from_an_index_from_a_folder_and_as_editable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from groupgt.experiment import runner
 from groupgt.experiment.starter import write_starter
 
 
+@pytest.mark.slow
 def test_the_starter_runs_and_replaces_nothing(tmp_path: Path) -> None:
     write_starter(tmp_path / "new")
     outcome = runner.run_experiment(tmp_path / "new" / "experiment.yaml")

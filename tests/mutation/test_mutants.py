@@ -86,6 +86,7 @@ def unused(step):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the search needs an operating system that forks")
 def test_living_functions_are_changed(tmp_path: Path) -> None:
     """A closure that was made before and a method are changed in place; what has other closures is not."""

@@ -182,6 +182,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     return groupgt.run_experiment(config, changes=["compare.resamples=200", "report.max_size=0.5MB"])
 
 
+@pytest.mark.slow
 def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     handbook.to_html(tmp_path / "page.html")

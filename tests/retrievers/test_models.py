@@ -130,6 +130,7 @@ def test_a_changed_model_folder_is_a_new_run(tmp_path: Path) -> None:
     assert run_experiment(file).retrieved == 1
 
 
+@pytest.mark.slow
 def test_what_code_answered_before_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own_live.py").write_text("def search(queries, k):\n    return [['d1'] for _ in queries]\n")
     file = small(tmp_path, 'mine: {use: python, with: {target: "own_live:search"}}')

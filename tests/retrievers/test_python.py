@@ -376,6 +376,7 @@ def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     assert re.fullmatch(rf"dataset 'set': system 'mine': ValueError: no {place}", str(error.value))
 
 
+@pytest.mark.slow
 def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2\)$"):
         run(tmp_path, "build", "def build(corpus):\n    return {}['x']\n")
@@ -385,6 +386,7 @@ def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
 OTHERS = [pytest.param(value, marks=pytest.mark.property) for value in ("'ab'", "[]", "[None] * len(queries)", "None")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["[[1.5]] * len(queries)", *OTHERS])
 def test_what_it_returns_is_checked(tmp_path: Path, value: str) -> None:
     with pytest.raises(groupgt.RetrieverError, match=r"dataset 'set': system 'mine': .*expected"):
@@ -447,6 +449,7 @@ def test_anything_else_is_of_no_framework() -> None:
     assert adapted(of_module("Prompt", "langchain_core.prompts"), "") is None
 
 
+@pytest.mark.slow
 def test_a_retriever_that_stops_short_is_told(tmp_path: Path) -> None:
     code = "def answer(queries, k):\n    return [['d1', 'd2'] for _ in queries]\n"
     (tmp_path / "mine.py").write_text(code)
@@ -471,6 +474,7 @@ def build(corpus):
 """
 
 
+@pytest.mark.slow
 def test_what_it_prints_is_no_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.py").write_text(PRINTING)
     file = small(tmp_path, 'own: {use: python, with: {target: "mine:build"}}')
@@ -495,6 +499,7 @@ def build(corpus):
 """
 
 
+@pytest.mark.slow
 def test_what_it_does_to_its_lists_reassigns_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SPOILING)
     systems = 'own: {use: python, with: {target: "mine:build"}}\n  bm25: bm25'

@@ -113,6 +113,7 @@ def test_verdicts(tmp_path: Path, disk: Disk) -> None:
         disk.check(tmp_path)
 
 
+@pytest.mark.slow
 def test_an_experiment(tmp_path: Path, disk: Disk) -> None:
     file = write_starter(tmp_path / "new")[0]
     outcome = groupgt.run_experiment(file)

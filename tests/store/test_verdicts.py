@@ -47,6 +47,7 @@ def test_no_flipped_bit_becomes_a_verdict(tmp_path: Path) -> None:
         assert kept(path).items() <= SCORES.items()
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.jsonl"
     code = (
