@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Each worker of pytest-xdist compiles a share of the test modules, and finds those of the others when it collects."""
+    """Each worker of pytest-xdist compiles a share of the test modules, and finds the others' when it collects."""
     worker = getattr(session.config, "workerinput", None)
     if worker is None or [Path(each).name for each in session.config.args] != [FOLDER.name]:
         return

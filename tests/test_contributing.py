@@ -68,7 +68,7 @@ def walked(arguments: list[str]) -> list[CodeType]:
     return list(calls)
 
 
-@pytest.mark.parametrize("command", ["evaluate", "run"])
+@pytest.mark.parametrize("command", ["evaluate", pytest.param("run", marks=pytest.mark.slow)])
 def test_a_walk_goes_along_its_hops(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

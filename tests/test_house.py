@@ -10,6 +10,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,17 @@ HOMES = {
 OUTERMOST = {"cli", "experiment"}
 
 
+def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All statements, those inside others too; expressions, which are most of a file, are passed over."""
+    for node in body:
+        yield node
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from statements(getattr(node, name, []))
+
+
 def imports(path: Path) -> list[str]:
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -100,6 +100,7 @@ def test_what_lies_behind_the_cutoff_cannot_be_seen() -> None:
     check_metric(registered(lambda hits: 1.0 / (1 + hits.length)), laws=["appending"], examples=40)
 
 
+@pytest.mark.slow
 def test_a_metric_that_fails() -> None:
     def failing(hits: Any) -> Any:
         raise ValueError("no\nluck")

@@ -158,11 +158,17 @@ def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
 
 # Those of other frameworks are run by tests of their own.
 ELSEWHERE = ("ray_batches", "dask_partitions")
-SCRIPTS = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem not in ELSEWHERE)
+# Draws many examples.
+SLOW = ("own_metric",)
+SCRIPTS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW))
+    for path in sorted((ROOT / "examples").glob("*.py"))
+    if path.stem not in ELSEWHERE
+]
 
 
 @pytest.mark.usefixtures("_own_metrics")
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if "langchain" in script.stem:
         pytest.importorskip("langchain_core", reason="langchain-core is not installed")

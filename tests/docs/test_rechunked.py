@@ -65,6 +65,7 @@ def test_the_readme_counts_are_right() -> None:
         assert f"`{cut}.jsonl` | {len(rows(cut))} chunks" in text
 
 
+@pytest.mark.slow
 def test_one_truth_serves_three_chunkings(three_chunkings: Outcome) -> None:
     truths = {name: found["bm25"].truth.digest for name, found in three_chunkings.evaluations.items()}
     assert len(set(truths.values())) == 1

@@ -102,7 +102,9 @@ def values(
     return {metric: found.values[text] for text, metric in found.metrics.items()}
 
 
-@pytest.mark.parametrize("duplicates", ["penalize", "drop", "keep"])
+@pytest.mark.parametrize(
+    "duplicates", ["drop", *(pytest.param(each, marks=pytest.mark.slow) for each in ("penalize", "keep"))]
+)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.property)])
 def test_every_metric_is_that_of_the_prefix(seed: int, duplicates: str) -> None:
     batch, lengths = random_batch(seed, 50 if seed else 25)

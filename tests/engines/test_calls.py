@@ -250,7 +250,9 @@ def values(batch: Mapping[str, tuple[list[Any], Found]], metrics: list[Metric], 
     return {metric: result.values[text] for text, metric in result.metrics.items()}
 
 
-@pytest.mark.parametrize("duplicates", ["penalize", "drop", "keep"])
+@pytest.mark.parametrize(
+    "duplicates", ["drop", *(pytest.param(each, marks=pytest.mark.slow) for each in ("penalize", "keep"))]
+)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.property)])
 def test_every_metric_is_that_of_the_prefix(seed: int, duplicates: str) -> None:
     batch = random_calls(seed, 50)

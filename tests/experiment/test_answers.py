@@ -121,6 +121,7 @@ def test_ids_of_which_the_corpus_knows_none(file: Path) -> None:
     assert "none of the 2 ids" in outcome.failed["mine"]["own"]
 
 
+@pytest.mark.slow
 def test_ids_of_which_the_corpus_knows_some(file: Path) -> None:
     with pytest.warns(groupgt.GroupgtWarning, match="1 of the 2 ids it returns are not in the corpus: 'doc_2.txt'"):
         run_experiment(file, allow_code=True, changes=['systems.own.with.target="own_answers:some"'])
