@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,9 +80,14 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 
 def _hold_mappings(rankings: Collection[Any]) -> bool:
     """Whether rankings hold results that are mappings: a glance at both ends of each, since most hold ids alone."""
-    for ranking in rankings:
+    kinds = set(map(type, rankings))
+    if kinds == {list}:
+        filled = list(filter(None, rankings))
+        if {*map(type, map(itemgetter(0), filled)), *map(type, map(itemgetter(-1), filled))} <= {str}:
+            return False
+    for ranking in rankings if kinds != {dict} else ():
         kind = type(ranking)
-        if kind is dict or (kind is list and (not ranking or type(ranking[0]) is type(ranking[-1]) is str)):
+        if kind is dict:
             continue
         cells = ranking if kind is list or kind is tuple else plain(ranking)
         if isinstance(cells, (list, tuple)) and cells and any(map(_is_mapping, (cells[0], cells[-1]))):
