@@ -20,7 +20,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Lists, Run
-from groupgt.model.validity import LONGEST_ID, has_plain_letters, id_text, shown
+from groupgt.model.validity import BLANK_IDS, LONGEST_ID, has_plain_letters, id_text, shown
 from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
@@ -313,7 +313,7 @@ class _Probe:
         lengths: list[int] = []
         penalize = self.policy.duplicates in ("penalize", "keep")
         key_at, bounds, sets = matches.keys.index, matches.bounds, matches.sets
-        qids = [truth.qids[number] for number in numbers]
+        qids = list(map(truth.qids.__getitem__, numbers))
         for (ranking, scores), qid, number in zip(self.read(qids), qids, numbers):
             wanted = sets[number]
             if ranking is None:
@@ -330,7 +330,7 @@ class _Probe:
             if not names:
                 continue
             low, high = bounds[number], bounds[number + 1]
-            if min(names) <= " ":
+            if not BLANK_IDS.isdisjoint(names):
                 self.note_faulty_ids([qid])
                 names = [name for name in names if name in matches.keys[low:high]]
             several = len(names) > MANY

@@ -167,7 +167,7 @@ class Matches:
         """What the results of each query are probed with: its keys, and the blanks that are no ids."""
         if self.keys is self.truth.ids:
             return self.truth.id_sets
-        return [frozenset((*BLANK_IDS, *self.keys[low:high])) for low, high in pairwise(self.bounds)]
+        return [BLANK_IDS.union(self.keys[low:high]) for low, high in pairwise(self.bounds)]
 
     @cached_property
     def compiled(self) -> bytes | None:

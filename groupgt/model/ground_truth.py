@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -454,8 +454,8 @@ class GroundTruth:
 
 def _probes(names: list[str], sizes: Ints) -> list[frozenset[str]]:
     """The names of each query, as many as `sizes` says, with `BLANK_IDS`."""
-    ends = np.cumsum(sizes).tolist()
-    return [frozenset((*BLANK_IDS, *names[low:high])) for low, high in zip([0, *ends], ends)]
+    rest = iter(names)
+    return [BLANK_IDS.union(islice(rest, size)) for size in sizes.tolist()]
 
 
 def _keys(names: list[str], forms: list[Form] | None) -> list[str]:

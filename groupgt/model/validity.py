@@ -25,7 +25,7 @@ FORBIDDEN = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
 # What an id may hold, but not alone: blanks of every width.
 BLANKS = " \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 # What a glance at many ids does not tell from the blanks in others: no ids, which look like some.
-BLANK_IDS = ("", " ")
+BLANK_IDS = frozenset(("", " "))
 # Numbers and ranks as files spell them: no `nan`, no `1_000`, no digits but those of ASCII.
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 RANK = r"[+-]?[0-9]+(\.0*)?"
