@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import data
 import peers
@@ -39,6 +39,10 @@ def measure(rounds: int, size: int | None) -> bool:
         agreed &= _against_peers(truth, results, rounds)
         report.section(f"Ground truth reused for many runs: {title}")
         _reused(truth, results, rounds)
+        report.section(
+            f"Results with scores → means: {title}", "pytrec_eval takes dicts as they are, and makes them of pairs"
+        )
+        _with_scores(truth, results, rounds)
     count = size or 10_000
     report.section(f"More values: {count:,} queries × {DEPTH} results", "what is added to the time of those twelve")
     _one_more(*data.lists(count, DEPTH), rounds * 5)
@@ -105,6 +109,30 @@ def _reused(truth: Truth, results: Results, rounds: int) -> None:
             run = data.fresh_results(results)
             into.append(timed(partial(measured, run))[0])
     report.pairs([pair], "peer")
+
+
+def _with_scores(truth: Truth, results: Results, rounds: int) -> None:
+    ours = peers.groupgt_measure("trec")
+    shapes: dict[str, tuple[Callable[[peers.Scores], Any], Callable[[Any], peers.Scores]]] = {
+        "{id: score}": (lambda run: run, lambda run: run),
+        "(id, score) pairs": (
+            lambda run: {qid: list(own.items()) for qid, own in run.items()},
+            lambda run: {qid: dict(pairs) for qid, pairs in run.items()},
+        ),
+    }
+    found = []
+    for title, (shaped, scored) in shapes.items():
+        pair = Pair(f"pytrec_eval, {title}")
+        for _ in range(rounds):
+            for measure, into in ((_pytrec_eval(scored), pair.other), (ours, pair.ours)):
+                run = shaped(peers.scored(data.fresh_results(results)))
+                into.append(timed(partial(measure, data.fresh_truth(truth), run))[0])
+        found.append(pair)
+    report.pairs(found, "peer")
+
+
+def _pytrec_eval(scored: Callable[[Any], peers.Scores]) -> Callable[[Truth, Any], Means]:
+    return lambda truth, run: peers.pytrec_evaluator(truth, scored)(run)
 
 
 def _one_more(truth: Truth, results: Results, rounds: int) -> None:

@@ -21,6 +21,7 @@ CUTOFFS = (10, 100)
 Means = dict[str, float]
 Measure = Callable[[Truth, Results], Means]
 Qrels = dict[str, dict[str, int]]
+Scores = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def flat(truth: Truth) -> Qrels:
     return {qid: dict.fromkeys(chain.from_iterable(groups), 1) for qid, groups in truth.items()}
 
 
-def scored(results: Results) -> dict[str, dict[str, float]]:
+def scored(results: Results) -> Scores:
     """Rankings as tools that know only scores want them."""
     return {qid: dict(zip(names, map(float, range(len(names), 0, -1)), strict=True)) for qid, names in results.items()}
 
@@ -49,8 +50,8 @@ def scored(results: Results) -> dict[str, dict[str, float]]:
 PYTREC = {"P": "precision", "recall": "recall", "map_cut": "map", "ndcg_cut": "ndcg"}
 
 
-def pytrec_evaluator(truth: Truth) -> Callable[[Results], Means]:
-    """An evaluator to be reused: what it returns converts a run and measures it."""
+def pytrec_evaluator(truth: Truth, scored: Callable[[Any], Scores] = scored) -> Callable[[Any], Means]:
+    """An evaluator to be reused: what it returns makes scores of a run and measures it."""
     import pytrec_eval
 
     cutoffs = ",".join(map(str, CUTOFFS))
@@ -59,7 +60,7 @@ def pytrec_evaluator(truth: Truth) -> Callable[[Results], Means]:
     names = {f"{theirs}_{k}": f"{ours}@{k}" for theirs, ours in PYTREC.items() for k in CUTOFFS}
     names["recip_rank"] = f"mrr@{max(CUTOFFS)}"
 
-    def measure(results: Results) -> Means:
+    def measure(results: Any) -> Means:
         values = list(evaluator.evaluate(scored(results)).values())
         return {
             ours: pytrec_eval.compute_aggregated_measure(theirs, [value[theirs] for value in values])
