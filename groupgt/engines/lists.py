@@ -26,7 +26,7 @@ from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 # More hits of one query than this are not searched for one by one.
 MANY = 32
 # Lists are read in groups of FEW queries, which fit the processor's cache, and checked in larger groups.
-FEW, GLANCE = 8, 64
+FEW, GLANCE = 32, 256
 NO_SCORES = (None,) * FEW
 
 
@@ -333,21 +333,18 @@ class _Probe:
             if not BLANK_IDS.isdisjoint(names):
                 self.note_faulty_ids([qid])
                 names = [name for name in names if name in matches.keys[low:high]]
-            several = len(names) > MANY
-            if several:
+            if len(names) > MANY:
                 keys += _looked_up(matches.keys, low, high, names)
+            else:
+                keys += [key_at(name, low, high) for name in names]
             # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
-            places: list[int] = []
             place = -1
             for name in names:
                 place = ranking.index(name, place + 1)
-                places.append(place)
-                if not several:
-                    keys.append(key_at(name, low, high))
-            queries += [number] * len(places)
-            ranks += places
+                ranks.append(place)
+            queries += [number] * len(names)
             if scores is not None:
-                self.note_ties(number, places, scores)
+                self.note_ties(number, ranks[-len(names) :], scores)
         self.faults.stop()
         length[numbers] = lengths
         hits = np.array((queries, keys, ranks), dtype=np.int64)
