@@ -282,7 +282,7 @@ static int by_hash(const void *one, const void *other) {
     return after ? 1 : left->number == right->number ? 0 : -1;
 }
 
-/* Sorts the keys of a query and leaves the first of equal ones; returns how many stay. */
+/* Sorts the keys of a query, few by insertion, and leaves the first of equal ones; returns how many stay. */
 static size_t distinct(text_row *rows, size_t size, const char *letters, int64_t *firsts) {
     size_t kept = 0;
     if (size > 16)

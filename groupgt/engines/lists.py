@@ -338,13 +338,13 @@ class _Probe:
             else:
                 keys += [key_at(name, low, high) for name in names]
             # Hits come in rank order, so that each is searched for behind the one before; repeats are found as well.
-            place = -1
+            first, place = len(ranks), -1
             for name in names:
                 place = ranking.index(name, place + 1)
                 ranks.append(place)
             queries += [number] * len(names)
             if scores is not None:
-                self.note_ties(number, ranks[-len(names) :], scores)
+                self.note_ties(number, ranks[first:], scores)
         self.faults.stop()
         length[numbers] = lengths
         hits = np.array((queries, keys, ranks), dtype=np.int64)

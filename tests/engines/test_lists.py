@@ -192,3 +192,13 @@ def test_results_beyond_ascii_keep_no_second_copy() -> None:
     assert groupgt.evaluate(truth, run, ["hit_rate"])["hit_rate"] == 1.0
     # The first that each call meets keeps its UTF-8.
     assert sum(ranking.__sizeof__() + sum(map(str.__sizeof__, ranking)) for ranking in run.values()) - size < 100
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_blank_result_behind_a_query_with_hits(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blank is the only one that is probed for in its query, whose scores are fewer than those before."""
+    monkeypatch.setattr(native, "built", None)
+    truth, run = {"one": [["a"]], "two": [["b"]]}, {"one": {"x": 0.9, "y": 0.8, "a": 0.5}, "two": {blank: 1.0}}
+    with pytest.raises(groupgt.DataError, match="query 'two'") as caught:
+        groupgt.evaluate(truth, run, ["mrr"])
+    assert "blank" in str(caught.value)
