@@ -268,7 +268,7 @@ INLINE const text_row *key_of(const index_view *index, const query_row *query, u
 /* The row of a query; NULL where it has no ground truth. */
 static const query_row *query_of(const index_view *index, text qid) {
     uint64_t odd, last = index->top->slots - 1, hash = digest(qid, index->top->seed, &odd);
-    for (uint64_t at = hash >> 20 & last, tried = 0; tried <= last; at = (at + 1) & last, tried++) {
+    for (uint64_t at = hash >> 32 & last, tried = 0; tried <= last; at = (at + 1) & last, tried++) {
         const query_row *row = index->table + at;
         if (!row->own.number || row->own.number > index->top->queries) return NULL;
         if (is_text(index, &row->own, hash, qid)) return row;
@@ -381,7 +381,7 @@ static PyObject *packed(builder *self) {
     memset(table, 0, self->top.slots * sizeof(query_row));
     for (size_t query = 0; query < self->top.queries; query++) {
         const query_row *row = (query_row *)self->piles[QUERIES].data + query;
-        uint64_t at = row->own.hash >> 20 & (self->top.slots - 1);
+        uint64_t at = row->own.hash >> 32 & (self->top.slots - 1);
         for (; table[at].own.number; at = (at + 1) & (self->top.slots - 1))
             self->repeated |= is_text(&view, &table[at].own, row->own.hash, (text){view.letters + row->own.at, row->own.size});
         table[at] = *row;
@@ -566,7 +566,7 @@ static int begin_seen(probe *self, size_t results) {
 
 /* Whether a result may be a repeat: one before it has its hash. */
 static inline int is_seen(probe *self, uint64_t hash) {
-    uint64_t *table = (uint64_t *)self->seen.data, last = self->seen.size / 8 - 1, at = hash & last;
+    uint64_t *table = (uint64_t *)self->seen.data, last = self->seen.size / 8 - 1, at = hash >> 32 & last;
     while (table[at] && table[at] != (hash | 1))
         at = (at + 1) & last;
     return table[at] || (table[at] = hash | 1, 0);

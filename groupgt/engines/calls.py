@@ -6,7 +6,7 @@ repeats of every policy are what they are elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -78,8 +78,9 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
     return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None
 
 
-def _hold_mappings(rankings: Collection[Any]) -> bool:
+def _hold_mappings(rankings: Iterable[Any]) -> bool:
     """Whether rankings hold results that are mappings: a glance at both ends of each, since most hold ids alone."""
+    rankings = list(rankings)
     kinds = set(map(type, rankings))
     if kinds == {list}:
         filled = list(filter(None, rankings))

@@ -332,7 +332,7 @@ class _Probe:
             low, high = bounds[number], bounds[number + 1]
             if not BLANK_IDS.isdisjoint(names):
                 self.note_faulty_ids([qid])
-                names = [name for name in names if name in matches.keys[low:high]]
+                names = list(filter(set(matches.keys[low:high]).__contains__, names))
             if len(names) > MANY:
                 keys += _looked_up(matches.keys, low, high, names)
             else:

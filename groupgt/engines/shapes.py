@@ -81,12 +81,17 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 
 
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
-    """Notes every result of a ranking whose id is none; what is named by its text or its place has no id."""
+    """Notes every result of a ranking whose id is none; what is named by its text or its place has no id.
+
+    What is no ranking is told elsewhere.
+    """
     ranking = plain(ranking)
     if is_text_list(ranking) and are_plainly_ids(ranking):
         return
+    if not isinstance(ranking, (list, tuple, Mapping)):
+        return
     pairs = not isinstance(ranking, Mapping)
-    for rank, given in enumerate(ranking or (), 1):
+    for rank, given in enumerate(ranking, 1):
         cell = given[0] if pairs and isinstance(given, (tuple, list)) and len(given) == 2 else given
         name = id_text(cell.get("id") if isinstance(cell, Mapping) else cell)
         fault = None if name is None else id_fault(name)

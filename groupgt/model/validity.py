@@ -49,7 +49,8 @@ def id_text(value: Any) -> str | None:
     ('007', '7', None, None)
     """
     if isinstance(value, str):
-        return str(value)
+        # Members of an enumeration of texts call themselves otherwise.
+        return str.__str__(value)
     if is_integer(value):
         return str(int(value))
     return None

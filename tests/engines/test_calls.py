@@ -577,6 +577,19 @@ def test_explain_leaves_calls_out_where_results_were_dropped_by_other_names() ->
         groupgt.evaluate(TRUTH, run, ["recall@2calls"], **options)
 
 
+class Streamed(dict[str, Any]):
+    """A mapping whose values can be walked once."""
+
+    def values(self) -> Any:
+        return iter(list(super().values()))
+
+
+def test_calls_are_found_in_any_mapping() -> None:
+    run = {"q": [{"id": "z", "call": 1}, {"id": "a", "call": 2}]}
+    found = [groupgt.evaluate({"q": [["a"]]}, each, ["recall@1calls", "mrr"]).means for each in (run, Streamed(run))]
+    assert found == [{"recall@1calls": 0.0, "mrr": 0.5}] * 2
+
+
 def test_scores_beside_mappings_order_the_results_of_a_call() -> None:
     ranking = [{"id": "x", "call": 2}, {"id": "a", "call": 1}, {"id": "b", "call": 2}]
     run = groupgt.Run.of({"q": ranking}, scores={"q": [0.1, 0.2, 0.3]})

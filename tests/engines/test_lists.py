@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -202,3 +203,33 @@ def test_a_blank_result_behind_a_query_with_hits(blank: str, monkeypatch: pytest
     with pytest.raises(groupgt.DataError, match="query 'two'") as caught:
         groupgt.evaluate(truth, run, ["mrr"])
     assert "blank" in str(caught.value)
+
+
+class Name(str, Enum):  # noqa: UP042  # one whose str() is not its text
+    A = "a"
+
+
+@pytest.mark.parametrize("built", [native.built, None], ids=["as it is", "without the module"])
+@pytest.mark.parametrize("held", [[Name.A], (Name.A,), [(Name.A, 1.0)], {Name.A: 1.0}], ids=repr)
+@pytest.mark.parametrize("beside", [["x"], ("x",), None], ids=repr)
+def test_a_text_of_another_type_is_its_text_whatever_lies_beside(
+    built: object, held: Any, beside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "built", built)
+    run = {"one": held} if beside is None else {"one": held, "two": beside}
+    assert groupgt.evaluate({"one": [["a"]], "two": [["x"]]}, run, ["mrr"]).values["mrr"][0] == 1
+    assert groupgt.GroundTruth.of({"one": [[Name.A]]}).ids == ["a"]
+
+
+@pytest.mark.parametrize("built", [native.built, None], ids=["as it is", "without the module"])
+@pytest.mark.parametrize("wrong", [5, 2.5, "a\x01b", object])
+@pytest.mark.parametrize("doubtful", ["a\x01", "g  h", "a\u00a0b"])
+def test_what_is_no_ranking_is_told_beside_a_doubtful_id(
+    built: object, wrong: Any, doubtful: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "built", built)
+    with pytest.raises(groupgt.DataError) as caught:
+        groupgt.evaluate({"one": [["a"]], "two": [["x"]]}, {"one": wrong, "two": [doubtful]}, ["mrr"])
+    told = str(caught.value).splitlines()
+    assert "query 'one': expected a list of ids" in told[0]
+    assert ["query 'two'" in line for line in told[1:]] == [True] * (doubtful == "a\x01")
