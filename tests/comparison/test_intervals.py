@@ -167,6 +167,7 @@ def test_few_resamples_give_the_widest_quantile() -> None:
     assert intervals(values, None, 0.95, 10, 0)[0] == pytest.approx([3 - half, 3 + half], rel=1e-12)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0.0, 1 / 3, 0.5, 1 - 2**-53, 1.0]), min_size=2, max_size=12), st.integers(0, 3))
 def test_no_interval_or_p_value_is_lost(values: list[float], seed: int) -> None:
     column = np.array(values)[:, None]

@@ -11,8 +11,15 @@ from docs.generate import figures
 from docs.generate.site import FOLDERS as MADE
 from tests.docs.blocks import PAGES, ROOT, RUNS, Block, accounts, blocks, checkout, commands, run, session
 
+# Their blocks run whole experiments.
+SLOW = ("own-retriever", "ci", "ground-truth")
+PARAMETERS = [
+    pytest.param(path, id=f"{path.parent.name}-{path.stem}", marks=[pytest.mark.slow] * (path.stem in SLOW))
+    for path in PAGES
+]
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+
+@pytest.mark.parametrize("path", PARAMETERS)
 def test_the_blocks_of_a_page_give_what_it_shows(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     with checkout(tmp_path):

@@ -137,11 +137,14 @@ def test_the_experiment_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.M
     assert [gate.gate for gate in outcome.gates] == [1]
 
 
-CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+CONFIGS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem != "quickstart"))
+    for path in sorted((ROOT / "configs").glob("*.yaml"))
+]
 
 
 @pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.property)], ids=["once", "again"])
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("config", CONFIGS)
 def test_every_config_runs(config: Path, tmp_path: Path, again: bool) -> None:
     if "groupgt[retrieval]" in config.read_text(encoding="utf-8"):
         pytest.importorskip("Stemmer", reason="the extra groupgt[retrieval] is not installed")

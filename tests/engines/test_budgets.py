@@ -629,6 +629,7 @@ def test_all_questions_have_no_upper_bound() -> None:
     assert groupgt.depth(truth, run, 1.0)[0].interval == (4, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "level"), [(0.7, 0.9), *(pytest.param(share, 0.8, marks=pytest.mark.property) for share in (0.5, 0.85))]
 )

@@ -197,6 +197,7 @@ def test_pandas_reads_parquet_as_arrays_of_arrays() -> None:
     assert groupgt.evaluate(frame, {"q": ["b"]}, ["recall"])["recall"] == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_many_hits_among_many_equal_scores(tmp_path: Path, large: None, shuffled: bool) -> None:
     """Where comparing each result with each hit would not end, sorting finds the same ranks."""

@@ -158,6 +158,7 @@ BY_DEFAULT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "order", "duplicates", "ties"),
     [setting if setting in BY_DEFAULT else pytest.param(*setting, marks=pytest.mark.property) for setting in SETTINGS],
@@ -262,6 +263,7 @@ def test_whoever_stops_early_ends_the_query(small_batches: None) -> None:
     flow.close()
 
 
+@pytest.mark.slow
 def test_a_ceiling_that_is_passed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     truth, rows = make(8)
     write(tmp_path / "run.trec", rows)

@@ -158,6 +158,7 @@ def test_what_has_no_effect_is_said(file: Path) -> None:
         run_experiment(file, allow_code=True, changes=["evaluate.k=[5, 20]"], only=["bm25"])
 
 
+@pytest.mark.slow
 def test_the_cache_of_a_file_is_what_a_run_of_it_would_use(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_experiment(file, only=["bm25"], allow_code=True)
     run_experiment(file, only=["bm25"], allow_code=True, changes=["name=other", "evaluate.depth=5"])
@@ -168,6 +169,7 @@ def test_the_cache_of_a_file_is_what_a_run_of_it_would_use(file: Path, capsys: p
     assert left["experiment"] == "other"
 
 
+@pytest.mark.slow
 def test_what_another_file_kept_is_listed_where_it_would_be_used(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,6 +76,7 @@ def test_in_a_file(swept: Path) -> None:
     assert recalls[str(one.best["handbook"])] == max(recalls.values())
 
 
+@pytest.mark.slow
 def test_a_latency_ceiling(swept: Path, first: Outcome) -> None:
     none = run_experiment(swept, changes=["evaluate.best={max_latency_ms: 1.0e-9}"])
     assert none.best == {"handbook": None}
@@ -86,6 +87,7 @@ def test_a_latency_ceiling(swept: Path, first: Outcome) -> None:
     assert str(every.best["handbook"]) in (every.folder / "timings.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_means_of_what_should_be_little_are_not_added(swept: Path) -> None:
     change = "evaluate.metrics=[recall, ndcg, redundancy]"
     with pytest.raises(groupgt.ConfigError, match="redundancy"):

@@ -128,6 +128,7 @@ def test_systems_that_are_none(folder: Path, systems: Any) -> None:
         plan(written(folder, yaml.safe_dump(value)))
 
 
+@pytest.mark.slow
 def test_some_values_in_some_places(folder: Path) -> None:
     good, rng = yaml.safe_load(FULL), random.Random(7)
     places = list(paths(good))

@@ -34,6 +34,7 @@ def test_results_are_the_same_bytes_each_time(experiment: Path) -> None:
     assert len(manifest["files"]) == 3
 
 
+@pytest.mark.slow
 def test_written_runs_give_the_same_figures(experiment: Path) -> None:
     outcome = run_experiment(experiment)
     assert outcome.folder is not None

@@ -222,6 +222,7 @@ def test_what_was_judged_before_a_kill_is_kept(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text(encoding="utf-8").split() == ["4", "4", "2", "2"]
 
 
+@pytest.mark.slow
 def test_the_example_judges_in_an_experiment(tmp_path: Path) -> None:
     changes = [f"cache={tmp_path / 'cache'}"]
     with pytest.raises(groupgt.ConfigError, match="--allow-code"):

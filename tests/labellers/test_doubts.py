@@ -169,6 +169,7 @@ def test_worked_formulas_where_one_result_hits_several() -> None:
     assert found.metrics["mrr.coverage"].explanation(found.labelled.hits, 0).startswith("min(1, ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["id", "text", pytest.param("spans", marks=pytest.mark.property)])
 def test_an_evaluation_can_be_pickled_and_is_let_go(use: str) -> None:
     texts = {"c1": "one", "c2": "two"}

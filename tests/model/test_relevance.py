@@ -343,6 +343,7 @@ def test_every_metric_agrees_with_the_slow_reference(policy: dict[str, Any]) -> 
                 assert worked == pytest.approx(row["value"], abs=1e-9), row
 
 
+@pytest.mark.slow
 def test_laws_hold_under_them() -> None:
     rng = random.Random(3)
     batch = {f"q{number}": random_query(rng) for number in range(40)}

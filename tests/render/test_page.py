@@ -189,6 +189,7 @@ def large(questions: int = 200) -> tuple[Page, dict[str, str]]:
     return page(dataset(questions=questions, passages=texts)), texts
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_left_out_in_its_order() -> None:
     whole, least = len(page_bytes(large()[0])), len(page_bytes(large()[0], 1))
     told: list[list[str]] = []

@@ -123,6 +123,7 @@ evaluate: {metrics: [recall@2, mrr], primary: recall@2}
 """
 
 
+@pytest.mark.slow
 def test_secrets_and_places_of_this_machine_are_nowhere_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -368,6 +368,7 @@ def test_code_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
         run_experiment(small(tmp_path, 'mine: {use: python, with: {target: "mine:answer"}}'))
 
 
+@pytest.mark.slow
 def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(groupgt.RetrieverError) as error:
         run(tmp_path, "raises")

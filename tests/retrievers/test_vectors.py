@@ -76,6 +76,7 @@ def test_equal_documents_come_in_the_order_of_the_corpus(tmp_path: Path) -> None
         assert names == ["d0", "d2", "d4", "d1", "d3"][:k]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cosine", "dot"])
 def test_neighbours_in_a_batch_change_nothing(tmp_path: Path, kind: str) -> None:
     documents, queries = random(3001, 67) * 5, random(64, 67, seed=2)
