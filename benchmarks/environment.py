@@ -17,9 +17,8 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 VENV = HERE / ".venv"
 AUTORAG = VENV / "autorag"
-STAMP = VENV / "ready.json"
-
 TREC_EVAL = VENV / "trec_eval"
+STAMP = VENV / "ready.json"
 
 PEERS = ("pytrec_eval-terrier", "evret", "ranx", "ir-measures")
 # Large, and of use with Java alone: for the part that asks for it.

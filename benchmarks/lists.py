@@ -40,7 +40,8 @@ def measure(rounds: int, size: int | None) -> bool:
         report.section(f"Ground truth reused for many runs: {title}")
         _reused(truth, results, rounds)
         report.section(
-            f"Results with scores → means: {title}", "pytrec_eval takes dicts as they are, and makes them of pairs"
+            f"Results with scores → means: {title}",
+            "pytrec_eval takes dicts as they are; pairs are made into dicts for it, within the time",
         )
         _with_scores(truth, results, rounds)
     count = size or 10_000

@@ -597,7 +597,7 @@ INLINE int compare(probe *self, PyObject *name, int64_t place, const double *sco
     return done ? -1 : 1;
 }
 
-/* Results are fetched from memory this many before they are compared; what pairs hold, half as many. */
+/* Results are prefetched this many ahead of the one that is compared; what pairs hold, half as many. */
 #define AHEAD 32
 
 static inline void fetch(const void *object) {
@@ -630,7 +630,7 @@ INLINE int take_results(probe *self, PyObject *ranking, PyObject *scores, size_t
         }
         PyObject *number = numbers[place % AHEAD];
         if (kind != IDS && (kind != PAIRS || number != Py_None) && !number_of(number, &score)) return 0;
-        /* Pairs stand as they are ordered, whatever their scores. */
+        /* Pairs are ranked in the order given, whatever their scores. */
         int done = compare(self, names[place % AHEAD], (int64_t)place, kind >= BESIDE ? &score : NULL);
         if (done <= 0) return done;
     }

@@ -95,7 +95,7 @@ def main() -> int:
     measured = coverage.Coverage(config_file=str(ROOT / "pyproject.toml"))
     measured.load()
     with tempfile.TemporaryDirectory() as folder:
-        # Tests copy the package elsewhere, where it may be gone by now.
+        # Tests copy the package to temporary folders, which may be deleted by now.
         measured.json_report(outfile=str(Path(folder) / "report.json"), include=[str(ROOT / "groupgt" / "*")])
         report = json.loads((Path(folder) / "report.json").read_text(encoding="utf-8"))
     found, rest = faults(report)

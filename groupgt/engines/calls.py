@@ -81,12 +81,11 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
 def _hold_mappings(rankings: Iterable[Any]) -> bool:
     """Whether rankings hold results that are mappings: a glance at both ends of each, since most hold ids alone."""
     rankings = list(rankings)
-    kinds = set(map(type, rankings))
-    if kinds == {list}:
+    if set(map(type, rankings)) == {list}:
         filled = list(filter(None, rankings))
         if {*map(type, map(itemgetter(0), filled)), *map(type, map(itemgetter(-1), filled))} <= {str}:
             return False
-    for ranking in rankings if kinds != {dict} else ():
+    for ranking in rankings:
         kind = type(ranking)
         if kind is dict:
             continue

@@ -83,7 +83,7 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
 def note_faulty_ids(ranking: Any, faults: Faults, where: str) -> None:
     """Notes every result of a ranking whose id is none; what is named by its text or its place has no id.
 
-    What is no ranking is told elsewhere.
+    Anything that is not a ranking is skipped: whoever reads it reports it.
     """
     ranking = plain(ranking)
     if is_text_list(ranking) and are_plainly_ids(ranking):

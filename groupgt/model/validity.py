@@ -49,7 +49,7 @@ def id_text(value: Any) -> str | None:
     ('007', '7', None, None)
     """
     if isinstance(value, str):
-        # Members of an enumeration of texts call themselves otherwise.
+        # str() of a member of a string enum may be its name in place of its value.
         return str.__str__(value)
     if is_integer(value):
         return str(int(value))

@@ -73,7 +73,7 @@ def change(path: Path, mutant: Mutant) -> bool:
     if any(new is None or old.co_freevars != new.co_freevars for old, new in pairs):
         return False
     for function in gc.get_objects():
-        # A proxy of what is gone raises where isinstance asks for its class.
+        # isinstance() raises for a weak proxy whose object is gone.
         if type(function) is FunctionType and function.__code__.co_filename == str(path):
             function.__code__ = new.get(_place(function.__code__), function.__code__)
     return True

@@ -22,7 +22,7 @@ from tests.render.test_page import HOSTILE
 
 VIEWS = ("overview", "systems", "comparison", "questions", "question?id=q7")
 # By default a test of every view is content with the one that holds most.
-SOME_VIEWS = [view if view == "comparison" else pytest.param(view, marks=pytest.mark.property) for view in VIEWS]
+SOME_VIEWS = [view if view == "comparison" else pytest.param(view, marks=pytest.mark.slow) for view in VIEWS]
 WORDS = [
     "ferry",
     "ticket",
@@ -99,7 +99,7 @@ def address(tab: Tab) -> str:
     return str(tab.run("decodeURIComponent(location.hash)"))
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, tmp_path: Path) -> None:
     truth = groupgt.GroundTruth.of({"q": [["a"], [], ["b"]]}, policy={"empty_groups": "unmeetable"})
     found = {"one": {"q": ["x", "a"]}, "other": {"q": ["x"]}}
@@ -144,7 +144,7 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     assert "150, of which 149 have a group that can be met" in facts
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_systems_are_sorted_and_filtered_and_keep_an_address(opened: Tab) -> None:
     opened.view("systems")
     names = "table.systems tbody th .name"
@@ -165,7 +165,7 @@ def test_systems_are_sorted_and_filtered_and_keep_an_address(opened: Tab) -> Non
     assert "1 of 3 systems" in opened.text("main")
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_columns_are_chosen(opened: Tab) -> None:
     opened.view("systems")
     assert "recall@5" not in opened.text("table.systems thead")
@@ -175,7 +175,7 @@ def test_columns_are_chosen(opened: Tab) -> None:
     assert opened.run("document.querySelector('#columns').open")
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_any_system_against_any_other(opened: Tab) -> None:
     opened.view("comparison")
     assert opened.text(".verdict").startswith("▲\nboth is better than words by +0.")
@@ -194,7 +194,7 @@ def test_any_system_against_any_other(opened: Tab) -> None:
     assert "type = multi" in opened.text("main")
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_a_bar_leads_to_its_question(opened: Tab) -> None:
     opened.view("comparison")
     box = opened.run(
@@ -209,7 +209,7 @@ def test_a_bar_leads_to_its_question(opened: Tab) -> None:
     assert "s=both" in address(opened)
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_questions_are_filtered_sorted_and_searched(opened: Tab) -> None:
     opened.view("questions")
     assert opened.text("[role=status]").startswith("150 of 150 queries")
@@ -262,7 +262,7 @@ def test_a_question_shows_groups_rankings_and_formulas(opened: Tab) -> None:
     assert opened.count(".ranking") == 3
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     opened.view("questions?q=q7")
     opened.click("table.questions tbody tr td:nth-child(4) a")
@@ -276,7 +276,7 @@ def test_a_value_opens_its_question_with_its_system(opened: Tab) -> None:
     assert "All groups are met @10 by every system except " in opened.text("main")
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     opened.view("questions")
     found: set[str] = set()
@@ -291,7 +291,7 @@ def test_results_judged_irrelevant_and_repeats_have_marks(opened: Tab) -> None:
     assert found == wanted
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     opened.open(report, "#question?id=q9&s=words&m=recall%405")
     assert opened.text("h1").startswith("Query q9")
@@ -302,7 +302,7 @@ def test_a_link_opens_what_it_names(opened: Tab, report: Path) -> None:
     assert opened.text(".top [aria-current]") == "Overview"
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_back_returns_to_where_one_was(opened: Tab) -> None:
     opened.view("questions")
     opened.run("scrollTo(0, 900)")
@@ -313,7 +313,7 @@ def test_back_returns_to_where_one_was(opened: Tab) -> None:
     opened.wait("location.hash === '#questions' && scrollY > 600")
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
     opened.settled()
 
@@ -354,7 +354,7 @@ def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
     assert opened.count("figure details table tbody tr") > 100
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_figures_are_hidden_from_readers_and_their_data_is_not(opened: Tab) -> None:
     opened.view("comparison")
     opened.settled()
@@ -368,7 +368,7 @@ def test_figures_are_hidden_from_readers_and_their_data_is_not(opened: Tab) -> N
     )
 
 
-@pytest.mark.parametrize("kind", ["svg", *(pytest.param(kind, marks=pytest.mark.property) for kind in ("png", "json"))])
+@pytest.mark.parametrize("kind", ["svg", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("png", "json"))])
 def test_figures_are_saved(opened: Tab, kind: str) -> None:
     opened.settled()
     opened.run(
@@ -384,8 +384,8 @@ def test_figures_are_saved(opened: Tab, kind: str) -> None:
         assert link.startswith("blob:")
 
 
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.property)], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.property), 390])
+@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.slow), 390])
 @pytest.mark.parametrize("view", SOME_VIEWS)
 def test_nothing_is_wider_than_the_window(opened: Tab, report: Path, view: str, width: int, dark: bool) -> None:
     opened.size(width, dark=dark)
@@ -396,7 +396,7 @@ def test_nothing_is_wider_than_the_window(opened: Tab, report: Path, view: str, 
     assert ground == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
     opened.size(1280, dark=True, media="print")
     opened.open(report, "#comparison")
@@ -408,7 +408,7 @@ def test_print_is_light_and_has_no_controls(opened: Tab, report: Path) -> None:
     assert (report.parent / "print.pdf").read_bytes()[:5] == b"%PDF-"
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     """A table with twelve systems and all its columns is no wider than the page; what is wider would be cut off."""
     opened.size(720, media="print")
@@ -422,7 +422,7 @@ def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     assert opened.run("document.querySelector('table.questions').getBoundingClientRect().right") <= 720
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
     opened.view("question?id=q7")
     scores = opened.texts(".ranking:first-child td.number:last-child")
@@ -432,7 +432,7 @@ def test_scores_of_a_ranking_have_as_many_decimals(opened: Tab) -> None:
     assert [wide, tiny, none] == [["123.4", "5.7"], ["1e-7", "2e-8"], ["0", "0"]]
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_names_break_between_their_options(opened: Tab) -> None:
     parts = opened.run("[...named('bm25[k1=0.9,b=0.4]').childNodes].map((node) => node.nodeName + node.textContent)")
     assert parts == ["#textbm25[", "WBR", "#textk1=0.9,", "WBR", "#textb=0.4]"]
@@ -456,7 +456,7 @@ def test_axe_finds_nothing_serious(opened: Tab, report: Path, view: str, dark: b
     assert [text for text in found if not text.startswith(("minor", "null"))] == []
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_hostile_texts_run_nothing(tab: Tab, tmp_path: Path) -> None:
     bad = [text for text in HOSTILE if "\ud800" not in text]
     # Ids hold no control characters; texts and columns may hold anything.
@@ -511,7 +511,7 @@ def test_the_policy_holds(opened: Tab) -> None:
     opened.errors.clear()
 
 
-@pytest.mark.property
+@pytest.mark.slow
 def test_a_figure_opens_as_a_page(tab: Tab, tmp_path: Path) -> None:
     truth, runs, _ = made(30)
     table = groupgt.compare(truth, runs, ["ndcg@10"], convention="coverage", resamples=100)
