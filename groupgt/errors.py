@@ -75,6 +75,8 @@ class RetrieverError(GroupgtError):
 
 # What faults of one kind differ in: what stands in quotes, and numbers.
 _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
+# Where an object lies in memory, which tells nobody anything and makes faults differ.
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]+(?=>)")
 # Which fault it is, in their order, and where.
 _Place = tuple[int, str]
 
@@ -136,6 +138,7 @@ class Faults:
 
     def add(self, where: str, what: str) -> None:
         """Adds one fault, once; the first hundred are kept, and the first of each kind."""
+        what = _ADDRESS.sub("0x…", what)
         text = f"{where}: {what}" if where else what
         if text in self._seen:
             return

@@ -74,7 +74,7 @@ __all__ = [
     "no_silent_exit",
     "one_line",
     "pl",
-    "place_of",
+    "raised",
     "resident",
     "signals_held_back",
     "users_code",
@@ -142,20 +142,31 @@ def signals_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def place_of(error: BaseException) -> str:
-    """` (file:line)` of the user's own line at which something was raised, deep in a library though it may have been.
+# The environment variable that `--traceback` sets, for this process and those that it starts.
+TRACEBACK = "GROUPGT_TRACEBACK"
+# Of so many frames the first and the last are shown.
+MOST_FRAMES, FIRST_FRAMES = 6, 2
 
-    Of `os._exit` it is the line that called it; of what none of the user's lines led to, where it was raised.
+
+def raised(error: BaseException) -> str:
+    """What code of the user's raised, on one line: `ValueError: no (search.py:3 in search → rank.py:9 in best)`.
+
+    The frames are those in the user's own files; of what none of their lines led to, the one where it was raised. With
+    `--traceback` all of them go to standard error.
     """
     import sysconfig
     import traceback
 
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     installed = tuple({os.path.join(sysconfig.get_path(key), "") for key in ("stdlib", "platlib", "purelib")})
     ours = os.path.join(os.path.dirname(__file__), "")
     users = [frame for frame in frames if not frame.filename.startswith((*installed, ours, "<frozen"))]
-    last = [*frames, *users][-1:]
-    return "".join(f" ({frame.filename}:{frame.lineno})" for frame in last)
+    texts = [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in users or frames[-1:]]
+    if len(texts) > MOST_FRAMES:
+        texts[FIRST_FRAMES : FIRST_FRAMES - MOST_FRAMES] = ["…"]
+    return one_line(error) + (f" ({' → '.join(texts)})" if texts else "")
 
 
 def one_line(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -26,13 +27,20 @@ from groupgt.cli.output import (
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
+from groupgt.runtime import TRACEBACK
 
 CACHE = Path(".groupgt/cache")
 
 
+def _renamed(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+    if given:
+        raise ConfigError("--check: this option is now --dry-run")
+
+
 @click.command("run")
 @click.argument("config", type=FILE)
-@click.option("--check", is_flag=True, help="Check the file without retrieving anything, and print the plan.")
+@click.option("--dry-run", is_flag=True, help="Check the file without retrieving anything, and print the plan.")
+@click.option("--check", is_flag=True, hidden=True, expose_value=False, callback=_renamed)
 @click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
@@ -42,11 +50,14 @@ CACHE = Path(".groupgt/cache")
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), default=1, metavar="N", help="Number of parallel retrieval processes."
 )
-@click.option("--refresh", is_flag=True, help="Ignore cached runs and retrieve again.")
-@click.option("--reuse", is_flag=True, help="Use the cached answers of servers instead of asking them again.")
+@click.option("--refresh", is_flag=True, help="Ignore everything cached: retrieve, judge and build again.")
+@click.option(
+    "--reuse", is_flag=True, help="Use what your code and services said in earlier runs; ask only for the rest."
+)
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
 )
+@click.option("--traceback", is_flag=True, help="Show whole tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).")
 @click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
 @click.option(
@@ -59,13 +70,14 @@ CACHE = Path(".groupgt/cache")
 @details_option
 def run_command(
     config: Path,
-    check: bool,
+    dry_run: bool,
     changes: tuple[str, ...],
     only: tuple[str, ...],
     jobs: int,
     refresh: bool,
     reuse: bool,
     allow_code: bool,
+    traceback: bool,
     output: Path | None,
     junit: Path | None,
     summary_path: Path | None,
@@ -77,7 +89,8 @@ def run_command(
     bar = Bar()
     bar.doing(f"reading {config}")
     from groupgt.experiment.display import summary
-    from groupgt.experiment.runner import plan, run_experiment
+    from groupgt.experiment.plan import plan
+    from groupgt.experiment.runner import run_experiment
     from groupgt.render.exports import junit_text
     from groupgt.store.files import write_text
 
@@ -85,9 +98,13 @@ def run_command(
         raise ConfigError(f"--junit {junit}: expected a file, found a folder")
     if summary_path is not None and summary_path.is_dir():
         raise ConfigError(f"--summary {summary_path}: expected a file, found a folder")
-    if check:
-        headers, rows = plan(config, changes=changes, only=only, refresh=refresh, reuse=reuse, allow_code=allow_code)
-        show_rows(headers, rows, style)
+    if traceback:
+        os.environ[TRACEBACK] = "1"
+    if dry_run:
+        made = plan(config, changes=changes, only=only, refresh=refresh, reuse=reuse, allow_code=allow_code)
+        show_rows(made.headers, made.rows, style)
+        for text in made.unchecked:
+            say(f"not checked without --allow-code: {text}")
         return
     try:
         outcome = run_experiment(
@@ -115,9 +132,10 @@ def run_command(
             for gate in outcome.gates
         ]
         write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
-    kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals came from the cache"
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
-    say(f"results are in {outcome.folder}{page}{kept if outcome.cached else ''}")
+    say(f"results are in {outcome.folder}{page}")
+    if outcome.ways_to_keep:
+        say(outcome.ways_to_keep)
     for gate in outcome.gates:
         if not gate.passed:
             say(f"gate {gate.gate} failed: {gate.reason}")
@@ -134,8 +152,8 @@ def _show_outcome(outcome: Any, style: str) -> None:
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        above, below = ([text] if text else [] for text in (outcome.from_cache, outcome.unseen))
-        show_document([*above, *items(outcome, timed=True), *below], style, outcome.experiment.config.name)
+        kept = [outcome.from_cache] if outcome.from_cache else []
+        show_document([*kept, *items(outcome, timed=True)], style, outcome.experiment.config.name)
 
 
 @click.command("report")
@@ -243,7 +261,7 @@ def init_command(folder: Path) -> None:
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear the cached runs that a run of CONFIG would use, whoever made them, or all of a cache folder."""
-    from groupgt.experiment.retrieval import Used
+    from groupgt.experiment.cache import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 

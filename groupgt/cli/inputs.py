@@ -32,6 +32,7 @@ from groupgt.model.policy import Policy
 from groupgt.model.validity import shown
 from groupgt.model.values import Lengths
 from groupgt.plugins import ours
+from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
     from groupgt.experiment.reopened import Reopened
@@ -179,7 +180,7 @@ class Inputs:
         if self.reopened is not None and not typed("labeller_name"):
             if self.labeller_options:
                 raise ConfigError("--with: the labeller is that of the run; name one with --labeller")
-            return self.reopened.labeller(CACHE, allow_code=self.allow_code)
+            return self.reopened.labeller(allow_code=self.allow_code)
         return self.labeller_of(self.labeller_name, self.labeller_options)
 
     def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
@@ -192,8 +193,13 @@ class Inputs:
             if key.strip() in chosen:
                 raise ConfigError(f"{option} {key.strip()}: duplicate option; remove one")
             chosen[key.strip()] = value
-        sources = Sources(self.corpus, allow_code=self.allow_code, cache=CACHE)
+        sources = Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
         return labeller_of({"use": name, "with": chosen}, sources, texts=True)
+
+    @cached_property
+    def judged(self) -> VerdictStore:
+        """What judges say while this command runs, kept where experiments keep theirs."""
+        return VerdictStore(CACHE / "verdicts")
 
     @cached_property
     def lengths(self) -> Lengths:
@@ -309,7 +315,10 @@ def input_options(*groups: Group) -> Decorator:
         def with_inputs(**values: Any) -> Any:
             options = {name: values.pop(name) for name in names.intersection(values)}
             options.update(takes_budgets="tokenizer" in options, takes_folder="systems" in options)
-            return command(Inputs(**options), **values)
+            inputs = Inputs(**options)
+            returned = command(inputs, **values)
+            inputs.judged.finish()
+            return returned
 
         decorated: Any = with_inputs
         for option in reversed([option for group in groups for option in group]):

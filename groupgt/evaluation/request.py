@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import id_text
 from groupgt.model.values import Budget, Chunks, Lengths, as_lengths
 from groupgt.options import chosen
-from groupgt.store.verdicts import Verdicts
+from groupgt.store.verdicts import Verdicts, VerdictStore
 
 
 def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
@@ -49,13 +48,13 @@ def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = Fals
 class Sources:
     """What labellers are built from: the `corpus` at hand, and files relative to `folder`.
 
-    `cache` is the folder in which verdicts are kept; code of the user's runs only with `allow_code`.
+    `judged` keeps verdicts; code of the user's runs only with `allow_code`.
     """
 
     corpus: Any = None
     folder: Path = field(default_factory=Path)
     allow_code: bool = True
-    cache: Path | None = None
+    judged: VerdictStore | None = None
     _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
 
     def texts(self, given: Any, option: str) -> Mapping[str, str]:
@@ -105,41 +104,27 @@ class Sources:
         local = self.folder / model
         return encoder_of(str(local) if local.is_dir() else model)
 
-    def function(self, target: Any) -> tuple[Callable[..., Any], str]:
-        """A function, and the SHA-256 of what it was read from."""
-        from groupgt.formats.modules import imported, source_of
+    def function(self, target: Any) -> Callable[..., Any]:
+        """A function, given or by `module:name`."""
+        from groupgt.formats.modules import imported
 
+        function: Any = target
         if not callable(target):
             if not self.allow_code:
                 raise ConfigError(f"labeller target: {target} is your code, which runs only with --allow-code")
-            name = target
-            target = imported(target, self.folder.resolve())
-            if not callable(target):
-                raise ConfigError(f"labeller target: expected a function, found {display(target)}")
-            path = source_of(name)
-            return target, "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-        return target, hashlib.sha256(_source_of(target).encode()).hexdigest()
+            function = imported(target, self.folder.resolve())
+        if not callable(function):
+            raise ConfigError(f"labeller target: expected a function, found {display(function)}")
+        return cast("Callable[..., Any]", function)
 
-    def verdicts(self, key: str) -> Verdicts:
-        """What was judged under a key before."""
-        return Verdicts(None if self.cache is None else self.cache / "verdicts" / f"{key}.jsonl")
+    def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
+        """What a judge has said."""
+        return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)
 
     def _path(self, given: Any, option: str) -> Path:
         if not isinstance(given, (str, os.PathLike)):
             raise ConfigError(f"labeller {option}: expected a path or a mapping, found {display(given)}")
         return self.folder / given
-
-
-def _source_of(target: Any) -> str:
-    """What a function, or the class of what is called, was written as; its name where that is not to be had."""
-    import inspect
-
-    for written in (target, type(target)):
-        try:
-            return inspect.getsource(written)
-        except (OSError, TypeError):
-            continue
-    return f"{type(target).__module__}.{type(target).__qualname__}"
 
 
 def _is_absent(given: Any) -> bool:

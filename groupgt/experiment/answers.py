@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Protocol
 
@@ -16,9 +16,10 @@ from groupgt.engines.base import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run
+from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.retrieval import Done, Keeper, Task, check_timed, needed, repeats
+from groupgt.experiment.retrieval import Done, Earlier, Task, check_timed, needed, repeats
 from groupgt.experiment.timing import Timing, machine
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
@@ -63,14 +64,29 @@ class Silence:
 
 
 @dataclass(frozen=True)
-class Reused:
-    """Answers of code or of a service that an earlier run has kept: how many of all, and since when."""
+class KeptAnswers:
+    """Answers of one system that an earlier run was given: how many of all, and what `Earlier` says of them."""
 
     dataset: str
     system: str
-    count: int
     queries: int
-    since: str
+    earlier: Earlier
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a run was not to ask again: retrievals, answers of code of others and services, and verdicts.
+
+    `seconds` is how long it waited for each system that is asked in every run; `changed` are modules of judges.
+    """
+
+    cached: int = 0
+    retrieved: int = 0
+    answers: Sequence[KeptAnswers] = ()
+    verdicts: int = 0
+    judged: int = 0
+    changed: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -82,14 +98,13 @@ class Retrieval:
 
     experiment: Experiment
     data: Mapping[str, Data]
-    keeper: Keeper
+    keeper: AnswerCache
     progress: Progress
 
     def __post_init__(self) -> None:
         self.done: dict[Task, Done] = {}
         self.failed: dict[tuple[str, str], GroupgtError] = {}
         self.kept = 0
-        self._kept: set[Task] = set()
         self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
         self._stored: dict[tuple[str, str, str], Run] = {}
 
@@ -102,7 +117,7 @@ class Retrieval:
             done = self.keeper.kept(self.experiment, self.data[task.dataset], task)
             if done is not None:
                 self.done[task] = done
-        self.kept, self._kept = len(self.done), set(self.done)
+        self.kept = len(self.done)
         for task, done in self.done.items():
             if not done.timing.single_ms:
                 check_timed(self.experiment, task, singly=False)
@@ -126,15 +141,21 @@ class Retrieval:
         singly = self.experiment.systems[task.system].options.asks_singly()
         return once + repeats(self.experiment, task, once, singly=singly)
 
-    def reused(self) -> list[Reused]:
-        """What code or services answered in earlier runs."""
-        found: list[Reused] = []
+    def earlier(self) -> list[KeptAnswers]:
+        """What code of others and services answered in earlier runs."""
+        return [
+            KeptAnswers(task.dataset, task.system, len(done.answers.ids), done.earlier)
+            for task, done in self.done.items()
+            if done.earlier is not None
+        ]
+
+    def seconds(self) -> dict[str, float]:
+        """How long this run waited for each system that is asked in every run."""
+        seconds: dict[str, float] = {}
         for task, done in self.done.items():
-            kind = self.experiment.systems[task.system].kind
-            count = len(done.answers.ids) if task in self._kept else done.resumed
-            if count and (kind.live or kind.runs_code):
-                found.append(Reused(task.dataset, task.system, count, len(done.answers.ids), done.since))
-        return found
+            if self.experiment.systems[task.system].is_asked_anew:
+                seconds[task.system] = seconds.get(task.system, 0.0) + done.seconds
+        return seconds
 
     def finish(self) -> None:
         """The run is finished, and its results are written."""

@@ -15,7 +15,7 @@ from groupgt.engines.choice import size_of
 from groupgt.errors import ConfigError
 from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
-from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts, Use
+from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts
 from groupgt.experiment.systems import SystemConfig
 from groupgt.metrics.language import split_names
 from groupgt.options import options_of
@@ -48,6 +48,18 @@ class EngineConfig(Section):
     with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the engine.")
 
 
+class LabellerConfig(Section):
+    """How results are matched to alternatives."""
+
+    use: str = Field(description="The labeller.")
+    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the labeller.")
+    version: str = Field(
+        default="",
+        description="What version of your code judges: with it, verdicts are kept from run to run; without it, each "
+        "run asks again.",
+    )
+
+
 def _split(texts: list[str]) -> list[str]:
     """Metrics one by one, though a line may name several: `metrics: recall, mrr`."""
     return [name for text in texts for name in split_names(text) or [text]]
@@ -64,7 +76,7 @@ class Evaluate(Section):
     primary: str | None = Field(default=None, description="The metric that sorts tables and picks the best.")
     best: Annotated[Best, Short("strategy")] = Best()
     by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
-    labeller: Annotated[Use, Short("use")] = Use(use="id")
+    labeller: Annotated[LabellerConfig, Short("use")] = LabellerConfig(use="id")
     policy: Annotated[dict[str, str | float | list[str]], Short("preset")] = Field(
         default={}, description="What is done with doubtful data: a preset, or fields with their choices."
     )

@@ -5,28 +5,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
 from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
 from groupgt.evaluation.slices import Slicer
+from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
 from groupgt.experiment.systems import matching
 from groupgt.formats.corpus import corpus_file, read_lengths
 from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.queries import queries_file, read_queries
-from groupgt.formats.tokenizers import tokenizer_named
+from groupgt.formats.tokenizers import check_tokenizer, tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
@@ -36,6 +34,8 @@ from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Corpus, Queries
+from groupgt.store.files import sha256
+from groupgt.store.verdicts import VerdictStore
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,13 +82,18 @@ class Data(Asked):
         return sorted({name for name in self.truth.ids if name not in self.known})
 
 
-def read_all(experiment: Experiment) -> dict[str, Data]:
-    """Reads every data set; what is wrong with several is said at once."""
+def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refresh: bool = False) -> dict[str, Data]:
+    """Reads every data set; what is wrong with several is said at once.
+
+    `judged` keeps what a judge says; with `refresh`, files that a script made are made again. What must be made first
+    is left out where no code may run.
+    """
+    unmade = make_files(experiment, refresh=refresh)
     faults = Faults()
     datasets: dict[str, Data] = {}
-    for name in experiment.config.datasets:
+    for name in (name for name in experiment.config.datasets if name not in unmade):
         try:
-            datasets[name] = _read(experiment, name)
+            datasets[name] = _read(experiment, name, judged)
         except GroupgtError as error:
             faults.merge(error)
     kind = DataError if faults else ConfigError
@@ -108,19 +113,21 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
 # --- Read.
 
 
-def _read(experiment: Experiment, name: str) -> Data:
+def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Data:
     dataset = experiment.config.datasets[name]
-    named = (dataset.ground_truth, dataset.corpus, dataset.queries)
-    files = [experiment.at(path) for path in named if path is not None]
-    if dataset.build is not None and experiment.allow_code and not all(file.exists() for file in files):
-        _build(experiment, name, experiment.at(dataset.build), files)
     asked = read_asked(experiment, name)
     tokenizer = experiment.config.evaluate.tokenizer
     folder = experiment.path.parent
-    count = None
-    if tokenizer is not None:
+    count: Any = None
+    if (
+        tokenizer is not None
+        and experiment.unchecked is not None
+        and check_tokenizer(tokenizer, allow_code=True)[0].runs_code
+    ):
+        count = _not_run
+    elif tokenizer is not None:
         count = tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
-    labeller = _labeller(experiment, name)
+    labeller = _labeller(experiment, name, judged)
     labeller.read(asked.truth)  # what it can do nothing with is said before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
     return Data(
@@ -167,32 +174,58 @@ def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Re
     )
 
 
-def _labeller(experiment: Experiment, name: str) -> Labeller:
+def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
     """The labeller of a data set: it finds in the data set's corpus what its options do not name."""
     section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
     options = {
         key: value.replace("{dataset}", name) if isinstance(value, str) else value
         for key, value in section.with_.items()
     }
-    cache = None if experiment.config.cache is None else experiment.at(experiment.config.cache)
+    if section.version:
+        options["version"] = section.version
+    if experiment.unchecked is not None and find("labeller", section.use).runs_code:
+        options["target"] = _not_run
     corpus = None if dataset.corpus is None else experiment.at(dataset.corpus)
-    sources = Sources(corpus, experiment.path.parent.resolve(), allow_code=experiment.allow_code, cache=cache)
+    sources = Sources(corpus, experiment.path.parent.resolve(), allow_code=experiment.allow_code, judged=judged)
     return labeller_of({"use": section.use, "with": options}, sources)
 
 
-def _build(experiment: Experiment, name: str, script: Path, files: list[Path]) -> None:
-    """Runs the script that makes a data set's files, beside the experiment file."""
-    # The script is the file's own, and the user has allowed it to run.
-    ended = subprocess.run(  # noqa: S603
-        [sys.executable, str(script)], cwd=experiment.path.parent, capture_output=True, text=True, check=False
-    )
-    place = f"{experiment.document.place(('datasets', name, 'build'))}: datasets.{name}.build"
-    last = (ended.stderr.strip().splitlines() or ["it printed no message"])[-1]
-    if ended.returncode:
-        raise DataError(f"{place}: {script} ended with status {ended.returncode}: {last}")
-    missing = [str(file) for file in files if not file.exists()]
-    if missing:
-        raise DataError(f"{place}: {script} did not make {', '.join(missing)}")
+def _not_run(*_: Any) -> NoReturn:
+    """What stands for code of the user's that may not run."""
+    raise ConfigError("code of yours runs only with --allow-code")
+
+
+def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
+    """Has scripts make the files that they are to make, each script once for all data sets that name it.
+
+    Returns the data sets that are left out.
+    """
+    faults = Faults()
+    unmade: set[str] = set()
+    scripts: dict[str, list[str]] = {}
+    for name, dataset in experiment.config.datasets.items():
+        if dataset.build is not None:
+            scripts.setdefault(dataset.build, []).append(name)
+    for script, names in scripts.items():
+        configs = [experiment.config.datasets[name] for name in names]
+        written = [path for each in configs for path in (each.ground_truth, each.corpus, each.queries)]
+        files = [experiment.at(path) for path in dict.fromkeys(written) if path is not None]
+        place = f"{experiment.document.place(('datasets', names[0], 'build'))}: datasets.{names[0]}.build"
+        try:
+            build = Build(experiment.at(script), files)
+            why = build.why(refresh=refresh)
+            if why and experiment.unchecked is not None:
+                experiment.unchecked.append(f"datasets.{names[0]}.build: {build.script} must run: {why}")
+                unmade.update(names)
+            elif why and not experiment.allow_code:
+                faults.add(place, f"{build.script} must run: {why}; allow it with --allow-code")
+            elif why:
+                build.run(experiment.path.parent)
+        except DataError as error:
+            for text in error.faults:
+                faults.add(place, text)
+    faults.stop(DataError)
+    return unmade
 
 
 def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
@@ -346,12 +379,3 @@ def digests(experiment: Experiment, datasets: dict[str, Data]) -> dict[str, str]
                 for part in files_of(path) or ():
                     by_name[f"{name}: {part.name}"] = sha256(part)
     return dict(sorted(by_name.items()))
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -15,22 +15,25 @@ from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import MOST_COLUMNS, below_means, grids, slices_of, slices_side_by_side
 from groupgt.experiment import shared
-from groupgt.experiment.answers import Reused
+from groupgt.experiment.answers import Kept, KeptAnswers
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
-from groupgt.experiment.systems import combined
 from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Table, Verdict, document
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid, fixed, signed
+from groupgt.render.tables import Grid, counted, fixed, signed
 from groupgt.retrievers.base import Answers
 
 if TYPE_CHECKING:
     from groupgt.comparison.pictures import Differences
     from groupgt.render.drawing import Figure
+
+
+# After so many seconds in code of the user's it is said how to keep its answers.
+LONG = 30.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,8 +43,7 @@ class Outcome(Result):
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
     `leaders[dataset]` the best systems, several where they tie, and `overall_leaders` those over all data sets,
     `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
-    ground truth that are not in the corpus, where results are matched by id. `retrieved` and `cached` count
-    retrievals, `reused` says which code or services were not asked again, for an earlier run has kept their answers.
+    ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
     """
 
     experiment: Experiment
@@ -55,9 +57,7 @@ class Outcome(Result):
     leaders: dict[str, list[str]] = field(default_factory=dict)
     overall_leaders: list[str] = field(default_factory=list)
     absent: dict[str, list[str]] = field(default_factory=dict)
-    retrieved: int = 0
-    cached: int = 0
-    reused: list[Reused] = field(default_factory=list)
+    kept: Kept = field(default_factory=Kept)
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -131,30 +131,44 @@ class Outcome(Result):
         return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in held]
 
     @property
-    def from_cache(self) -> str:
-        """One line: which code and services an earlier run has asked, and when; empty where all were asked now."""
-        several = len(self.evaluations) > 1
-        told = []
-        for each in self.reused:
-            name = f"{each.dataset}: {each.system}" if several else each.system
-            part = f"{each.count:,} of {each.queries:,} queries, " if each.count < each.queries else ""
-            told.append(f"{name} ({part}{each.since.replace('T', ' ').removesuffix('Z')} UTC)")
-        return f"from the cache, not asked again (--refresh asks): {', '.join(told)}" if told else ""
+    def retrieved(self) -> int:
+        """How many retrievals were made, in part at least."""
+        return self.kept.retrieved
 
     @property
-    def unseen(self) -> str:
-        """One line: what of the code that ran can change without being noticed; empty where no code ran."""
-        systems = self.experiment.systems
-        names = dict.fromkeys(name for _, name in self.experiment.pairs())
-        names = dict.fromkeys(below for name in names for below in combined(systems, name))
-        code = [name for name in names if systems[name].kind.runs_code]
-        if not code:
+    def cached(self) -> int:
+        """How many retrievals came from the cache."""
+        return self.kept.cached
+
+    @property
+    def from_cache(self) -> str:
+        """One line: what was not asked again, and when it was asked; empty where all is of this run."""
+        kept = self.kept
+        retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
+        parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
+        parts += map(self._earlier, kept.answers)
+        if kept.verdicts:
+            since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
+            parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are of earlier runs{since}")
+        return "; ".join(parts) + (" (--refresh asks all again)" if parts else "")
+
+    def _earlier(self, kept: KeptAnswers) -> str:
+        name = f"{kept.dataset}: {kept.system}" if len(self.evaluations) > 1 else kept.system
+        earlier = kept.earlier
+        what = f"{earlier.count:,} of {kept.queries:,} answers of {name} are from the run"
+        at = earlier.at.replace("T", " ").removesuffix("Z")
+        since = f"; changed since: {', '.join(earlier.changed)}" if earlier.changed else ""
+        way = f"resumed: {what} interrupted" if earlier.interrupted else f"reused: {what} that ended"
+        return f"{way} at {at} UTC{since}"
+
+    @property
+    def ways_to_keep(self) -> str:
+        """One line: how answers that took long are kept; empty where none did."""
+        slow = {name: seconds for name, seconds in self.kept.seconds.items() if seconds > LONG}
+        if not slow:
             return ""
-        return (
-            f"{', '.join(code)}: asked again when a file changes that Python loads or opens. Not seen: files that "
-            "native code or other processes read, the environment, the network, models; for these, change "
-            "`with: {version: …}`"
-        )
+        times = " and ".join(f"{name} ({seconds:,.0f} s)" for name, seconds in slow.items())
+        return f"each run asks {times} again: to keep what they say, name a `version` beside `use`, or run with --reuse"
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """How long a system took on a dataset, where that is known."""

@@ -19,10 +19,10 @@ from groupgt.comparison.tests import TESTS
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.experiment.best import Rule, check_best
-from groupgt.experiment.config import Config, Dataset, EngineConfig
+from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig
 from groupgt.experiment.gates import GateChecks
-from groupgt.experiment.schema import UNKNOWN_KEY, Use, explain, path_of
-from groupgt.experiment.systems import Families, System, is_option, matching, some_of
+from groupgt.experiment.schema import UNKNOWN_KEY, explain, path_of
+from groupgt.experiment.systems import Families, System, UsersCode, is_option, matching, some_of
 from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS
 from groupgt.formats.parts import is_url
@@ -39,7 +39,8 @@ from groupgt.plugins import Plugin, find
 class Experiment:
     """A checked experiment file: the configuration, its systems by name, those that are reported, and the metrics.
 
-    `document` knows where everything stands, for faults that only the data can show.
+    `document` knows where everything stands, for faults that only the data can show. `unchecked` says what cannot
+    be checked without running code of the user's, where none may run.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class Experiment:
     metrics: dict[str, Metric]
     policy: Policy
     allow_code: bool = False
+    unchecked: list[str] | None = None
 
     @cached_property
     def engine(self) -> Engine:
@@ -105,11 +107,18 @@ class Experiment:
         ]
 
 
-def load(path: Path, *, changes: Sequence[str] = (), only: Sequence[str] = (), allow_code: bool = False) -> Experiment:
+def load(
+    path: Path,
+    *,
+    changes: Sequence[str] = (),
+    only: Sequence[str] = (),
+    allow_code: bool = False,
+    dry: bool = False,
+) -> Experiment:
     """Reads and checks an experiment file; raises `ConfigError` with every fault, each with line and column.
 
     `changes` are settings such as `evaluate.k=[5]`; `only` are patterns of the systems to report; code of the user's
-    is refused without `allow_code`.
+    is refused without `allow_code`, or with `dry` left out.
     """
     document = read_yaml(path)
     for setting in changes:
@@ -117,13 +126,15 @@ def load(path: Path, *, changes: Sequence[str] = (), only: Sequence[str] = (), a
     config = _validated(document)
     if config is None:
         document.faults.fail(ConfigError)
-    checks = Checks(document, config, allow_code=allow_code)
+    checks = Checks(document, config, allow_code=allow_code, unchecked=[] if dry and not allow_code else None)
     checks.walk()
     systems = checks.families.systems
     chosen = _chosen(document, checks.families, only, checks.baseline)
     document.sort()
     document.faults.stop(ConfigError)
-    return Experiment(path, document, config, systems, chosen, checks.metrics, checks.policy, allow_code)
+    return Experiment(
+        path, document, config, systems, chosen, checks.metrics, checks.policy, allow_code, checks.code.unchecked
+    )
 
 
 def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:
@@ -209,10 +220,13 @@ class Checks:
     Nothing is said of what only follows from another fault.
     """
 
-    def __init__(self, document: Document, config: Config, *, allow_code: bool) -> None:
-        self.document, self.config, self.allow_code = document, config, allow_code
+    def __init__(
+        self, document: Document, config: Config, *, allow_code: bool, unchecked: list[str] | None = None
+    ) -> None:
+        self.document, self.config = document, config
+        self.code = UsersCode(document, allowed=allow_code, unchecked=unchecked)
         corpora = {name: dataset.corpus is not None for name, dataset in config.datasets.items()}
-        self.families = Families(document, config.systems, corpora, allow_code=allow_code)
+        self.families = Families(document, config.systems, corpora, self.code)
         self.metrics: dict[str, Metric] = {}
         self.policy = Policy()
         self.baseline: str | None = None
@@ -269,9 +283,8 @@ class Checks:
             elif not exists(file) and build is None:
                 way = f"; {dataset.fetch}" if dataset.fetch else ""
                 self.document.fault((*path, key), f"file not found: {file}{way}")
-            elif not exists(file) and not self.allow_code:
-                way = f"run it (python {build}), or add --allow-code"
-                self.document.fault((*path, key), f"{file} does not exist yet; a script makes it: {way}")
+            elif not exists(file):
+                self.code.check((*path, key), f"{file} is missing; python {build} makes it, and so does a run")
         if dataset.format is not None:
             self._is_known((*path, "format"), dataset.format, TRUTHS)
 
@@ -288,17 +301,21 @@ class Checks:
         elif not self.families.may_be(compare.baseline):
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
 
-    def _labeller(self, labeller: Use) -> None:
+    def _labeller(self, labeller: LabellerConfig) -> None:
         """The labeller, its options, and the files they name, of every data set."""
         path: KeyPath = ("evaluate", "labeller")
         plugin = self._plugin("labeller", path, labeller)
+        if plugin is not None and plugin.runs_code and "version" in labeller.with_:
+            self.document.fault((*path, "with", "version"), "goes beside `use`, not among the options", key=True)
+        elif plugin is not None and labeller.version and not plugin.runs_code:
+            self.document.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
         for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():
             for dataset in self.config.datasets:
                 file = self.document.resolved(labeller.with_[key].replace("{dataset}", dataset))
                 if not exists(file):
                     self.document.fault((*path, "with", key), f"file not found: {file}")
 
-    def _plugin(self, kind: str, path: KeyPath, section: Use | EngineConfig) -> Plugin | None:
+    def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
         """What a section uses, or None where there is no such thing; its options are checked."""
         use = (*path, "use")
         if not self.document.whole(*use):
@@ -312,8 +329,8 @@ class Checks:
             self.document.fault((*path, "with", *fault.path), fault.what, key=fault.unknown)
         if missing := plugin.missing():
             self.document.fault(use, f"{plugin.name} {missing}")
-        if plugin.runs_code and not self.allow_code:
-            self.document.fault(use, f"{plugin.name} runs your code; allow it with --allow-code")
+        if plugin.runs_code:
+            self.code.check(use, f"{plugin.name} runs your code")
         return plugin
 
     def _policy(self) -> None:
@@ -331,7 +348,8 @@ class Checks:
         tokenizer = self.config.evaluate.tokenizer
         if tokenizer is not None:
             try:
-                check_tokenizer(tokenizer, allow_code=self.allow_code)
+                if check_tokenizer(tokenizer, allow_code=True)[0].runs_code:
+                    self.code.check(("evaluate", "tokenizer"), f"{tokenizer} is your code")
             except GroupgtError as error:
                 self.document.fault(("evaluate", "tokenizer"), str(error))
 

@@ -1,7 +1,7 @@
-"""Code of the user's in a process of its own: `Fresh` is the retriever here, `serve` is what runs there.
+"""What is asked: code of the user's in a process of its own (`Fresh`), everything else in this one (`Here`).
 
-A process that has run nothing before gives answers that depend on nothing but what it loads and opens, and `seen` notes
-that. It is a plain interpreter and no worker of `multiprocessing`, which would run the user's script a second time.
+A process that has run nothing before gives answers that depend on nothing that ran before. It is a plain interpreter
+and no worker of `multiprocessing`, which would run the user's script a second time; `serve` is what runs there.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, BinaryIO, NoReturn
 
 from groupgt.errors import ConfigError, GroupgtError, RetrieverError
-from groupgt.experiment.seen import Watcher, empty
 from groupgt.formats.modules import imported
-from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, Setting, checked
-from groupgt.runtime import one_line, place_of, signals_held_back, users_code
+from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, Setting, ask, checked
+from groupgt.runtime import raised, signals_held_back, users_code
+from groupgt.store.loaded import Loaded, changed
 
 # Ctrl-C is for the process that asks, which ends this one.
 BEGIN = """
@@ -57,32 +57,66 @@ class Order:
     setting: Setting | None = None
 
 
-class Fresh:
-    """A retriever that runs in a new process; ends with `close`, or with this process.
+class Here:
+    """A retriever in this process: built, and asked.
 
-    `spent` are the milliseconds of each call of the last batch, `build_s` the seconds it took to be built, `way` how it
-    is called, `singly` whether with one question at a time, `seen` what the code has loaded and opened so far.
+    `build_s` are the seconds that it took to be built, `singly` says whether it is asked one query at a time, `modules`
+    are those loaded once it was built, where it is a plug-in of others.
     """
 
     def __init__(self, order: Order) -> None:
-        self.spent: list[float] = []
-        self.seen = empty()
+        start = time.perf_counter()
+        with users_code():
+            self.retriever = order.kind.built(order.setting, order.options)
+        self.build_s = time.perf_counter() - start
+        self.singly: bool | None = order.options.asks_singly()
+        self.loaded = Loaded() if order.kind.is_foreign and not order.kind.live else None
+        self.modules = self._new()
+
+    def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
+        """Rankings, the milliseconds of each call, and the modules that were loaded meanwhile."""
+        rankings, spent = ask(self.retriever, queries, k)
+        return rankings, spent, self._new()
+
+    def _new(self) -> dict[str, str]:
+        return {} if self.loaded is None else self.loaded.new()
+
+    def changed(self, modules: Mapping[str, str]) -> list[str]:
+        """Which of some modules are not as they were."""
+        return changed(modules, sys.path)
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Fresh:
+    """The same in a new process; ends with `close`, or with this process. `way` says how the code is called."""
+
+    def __init__(self, order: Order) -> None:
         self.process = _started()
         try:
-            self._told(order.folder)
+            self._call(order.folder)
             plugin, setting = order.kind, order.setting
             parts = None if setting is None else (setting.corpus.ids, setting.corpus.texts, setting.qids, setting.seed)
-            self.way, self.singly, self.build_s = self._told((order.system, plugin.build, order.options, parts))
+            self.way, self.singly, self.build_s, self.modules = self._call(
+                (order.system, plugin.build, order.options, parts)
+            )
         except BaseException:
             self.close()
             raise
 
-    def retrieve(self, queries: Sequence[str], k: int) -> Sequence[Ranking]:
-        """The rankings that the code returns, checked where they were made."""
-        qids = queries.ids if isinstance(queries, Queries) else [str(place) for place in range(len(queries))]
-        rankings: list[Ranking]
-        rankings, self.spent = self._told((list(queries), qids, k))
-        return rankings
+    def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
+        """Rankings, checked where they were made, the milliseconds of each call, and modules loaded meanwhile."""
+        answer: tuple[Sequence[Ranking], list[float], dict[str, str]] = self._call((list(queries), queries.ids, k))
+        return answer
+
+    def changed(self, modules: Mapping[str, str]) -> list[str]:
+        """Which of some modules are not as they were, where the code would find them."""
+        names: list[str] = self._call(dict(modules))
+        return names
 
     def __enter__(self) -> Fresh:
         return self
@@ -99,14 +133,13 @@ class Fresh:
                     stream.close()
         self.process.wait()
 
-    def _told(self, message: Any) -> Any:
-        """Sends a message; what comes back, and what was seen until then. Raises what went wrong there."""
+    def _call(self, message: Any) -> Any:
+        """Sends a message; what comes back. Raises what went wrong there."""
         try:
             _send(self.process.stdin, message)
-            value, seen, fault = pickle.loads(self._received())  # noqa: S301 - from code that is allowed to run
+            value, fault = pickle.loads(self._received())  # noqa: S301 - from code that is allowed to run
         except (OSError, EOFError, pickle.UnpicklingError):
             raise RetrieverError(self._last_words()) from None
-        self.seen = seen if seen is not None else self.seen
         if fault is not None:
             kind, faults, total = fault
             raise kind(*faults, total=total)
@@ -180,53 +213,52 @@ def serve() -> NoReturn:
     sys.dont_write_bytecode = True
     folder: Path = messages.get()
     sys.path[:] = [str(folder), *(each for each in sys.path if each != str(folder))]
-    watcher = Watcher(list(sys.path))
-    _send(replies, (None, None, None))
+    _send(replies, (None, None))
     system, build, options, parts = messages.get()
-    sys.addaudithook(watcher.heard)
     retriever: Any = None
+    modules = Loaded()
 
-    def begin() -> tuple[str, bool, float]:
+    def begin() -> tuple[str, bool, float, dict[str, str]]:
         nonlocal retriever
         target = imported(options.target, folder)
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
-            return way, "(query, k)" in way, 0.0
+            return way, "(query, k)" in way, 0.0, {}
         ids, texts, qids, seed = parts
         start = time.perf_counter()
         retriever = build(Setting(Corpus(ids, texts), qids, seed), options)
         took = time.perf_counter() - start
-        return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took
+        return getattr(retriever, "way", ""), bool(getattr(retriever, "each", False)), took, modules.new()
 
-    _answer(replies, watcher, begin)
+    def answer(texts: list[str], qids: list[str], k: int) -> tuple[Any, list[float], dict[str, str]]:
+        rankings, spent = ask(retriever, Queries(texts, qids), k)
+        answers = checked(system, qids, rankings, k)
+        plain = [
+            names if answers.scores is None else list(zip(names, answers.scores[qid]))
+            for qid, names in answers.ids.items()
+        ]
+        return plain, spent, modules.new()
+
+    _reply(replies, begin)
     while True:
-        texts, qids, k = messages.get()
-
-        def ask(texts: list[str] = texts, qids: list[str] = qids, k: int = k) -> tuple[Any, list[float]]:
-            start = time.perf_counter()
-            rankings = retriever.retrieve(Queries(texts, qids), k)
-            took = 1000 * (time.perf_counter() - start)
-            answers = checked(system, qids, rankings, k)
-            plain = [
-                names if answers.scores is None else list(zip(names, answers.scores[qid]))
-                for qid, names in answers.ids.items()
-            ]
-            return plain, list(getattr(retriever, "spent", None) or [took])
-
-        _answer(replies, watcher, ask)
+        message = messages.get()
+        if isinstance(message, dict):
+            _reply(replies, changed, message, sys.path)
+        else:
+            _reply(replies, answer, *message)
 
 
-def _answer(replies: Any, watcher: Watcher, work: Any) -> None:
+def _reply(replies: Any, work: Callable[..., Any], *arguments: Any) -> None:
     value, fault = None, None
     try:
         with users_code():
-            value = work()
+            value = work(*arguments)
     except GroupgtError as error:
         kind = ConfigError if isinstance(error, ConfigError) else RetrieverError
         fault = kind, error.faults, error.total
     except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
-        fault = RetrieverError, (f"{one_line(error)}{place_of(error)}",), 1
-    _send(replies, (value, watcher.seen(), fault))
+        fault = RetrieverError, (raised(error),), 1
+    _send(replies, (value, fault))
 
 
 def _channels() -> tuple[BinaryIO, Any]:

@@ -55,9 +55,9 @@ def _experiment_schema() -> dict[str, Any]:
     whole = Config.model_json_schema(by_alias=True)
     definitions = whole["$defs"]
     _add_systems(definitions)
-    for kind, section in (("labeller", "Use"), ("engine", "EngineConfig")):
+    for kind, section in (("labeller", "LabellerConfig"), ("engine", "EngineConfig")):
         _add_options(kind, definitions, section)
-    definitions["Use"]["properties"]["use"]["anyOf"] = _names("labeller")
+    definitions["LabellerConfig"]["properties"]["use"]["anyOf"] = _names("labeller")
     definitions["EngineConfig"]["properties"]["use"]["enum"] = ours("engine")
     definitions["Evaluate"]["properties"]["tokenizer"] |= _tokenizers()
     choices: dict[str, Any] = {name: {"enum": list(known)} for name, known in CHOICES.items()}

@@ -14,7 +14,6 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, near_names
 from groupgt.evaluation.request import Sources, as_ground_truth, labeller_of
-from groupgt.experiment.datasets import sha256
 from groupgt.experiment.result_folders import folders_of, manifest_at, written_policy
 from groupgt.experiment.results import Manifest, file_name, slug
 from groupgt.formats.corpus import corpus_file
@@ -23,6 +22,8 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.options import paths_of
 from groupgt.plugins import find
+from groupgt.store.files import sha256
+from groupgt.store.verdicts import VerdictStore
 
 AGAIN = "run the experiment again with this version"
 
@@ -138,8 +139,11 @@ class Reopened:
         tokenizer: str | None = evaluate.get("tokenizer")
         return tokenizer
 
-    def labeller(self, cache: Path, *, allow_code: bool) -> Labeller:
-        """The labeller of the run; raises `DataError` where a file that it reads is gone or has changed."""
+    def labeller(self, *, allow_code: bool) -> Labeller:
+        """The labeller of the run; raises `DataError` where a file that it reads is gone or has changed.
+
+        A judge is asked about what the run did not ask it.
+        """
         spec: Any = self.manifest["config"]["evaluate"].get("labeller") or {"use": "id"}
         options = {
             name: value.replace("{dataset}", self.dataset) if isinstance(value, str) else value
@@ -154,7 +158,14 @@ class Reopened:
                     "and its files with --labeller and --with, or run the experiment again",
                 )
         faults.stop()
-        sources = Sources(self.corpus, self._home or Path(), allow_code=allow_code, cache=cache)
+        if spec.get("version"):
+            options["version"] = spec["version"]
+        config: Mapping[str, Any] = self.manifest["config"]
+        cache = config.get("cache")
+        judged = None
+        if self._home is not None and isinstance(cache, str):
+            judged = VerdictStore(self._home / cache / "verdicts", reuse=True)
+        sources = Sources(self.corpus, self._home or Path(), allow_code=allow_code, judged=judged)
         return labeller_of({"use": spec["use"], "with": options}, sources)
 
     def unchanged(self, written: str) -> Path | None:

@@ -25,9 +25,9 @@ from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.base import all_rankings
 from groupgt.engines.calls import calls_of
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
+from groupgt.experiment.cache import libraries
 from groupgt.experiment.display import Outcome, report
 from groupgt.experiment.report import page_bytes_of
-from groupgt.experiment.retrieval import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.model.run import Lists, Run
@@ -113,6 +113,7 @@ class Timings(TypedDict):
     best: NotRequired[dict[str, str | None]]
     overall: NotRequired[str | None]
     gates: NotRequired[list[GateOutcome]]
+    kept: NotRequired[str]
 
 
 class EvaluateSection(TypedDict):
@@ -216,6 +217,8 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Timings:
         timings["overall"] = outcome.overall
     if timed := [gate for gate in _gates(outcome) if gate["timed"]]:
         timings["gates"] = timed
+    if outcome.from_cache:
+        timings["kept"] = outcome.from_cache
     return timings
 
 

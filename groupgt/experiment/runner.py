@@ -1,4 +1,4 @@
-"""`run_experiment`: an experiment from file to results, or only what it would do.
+"""`run_experiment`: an experiment from file to results.
 
 The process, which code of the user's shares, is put back when the run ends.
 """
@@ -12,26 +12,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from groupgt.comparison.compare import comparison_of
-from groupgt.errors import ConfigError, Faults, GroupgtError, RetrieverError
+from groupgt.errors import GroupgtError, RetrieverError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.answers import Progress, Retrieval, Silence
+from groupgt.experiment.answers import Kept, Progress, Retrieval, Silence
 from groupgt.experiment.best import best_systems
+from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.display import Outcome
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.fresh import Fresh, Order
 from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.results import write_results
-from groupgt.experiment.retrieval import Keeper, Task, cache_of, calls, needed
 from groupgt.experiment.timing import Timing
-from groupgt.render.tables import Grid, counted
+from groupgt.labellers.code import Code
+from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
 from groupgt.runtime import no_silent_exit
 from groupgt.store.files import umask
+from groupgt.store.verdicts import VerdictStore
 
 
 @contextmanager
@@ -64,80 +64,6 @@ def working_folder() -> str | None:
         return None
 
 
-HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]
-
-
-def plan(
-    path: str | os.PathLike[str],
-    *,
-    changes: Sequence[str] = (),
-    only: Sequence[str] = (),
-    refresh: bool = False,
-    reuse: bool = False,
-    allow_code: bool = False,
-) -> Grid:
-    """Checks everything that can be checked without retrieving; headers and rows of what would be done."""
-    with shared_process():
-        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
-        datasets = read_all(experiment)
-        keeper = Keeper(cache_of(experiment), refresh, reuse)
-        tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in experiment.pairs()}
-        for task in needed(experiment, datasets):
-            tasks.setdefault((task.dataset, task.system), []).append(task)
-        faults = Faults()
-        order = {name: place for place, name in enumerate(experiment.systems)}
-        rows = [
-            _row(experiment, data, dataset, name, keeper, tasks[dataset, name], faults)
-            for dataset, data in datasets.items()
-            for name in sorted((name for served, name in tasks if served == dataset), key=order.__getitem__)
-        ]
-        faults.stop(ConfigError)
-    return HEADERS, rows
-
-
-def described_way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
-    """How code of the user's is called, as a new process that imports it sees it; adds what cannot be called."""
-    system = experiment.systems[name]
-    order = Order(name, system.kind, system.options, experiment.path.parent.resolve())
-    try:
-        with Fresh(order) as fresh:
-            return fresh.singly, fresh.way
-    except GroupgtError as error:
-        place = experiment.document.place(system.paths["target"])
-        for text in error.faults:
-            faults.add(place, f"systems.{name}: {text}")
-        return None, ""
-
-
-def _row(
-    experiment: Experiment,
-    data: Data,
-    dataset: str,
-    name: str,
-    keeper: Keeper,
-    tasks: Sequence[Task],
-    faults: Faults,
-) -> list[Any]:
-    """One system on one data set: one that is reported, or that one of these combines."""
-    system = experiment.systems[name]
-    uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
-    documents, count = None, 0
-    if system.is_stored:
-        will = "read"
-    elif system.inputs:
-        will = "combine"
-    else:
-        documents = None if data.corpus is None else len(data.corpus)
-        asked = [task for task in tasks if keeper.kept(experiment, data, task) is None]
-        will = "cached" if not asked else "retrieve" if len(asked) == len(tasks) else f"retrieve {len(asked)}"
-        singly = system.options.asks_singly()
-        if asked and system.kind.runs_code:
-            singly, way = described_way(experiment, name, faults)
-            uses += f": {way}" if way else ""
-        count = sum(calls(experiment, task, len(data.queries), singly=singly) for task in asked)
-    return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
-
-
 def run_experiment(
     path: str | os.PathLike[str],
     *,
@@ -160,8 +86,8 @@ def run_experiment(
         changes: Single values of the file that are changed, such as `evaluate.k=[5]`.
         only: Patterns of the systems to report.
         jobs: How many processes retrieve at once.
-        refresh: Retrieve what is kept as well.
-        reuse: Use the cached answers of servers instead of asking them again.
+        refresh: Retrieve what is kept as well, ask judges again, and make again what scripts have made.
+        reuse: Use what services, judges and code of yours said in earlier runs instead of asking again.
         allow_code: Let the file run code of yours.
         progress: Who is told how far retrieval is.
     """
@@ -169,15 +95,39 @@ def run_experiment(
         told = progress or Silence()
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
         told.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
-        datasets = read_all(experiment)
-        retrieval = Retrieval(experiment, datasets, Keeper(cache_of(experiment), refresh, reuse), told)
+        cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
+        judged = cache.verdicts()
+        datasets = read_all(experiment, judged, refresh=refresh)
+        retrieval = Retrieval(experiment, datasets, cache, told)
         retrieval.run(changes, jobs)
         told.doing(f"evaluating {counted(len(experiment.chosen), 'system')}")
         outcome = _concluded(_evaluated(experiment, datasets, retrieval))
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
+        outcome = replace(outcome, kept=_kept(retrieval, judged, datasets))
         outcome = replace(outcome, folder=write_results(outcome, folder))
         retrieval.finish()
+        if judged is not None:
+            judged.finish()
         return outcome
+
+
+def _kept(retrieval: Retrieval, judged: VerdictStore | None, datasets: Mapping[str, Data]) -> Kept:
+    """What earlier runs had said already, and how long this one waited for code of the user's and services."""
+    seconds = retrieval.seconds()
+    for data in datasets.values():
+        judge = data.request.labeller
+        if isinstance(judge, Code) and not judge.options.version and judge.seconds:
+            seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
+    verdicts = judged or VerdictStore(Path())
+    return Kept(
+        cached=retrieval.kept,
+        retrieved=len(retrieval.done) - retrieval.kept,
+        answers=retrieval.earlier(),
+        verdicts=verdicts.used,
+        judged=verdicts.judged,
+        changed=tuple(verdicts.changed),
+        seconds=seconds,
+    )
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: Retrieval) -> Outcome:
@@ -215,9 +165,6 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         absent={name: data.absent for name, data in datasets.items() if data.absent},
         truths={name: data.truth for name, data in datasets.items()},
         passages={name: data.request.lengths.texts for name, data in datasets.items() if data.request.lengths.texts},
-        retrieved=len(retrieval.done) - retrieval.kept,
-        cached=retrieval.kept,
-        reused=retrieval.reused(),
     )
 
 

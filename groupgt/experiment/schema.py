@@ -70,13 +70,6 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 _.+-]*$", max_lengt
 Positive = Annotated[int, Field(ge=1, le=10**15)]
 
 
-class Use(Section):
-    """A part chosen by name, with options."""
-
-    use: str = Field(description="Its name.")
-    with_: dict[str, Any] = Field(default={}, alias="with", description="Its options.")
-
-
 # What pydantic calls a fault, and what we expected there.
 EXPECTED = {
     "string_type": "text",

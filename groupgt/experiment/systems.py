@@ -31,6 +31,11 @@ class SystemConfig(Section):
     matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
         default={}, description="Options with a list of values each: one system for each combination."
     )
+    version: str = Field(
+        default="",
+        description="What version of your code or of a service answers: with it, answers are kept from run to run; "
+        "without it, each run asks again.",
+    )
     inputs: Texts = Field(default=[], description="The systems that a fusion combines, by name or pattern.")
     only: Texts = Field(default=[], description="The data sets it runs on (default: all).")
     on_error: Literal["fail", "skip"] = Field(
@@ -138,6 +143,11 @@ class System:
         return self.config.serves(dataset)
 
     @property
+    def is_asked_anew(self) -> bool:
+        """Whether each run asks it: code of others, or a service, of which the file names no version."""
+        return self.kind.is_foreign and not self.config.version
+
+    @property
     def is_stored(self) -> bool:
         """Whether its results are read from files."""
         return _is_stored(self.kind)
@@ -160,6 +170,24 @@ def some_of(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
 
 
+@dataclass(frozen=True, eq=False)
+class UsersCode:
+    """Whether code of the user's may run; where it may not, what needs it is a fault, or noted as `unchecked`."""
+
+    document: Document
+    allowed: bool
+    unchecked: list[str] | None = None
+
+    def check(self, path: KeyPath, what: str) -> None:
+        """Says what cannot be done without it."""
+        if self.allowed:
+            return
+        if self.unchecked is None:
+            self.document.fault(path, f"{what}; allow it with --allow-code")
+        else:
+            self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
+
+
 class Families:
     """Checks the entries of `systems` and resolves those that are sound.
 
@@ -172,10 +200,9 @@ class Families:
         document: Document,
         entries: Mapping[str, SystemConfig],
         corpora: Mapping[str, bool],
-        *,
-        allow_code: bool,
+        code: UsersCode,
     ) -> None:
-        self.document, self.entries, self.corpora, self.allow_code = document, entries, corpora, allow_code
+        self.document, self.entries, self.corpora, self.code = document, entries, corpora, code
         self.systems: dict[str, System] = {}
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
@@ -228,8 +255,8 @@ class Families:
             return None
         if missing := kind.missing():
             self.document.fault(path, f"{config.use} {missing}")
-        if kind.runs_code and not self.allow_code:
-            self.document.fault(path, f"{config.use} runs your code; allow it with --allow-code")
+        if kind.runs_code:
+            self.code.check(path, f"{config.use} runs your code")
         return kind
 
     def _family(self, family: str, config: SystemConfig) -> None:
@@ -244,6 +271,9 @@ class Families:
             return
         if config.inputs and kind.fuse is None:
             self.document.fault((*path, "inputs"), f"{config.use} combines no other systems; remove this key", key=True)
+        if config.version and not (kind.is_foreign and kind.build is not None):
+            what = f"{config.use} needs no version: what is read from files is known by its content; remove this key"
+            self.document.fault((*path, "version"), what, key=True)
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
@@ -276,6 +306,8 @@ class Families:
     def _variant(self, family: str, config: SystemConfig, kind: RetrieverPlugin, variant: Variant) -> None:
         options, faults = read_options(kind.options, variant.options, show=as_yaml)
         for fault in faults:
+            if fault.unknown and fault.option == "version":
+                fault = replace(fault, what="goes beside `use`, not among the options")
             path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
             self.document.fault(path[:4] if fault.unknown else (*path, *fault.path[1:]), fault.what, key=fault.unknown)
         if options is not None:
@@ -295,14 +327,9 @@ class Families:
                 file = self.document.resolved(text.replace("{dataset}", dataset))
                 if not is_url(text) and not exists(file) and self.document.whole(*path):
                     self.document.fault(path, f"file not found: {file}")
-        for name in getattr(options, "files", []) if kind.runs_code else []:
-            for dataset in datasets:
-                file = self.document.resolved(name.replace("{dataset}", dataset))
-                if not exists(file):
-                    self.document.fault(variant.paths["files"], f"file not found: {file}")
         if _is_stored(kind) and options.format is not None and options.format not in RUNS:
             self.document.unknown(variant.paths["format"], options.format, RUNS)
-        if kind.runs_code and self.allow_code:
+        if kind.runs_code and (self.code.allowed or self.code.unchecked is not None):
             try:
                 check_target(options.target, self.document.folder.resolve())
             except ConfigError as error:

@@ -21,9 +21,10 @@ from pathlib import Path
 
 import groupgt
 from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
+from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
-from groupgt.experiment.retrieval import Done, Keeper, Task
+from groupgt.experiment.retrieval import Done, Task
 from groupgt.experiment.runner import working_folder
 from groupgt.runtime import signals_held_back
 from groupgt.store.cache import Cache
@@ -36,7 +37,7 @@ def in_parallel(
     experiment: Experiment,
     changes: Sequence[str],
     data: dict[str, Data],
-    keeper: Keeper,
+    keeper: AnswerCache,
     tasks: Sequence[Task],
     jobs: int,
 ) -> Iterator[tuple[Task, Done | GroupgtError]]:
@@ -46,7 +47,7 @@ def in_parallel(
     """
     with tempfile.TemporaryDirectory(prefix="groupgt-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        sent = Keeper(Cache(folder))
+        sent = AnswerCache(Cache(folder))
         safe = os.environ.get(SAFE_PATH)
         job = _Job(experiment.path, tuple(changes), experiment.allow_code, keeper, folder, safe)
         with _own_path(allow_code=experiment.allow_code):
@@ -62,7 +63,7 @@ def in_parallel(
                 error, texts = future.result()
                 for text in texts:
                     warnings.warn(text, GroupgtWarning, stacklevel=2)
-                outcome = error or sent.kept(experiment, data[task.dataset], task, check=False)
+                outcome = error or sent.read(experiment, data[task.dataset], task)
                 yield task, outcome or RetrieverError(f"system {task.system!r}: a worker's answers were lost")
             pool.shutdown()
         except BrokenProcessPool:
@@ -125,7 +126,7 @@ class _Job:
     path: Path
     changes: tuple[str, ...]
     allow_code: bool
-    keeper: Keeper
+    keeper: AnswerCache
     folder: Path
     safe: str | None
 
@@ -141,7 +142,7 @@ class _Worker:
     job: _Job
     experiment: Experiment
     data: dict[str, Data]
-    sent: Keeper
+    sent: AnswerCache
 
 
 _workers: list[_Worker] = []
@@ -159,7 +160,7 @@ def _begin(job: _Job) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GroupgtWarning)
         experiment = load(job.path, changes=job.changes, allow_code=job.allow_code)
-        _workers.append(_Worker(job, experiment, read_all(experiment), Keeper(Cache(job.folder))))
+        _workers.append(_Worker(job, experiment, read_all(experiment), AnswerCache(Cache(job.folder))))
 
 
 def _end_with_parent() -> None:
@@ -178,7 +179,7 @@ def _work(task: Task, number: int) -> tuple[GroupgtError | None, list[str]]:
         warnings.simplefilter("always", GroupgtWarning)
         try:
             done = worker.job.keeper.retrieved(worker.experiment, data, task)
-            worker.sent.keep(worker.experiment, data, task, done)
+            worker.sent.write(worker.experiment, data, task, done)
         except GroupgtError as error:
             return error, []
         finally:

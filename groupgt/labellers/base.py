@@ -129,12 +129,12 @@ class Tables(Protocol):
         """What makes vectors of texts."""
         ...
 
-    def function(self, target: Any) -> tuple[Callable[..., Any], str]:
-        """A function of the user's, and what it was read from, as a digest; refused where code is not allowed."""
+    def function(self, target: Any) -> Callable[..., Any]:
+        """A function of the user's; refused where code is not allowed."""
         ...
 
-    def verdicts(self, key: str) -> Any:
-        """A mapping that keeps what was judged, from one run to the next."""
+    def verdicts(self, judge: str, *, vouched: bool) -> Any:
+        """What a judge has said, kept for those that ask it again; from run to run where it is `vouched` for."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import iscoroutine
@@ -21,7 +22,7 @@ from groupgt.model.validity import finite_number
 from groupgt.model.values import TEXT, kind_of
 from groupgt.options import Clash, Rule
 from groupgt.plugins import Plugin
-from groupgt.runtime import users_code
+from groupgt.runtime import raised, users_code
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,9 @@ class Options:
     """Who judges, and where the texts stand; runs code and is refused without --allow-code.
 
     `target` is `module:function`: it takes a list of at most `batch_size` pairs and returns for each True or False, or
-    a number from 0 to 1, which is a hit from `threshold` on. Verdicts are kept by what was judged (the texts, the
-    function's module, and `version`: change it when the prompt, the model, or a module that it imports changes), so
-    that of results that say the same the first is asked about. `corpus` and `reference` hold the texts of results and
-    of alternatives that are ids.
+    a number from 0 to 1, which is a hit from `threshold` on. Of results that say the same the first is asked about,
+    once in each run. With a `version`, verdicts of earlier runs of that version are used again: change it with the
+    prompt, the model and the code. `corpus` and `reference` hold the texts of results and of alternatives that are ids.
     """
 
     target: Annotated[Any, Rule("module:function", _is_target, {"type": "string", "pattern": ".:."})] = ""
@@ -82,12 +82,13 @@ class Code(Reader):
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
-        self.function, digest = tables.function(options.target)
+        self.function = tables.function(options.target)
         self.title = options.target if isinstance(options.target, str) else getattr(options.target, "__name__", "code")
         self.corpus = tables.texts(options.corpus, "corpus")
         self.reference = tables.texts(options.reference, "reference")
-        self.base = json.dumps(["code", digest, self.title, options.version])
-        self.kept: Any = tables.verdicts(hashlib.sha256(self.base.encode()).hexdigest())
+        judge = json.dumps(["code", self.title, options.version])
+        self.kept: Any = tables.verdicts(judge, vouched=bool(options.version))
+        self.seconds = 0.0
 
     def match(self, truth: GroundTruth, results: Results) -> Matches:
         """Asks in batches for every result beside the alternatives of its query, each pair of contents once."""
@@ -139,6 +140,7 @@ class Code(Reader):
         """What the function says of a batch; raises `DataError` for what it raises, and for invalid verdicts."""
         where = f"labeller code: {self.title}"
         first = f"(the first of the batch: query {batch[0].qid!r}, result {display(batch[0].result)})"
+        start = time.perf_counter()
         try:
             with users_code():
                 returned = self.function(list(batch))
@@ -149,8 +151,9 @@ class Code(Reader):
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever the user's function raises, and its sys.exit
-            what = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise DataError(f"{where} failed on a batch of {len(batch):,} pairs {first}: {what}") from None
+            raise DataError(f"{where} failed on a batch of {len(batch):,} pairs {first}: {raised(error)}") from None
+        finally:
+            self.seconds += time.perf_counter() - start
         is_list = not isinstance(returned, (str, Mapping))
         if not is_list or len(answers) != len(batch):
             found = f"{len(answers):,}" if is_list else display(returned)

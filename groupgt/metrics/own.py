@@ -19,7 +19,7 @@ from groupgt.model.hits import Floats, Hits, Judgments
 from groupgt.model.validity import finite_number
 from groupgt.options import choices, limits, words
 from groupgt.plugins import register, registered
-from groupgt.runtime import one_line, place_of, users_code
+from groupgt.runtime import raised, users_code
 
 # What tables call their own columns.
 TAKEN = ("qid", "run", "system", "dataset", "metric")
@@ -163,7 +163,7 @@ class Own:
         except GroupgtError:
             raise
         except (Exception, SystemExit) as error:  # whatever the function raises
-            raise MetricError(f"metric {self.name!r}: {one_line(error)}{place_of(error)}") from error
+            raise MetricError(f"metric {self.name!r}: {raised(error)}") from error
         if values.shape != (hits.size,):
             what = f"expected a number for each of {hits.size:,} queries, found an array of shape {values.shape}"
             raise MetricError(f"metric {self.name!r}: {what}")

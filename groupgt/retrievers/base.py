@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,10 +11,11 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.errors import Faults, GroupgtWarning, RetrieverError, strange_result
+from groupgt.errors import Faults, GroupgtError, GroupgtWarning, RetrieverError, strange_result
 from groupgt.model.run import Run
 from groupgt.model.validity import finite_number, id_fault, id_text, shown
-from groupgt.plugins import Plugin
+from groupgt.plugins import Plugin, ours
+from groupgt.runtime import raised, users_code
 
 Ranking = Sequence[Any]
 T = TypeVar("T")
@@ -56,6 +58,12 @@ class Queries(list[str]):
     def __init__(self, texts: Sequence[str], ids: Sequence[str]) -> None:
         super().__init__(texts)
         self.ids = list(ids)
+
+    @property
+    def shown(self) -> str:
+        """Which these are, for a message."""
+        more = f" and {len(self) - 1:,} more" if len(self) > 1 else ""
+        return f"query {self.ids[0]!r}{more}" if self.ids else "no query"
 
     def part(self, start: int, end: int) -> Queries:
         """The questions from one position to another."""
@@ -107,6 +115,20 @@ class Retriever(Protocol):
         ...
 
 
+def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float]]:
+    """What a retriever answers, and the milliseconds of each call; what it raises names the queries."""
+    which, start = queries.shown, time.perf_counter()
+    try:
+        with users_code():
+            rankings = retriever.retrieve(queries, k)
+    except (GroupgtError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # neither a library's panic nor sys.exit in code of the user's is an `Exception`
+        raise RetrieverError(f"{which}: {raised(error)}") from error
+    took = 1000 * (time.perf_counter() - start)
+    return rankings, list(getattr(retriever, "spent", None) or [took])
+
+
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The results of one system for every question, best first, and the scores beside them where all have one.
@@ -129,9 +151,8 @@ class RetrieverPlugin(Plugin):
 
     `build` makes a retriever of a `Setting` and options; `fuse` makes answers out of other systems' answers; with
     neither, results are read from files. `libraries` are the distributions whose versions decide about results; `live`
-    answers come from outside and may change, so that each run asks again; a `cheap` one answers in this process, and
-    may be asked some questions twice to be timed; `corpus` says whether one is searched; `note` is shown beside the
-    name.
+    answers come from a service and may change; a `cheap` one answers in this process, and may be asked some questions
+    twice to be timed; `corpus` says whether one is searched; `note` is shown beside the name.
     """
 
     options: type[Options] = Options
@@ -142,6 +163,11 @@ class RetrieverPlugin(Plugin):
     live: bool = False
     cheap: bool = False
     note: str = ""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether each run asks it anew: a service, or code of others, of which nothing tells when it changes."""
+        return self.live or self.runs_code or self.name not in ours("retriever")
 
 
 # The name by which plugins of others know it.

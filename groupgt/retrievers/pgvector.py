@@ -39,7 +39,7 @@ class Options(Questions):
     `vector_column`. `distance` is cosine (score 1 − distance), l2 or inner_product (score −distance). Vectors
     of questions come from `queries` or a `model`, as for `dense`. With `exact` no index is used; else the table's own
     index answers, with the settings the `dsn` makes (`options=-c hnsw.ef_search=100`). A statement may take `timeout`
-    seconds. Each run asks anew; where `version` says which state of the table answers, its answers are kept.
+    seconds. Each run asks anew, unless a `version` beside `use` says which state of the table answers.
     Equal distances are ordered by id. Where a vector of zeros has no cosine, it is no result and finds none.
     """
 
@@ -50,7 +50,6 @@ class Options(Questions):
     distance: Literal["cosine", "l2", "inner_product"] = "cosine"
     exact: bool = True
     timeout: Annotated[float, Called("seconds"), Gt(0), Le(86_400)] = 30.0
-    version: str = ""
 
     def asks_singly(self) -> bool | None:
         return True

@@ -106,8 +106,7 @@ class Options(base.Options):
     Haystack, of whose documents `id_field` names the metadata that hold the id. Any other function is called by
     position, sync or async: `f(queries, k)` with a list, or with `each` `f(query, k)` one question at a time, which is
     the default where its first parameter is annotated `str` or named query, question, q, text or prompt. It runs in a
-    process of its own. Answers are kept until a file that it loads or opens through Python changes; name others in
-    `files`, and change `version` where anything else has changed.
+    process of its own, and is asked in each run; with a `version` beside `use`, answers of that version are used again.
     """
 
     target: str
@@ -115,8 +114,6 @@ class Options(base.Options):
     factory: bool | None = None
     each: bool | None = None
     id_field: str = ""
-    files: list[str] = field(default_factory=list)
-    version: str = ""
 
     def clashes(self) -> Iterator[Clash]:
         """A target is a module and a name in it."""

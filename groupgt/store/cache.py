@@ -13,6 +13,8 @@ from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.store.files import PART, reached, sweep, written_whole
+from groupgt.store.journal import ENDING as JOURNAL
+from groupgt.store.journal import Journal, left_behind
 
 # What a damaged file may end in: a bit of its head can ask for more memory than there is.
 UNREADABLE = (OSError, ValueError, MemoryError, RecursionError)
@@ -79,6 +81,24 @@ class Cache:
         except OSError as error:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
+    def journal(self, key: str) -> Journal:
+        """What this process writes of an entry that is not whole yet, after what one that is gone has left of it."""
+        try:
+            self._settle()
+        except OSError as error:
+            raise DataError(f"{self.folder}: cannot be written: {error.strerror or error}") from None
+        return Journal.taken_over(self.path(key).parent, key)
+
+    def left_behind(self, key: str) -> list[Any]:
+        """What a process that is gone has left of an entry that is not whole, line by line."""
+        paths = left_behind(self.path(key).parent, key)
+        return list(Journal(paths[-1]).lines()) if paths else []
+
+    def remove_journals(self, key: str) -> None:
+        """Removes what processes that are gone, and this one, have written of an entry."""
+        for path in left_behind(self.path(key).parent, key):
+            path.unlink(missing_ok=True)
+
     def _settle(self) -> None:
         """Has version control pass over a new folder; one that holds something else is not ours to hide."""
         sweep(self.folder)
@@ -92,22 +112,34 @@ class Cache:
 
     def entries(self) -> Iterator[Entry]:
         """Every entry, in the order of their keys; one that is damaged says nothing of itself."""
-        for path in sorted(self.folder.glob(f"??/*{ENDING}")):
-            key = path.name.removesuffix(ENDING)
+        for path in sorted(self.folder.glob("??/*")):
+            key, _, ending = path.name.partition(".")
             if not re.fullmatch("[0-9a-f]{64}", key) or path.parent.name != key[:2]:
                 continue  # something of the user's own
             try:
                 size = path.stat().st_size
-                about = json.loads(_text(path).partition("\n")[0])
+                if f".{ending}" == ENDING:
+                    about = json.loads(_text(path).partition("\n")[0])
+                elif ending.endswith(JOURNAL):
+                    about = _of_journal(list(Journal(path).lines()))
+                else:
+                    continue
             except FileNotFoundError:
                 continue  # another process removed it since it was listed
-            except UNREADABLE:
+            except (*UNREADABLE, DataError, AttributeError, LookupError, TypeError):
                 about = None
             yield Entry(key, size, about if isinstance(about, dict) else {})
 
     def remove(self, key: str) -> None:
-        """Removes an entry, where it is there."""
+        """Removes an entry, whole or not, where it is there."""
         self.path(key).unlink(missing_ok=True)
+        self.remove_journals(key)
+
+
+def _of_journal(lines: list[Any]) -> dict[str, Any]:
+    """What a journal says of itself: what its first line is about, how many rows it has, and when the last came."""
+    rows = sum(len(line.get("rows", ())) for line in lines)
+    return {**lines[0]["about"], "rows": rows, "made": lines[-1].get("at", "")} if lines else {}
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -6,6 +6,7 @@ cache, `stamped` result folders.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -151,7 +152,7 @@ def sweep(folder: Path) -> None:
     if not folder.is_dir():
         return
     for path in folder.glob(f"{PART}*"):
-        if _is_abandoned(path):
+        if is_gone("-".join(path.name.removeprefix(PART).split("-")[:2]), path):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
@@ -160,7 +161,12 @@ def sweep(folder: Path) -> None:
 
 def _mark() -> str:
     """How temporary names begin: who writes is in them, so that `sweep` can tell whether it still does."""
-    return f"{PART}{_host()}-{os.getpid()}-"
+    return f"{PART}{owner()}-"
+
+
+def owner() -> str:
+    """This process, as names of files have it: its host and its process id."""
+    return f"{_host()}-{os.getpid()}"
 
 
 def _host() -> str:
@@ -169,14 +175,14 @@ def _host() -> str:
     return "".join(letter for letter in socket.gethostname() if letter.isalnum())[:40] or "host"
 
 
-def _is_abandoned(path: Path) -> bool:
-    """Whether its process is no more; where that cannot be known, whether it is old: parts live for seconds."""
-    host, _, after = path.name.removeprefix(PART).partition("-")
-    owner = after.partition("-")[0]
+def is_gone(writer: str, path: Path, after: float = OLD) -> bool:
+    """Whether the `owner` of a file is no more; where that cannot be known, whether the file is older than `after`."""
+    host, _, process = writer.partition("-")
     try:
-        if host == _host() and owner.isdigit() and os.name == "posix":
-            os.kill(int(owner), 0)  # asks whether it is there, and does nothing to it
-        return time.time() - path.stat().st_mtime > OLD
+        if host == _host() and process.isdigit() and os.name == "posix":
+            os.kill(int(process), 0)  # asks whether it is there, and does nothing to it
+            after = max(after, OLD)
+        return time.time() - path.stat().st_mtime > after
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
@@ -188,6 +194,27 @@ def umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+# --- What is in them.
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a file, or of the names and contents of all files in a folder."""
+    if path.is_file():
+        return sha256(path)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    lines = "".join(f"{file.relative_to(path).as_posix()}\0{sha256(file)}\n" for file in files)
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 # --- Points at which a test may end the process.

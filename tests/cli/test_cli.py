@@ -192,7 +192,7 @@ def test_convert_refuses_what_would_be_lost(folder: Path, capsys: pytest.Capture
 def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "init", "new")[0]
     assert "groupgt run" in out
-    assert "expected" not in call(capsys, "run", "new/experiment.yaml", "--check")[1]
+    assert "expected" not in call(capsys, "run", "new/experiment.yaml", "--dry-run")[1]
     out, err = call(capsys, "run", "new/experiment.yaml", "--output", "there")
     assert "ndcg" in out
     assert "results are in" in err

@@ -153,7 +153,7 @@ def test_yaml_in_words_of_the_file(
     folder: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, words: str
 ) -> None:
     Path("experiment.yaml").write_text(EXPERIMENT.replace(old, new, 1))
-    text = said(capsys, "run", "experiment.yaml", "--check")
+    text = said(capsys, "run", "experiment.yaml", "--dry-run")
     assert words in text
     assert "block" not in text
 
@@ -215,7 +215,7 @@ def test_a_command_of_another_name(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_gate_beyond_its_metric(folder: Path, capsys: pytest.CaptureFixture[str], bound: str, hint: str) -> None:
     gate = f"gate:\n  - {{system: stored, metric: recall@1, {bound}}}\n"
     Path("experiment.yaml").write_text(EXPERIMENT + gate)
-    text = said(capsys, "run", "experiment.yaml", "--check")
+    text = said(capsys, "run", "experiment.yaml", "--dry-run")
     assert (f"recall lies between 0 and 1, found 60{hint}" if hint else "at least 0") in text
 
 

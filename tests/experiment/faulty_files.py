@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import groupgt
-from groupgt.experiment.runner import plan
+from groupgt.experiment.plan import plan
 
 GOOD = """\
 version: 1

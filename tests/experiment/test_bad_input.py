@@ -81,7 +81,7 @@ def test_bad_experiment(case: Any, cli: Cli, experiment: Path, monkeypatch: pyte
     monkeypatch.chdir(experiment.parent)
     monkeypatch.delenv("GROUPGT_NEVER_SET", raising=False)
     put(experiment, text)
-    found = cli("run", experiment, "--check")
+    found = cli("run", experiment, "--dry-run")
     fails(found, f"{experiment}:{place}", *words)
     lines = found.err.splitlines()
     assert len(set(lines)) == len(lines)
@@ -90,20 +90,20 @@ def test_bad_experiment(case: Any, cli: Cli, experiment: Path, monkeypatch: pyte
 
 
 def test_good_experiment(cli: Cli, experiment: Path) -> None:
-    assert cli("run", experiment, "--check").status == 0
+    assert cli("run", experiment, "--dry-run").status == 0
     for text in ("\ufeff" + YAML, YAML.replace("\n", "\r\n"), "---\n" + YAML + "...\n"):
-        assert cli("run", put(experiment, text), "--check").status == 0
+        assert cli("run", put(experiment, text), "--dry-run").status == 0
 
 
 def test_all_faults_of_an_experiment_at_once(cli: Cli, experiment: Path) -> None:
     text = YAML.replace("version: 1", "version: 2").replace("small", "[x]").replace("[recall]", "[recal]")
     put(experiment, text.replace("k: [1]", "k: [0]") + "foo: 1\n")
-    fails(cli("run", experiment, "--check"), "5 faults", ":1:10", ":2:7", ":8:13", ":9:7", ":11:1")
+    fails(cli("run", experiment, "--dry-run"), "5 faults", ":1:10", ":2:7", ":8:13", ":9:7", ":11:1")
 
 
 def test_laughs_are_not_expanded(cli: Cli, experiment: Path) -> None:
     lines = ["a: &a [x, x, x]", *(f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]" for i in range(24))]
-    found = cli("run", put(experiment, "\n".join(lines)), "--check")
+    found = cli("run", put(experiment, "\n".join(lines)), "--dry-run")
     assert found.status == 2
     assert f"{experiment}:1:4" in found.err
 

@@ -54,7 +54,7 @@ def test_without_its_files_it_says_where_to_get_them(
 ) -> None:
     monkeypatch.setenv("BRIGHT", str(tmp_path))
     with pytest.raises(SystemExit) as end:
-        main(["run", str(CONFIG), "--check"])
+        main(["run", str(CONFIG), "--dry-run"])
     assert end.value.code == 2
     told = capsys.readouterr().err
     assert "examples/biology.parquet; get it from https://huggingface.co/datasets/xlangai/BRIGHT" in told.replace(
@@ -67,7 +67,7 @@ def test_the_folder_beside_the_file_is_named_as_it_is(
 ) -> None:
     monkeypatch.delenv("BRIGHT", raising=False)
     with pytest.raises(SystemExit) as end:
-        main(["run", str(CONFIG), "--check"])
+        main(["run", str(CONFIG), "--dry-run"])
     assert end.value.code == 2
     told = capsys.readouterr().err
     assert str(CONFIG.parent / "bright" / "examples" / "biology.parquet") in told.replace("\n", "")

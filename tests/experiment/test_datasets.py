@@ -13,6 +13,7 @@ from tests.experiment.faulty_files import (
     changed,
     check_one,
     told,
+    written,
 )
 
 FAULTS: list[Fault] = [
@@ -47,10 +48,16 @@ def test_one_fault_is_one_line_at_its_place(folder: Path, fault: Fault) -> None:
 def test_a_script_that_makes_a_file(folder: Path) -> None:
     (folder / "make.py").write_text("raise SystemExit('nothing to fetch')\n")
     text = changed(("corpus: corpus.jsonl\n", "corpus: made.jsonl\n    build: make.py\n"))
-    assert told(folder, text) == [
-        "8:13: datasets.mine.corpus: FOLDER/made.jsonl does not exist yet; a script makes it: "
-        "run it (python FOLDER/make.py), or add --allow-code"
-    ]
+    with pytest.raises(groupgt.ConfigError) as error:
+        run_experiment(written(folder, text))
+    assert (
+        str(error.value)
+        .replace(str(folder), "FOLDER")
+        .endswith(
+            "8:13: datasets.mine.corpus: FOLDER/made.jsonl is missing; python FOLDER/make.py makes it, and so does a run; "
+            "allow it with --allow-code"
+        )
+    )
     assert told(folder, text, allow_code=True) == [
         "9:12: datasets.mine.build: FOLDER/make.py ended with status 1: nothing to fetch"
     ]

@@ -79,7 +79,7 @@ def test_engines_at_fault_are_told_with_their_line(folder: Path, capsys: pytest.
     ):
         path.write_text(FILE.format(engine=engine).replace(", convention: trec", ""))
         with pytest.raises(SystemExit) as end:
-            main(["run", str(path), "--check"])
+            main(["run", str(path), "--dry-run"])
         assert end.value.code == 2
         told_here = capsys.readouterr().err
         assert f"{path}:3:" in told_here
@@ -91,6 +91,6 @@ def test_runs_of_a_cluster_are_refused_before_the_work(folder: Path, capsys: pyt
     text = FILE.format(engine="engine: spark").replace(", convention: trec", "")
     path.write_text(text + "output: {formats: [json, runs]}\n")
     with pytest.raises(SystemExit) as end:
-        main(["run", str(path), "--check"])
+        main(["run", str(path), "--dry-run"])
     assert end.value.code == 2
     assert "whole, parts, folder stay on a cluster and cannot be written as runs" in capsys.readouterr().err

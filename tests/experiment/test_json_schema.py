@@ -167,7 +167,7 @@ OPTIONS = [
 def section(kind: str, name: str, options: dict[str, Any]) -> Any:
     """What the JSON Schema says against the section of a part with these options."""
     jsonschema = pytest.importorskip("jsonschema", reason="the extra groupgt[checks] is not installed")
-    title = {"labeller": "Use", "retriever": "SystemConfig", "engine": "EngineConfig"}[kind]
+    title = {"labeller": "LabellerConfig", "retriever": "SystemConfig", "engine": "EngineConfig"}[kind]
     schema = {"$ref": f"#/$defs/{title}", "$defs": SCHEMA["$defs"]}
     validator = jsonschema.Draft202012Validator(schema)
     return [error.message for error in validator.iter_errors({"use": name, "with": options})]

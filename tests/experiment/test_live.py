@@ -14,7 +14,8 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.answers import Silence
 from groupgt.experiment.display import report
-from groupgt.experiment.runner import plan, run_experiment
+from groupgt.experiment.plan import plan
+from groupgt.experiment.runner import run_experiment
 from groupgt.plugins import REGISTERED
 from groupgt.retrievers import base
 
@@ -25,7 +26,6 @@ ASKED: list[list[str]] = []
 class Options(base.Options):
     """A stand-in for a server that is asked four questions at a time."""
 
-    version: str = ""
     batch: int = 4
 
     def batch_size(self) -> int:
@@ -75,7 +75,7 @@ def test_every_run_asks_once(file: Path) -> None:
     for _ in range(2):
         outcome = run_experiment(file)
         assert sum(map(len, ASKED)) == 10  # fusions share the answers
-        assert outcome.from_cache == ""
+        assert outcome.kept.answers == []
         ASKED.clear()
 
 
@@ -90,7 +90,7 @@ def test_a_run_that_was_killed_is_resumed_and_a_finished_one_is_not(
     ASKED.clear()
     resumed = run_experiment(file)
     assert ASKED == []
-    assert resumed.from_cache.startswith("from the cache, not asked again (--refresh asks): api (20")
+    assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in resumed.from_cache
     run_experiment(file)
     assert sum(map(len, ASKED)) == 10
 
@@ -110,7 +110,7 @@ def test_a_run_that_failed_half_way_is_resumed(file: Path, monkeypatch: pytest.M
     ASKED.clear()
     outcome = run_experiment(file)
     assert sum(map(len, ASKED)) == 2
-    assert "api (8 of 10 queries, 20" in outcome.from_cache
+    assert "resumed: 8 of 10 answers of api are from the run interrupted at 20" in outcome.from_cache
 
 
 def test_a_version_or_a_word_reuses_what_a_finished_run_was_told(file: Path) -> None:
@@ -118,13 +118,13 @@ def test_a_version_or_a_word_reuses_what_a_finished_run_was_told(file: Path) -> 
     ASKED.clear()
     reused = run_experiment(file, reuse=True)
     assert ASKED == []
-    assert "api (20" in reused.from_cache
-    changes = ["systems.api={use: server, with: {version: a}}"]
+    assert "reused: 10 of 10 answers of api are from the run that ended at 20" in reused.from_cache
+    changes = ["systems.api={use: server, version: a}"]
     run_experiment(file, changes=changes)
     assert sum(map(len, ASKED)) == 10
     again = run_experiment(file, changes=changes)
     assert sum(map(len, ASKED)) == 10
-    assert "api (20" in again.from_cache
+    assert "reused: 10 of 10 answers of api" in again.from_cache
     run_experiment(file, changes=[changes[0].replace("a}", "b}")])
     assert sum(map(len, ASKED)) == 20
 
@@ -143,7 +143,7 @@ class Count(Silence):
 
 
 def calls_of(file: Path, **options: Any) -> dict[str, int]:
-    headers, rows = plan(file, **options)
+    headers, rows, _ = plan(file, **options)
     return {row[1]: row[headers.index("calls")] for row in rows}
 
 
@@ -202,7 +202,7 @@ def test_a_gate_on_a_function_of_lists(file: Path) -> None:
 def test_the_plan_says_how_a_function_is_called(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (file.parent / "single.py").write_text("def search(question, k):\n    return ['d1']\n")
     change = 'systems.api={use: python, with: {target: "single:search"}}'
-    main(["run", str(file), "--check", "--allow-code", "--set", change, "--format", "json"])
+    main(["run", str(file), "--dry-run", "--allow-code", "--set", change, "--format", "json"])
     row = json.loads(capsys.readouterr().out)[0]
     assert row["uses"] == "python: f(query, k), one query at a time"
     assert row["calls"] == 10

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import groupgt
-from groupgt.experiment.runner import plan
+from groupgt.experiment.plan import plan
 from tests.experiment.faulty_files import GOOD, written
 
 FULL = GOOD.replace(

@@ -1,4 +1,4 @@
-"""`groupgt run --check`: what would be done, and what of it is done already."""
+"""`groupgt run --dry-run`: what would be done, and what of it is done already."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groupgt.experiment.runner import plan, run_experiment
+from groupgt.experiment.plan import plan
+from groupgt.experiment.runner import run_experiment
 from groupgt.retrievers.bm25 import BM25
 
 
@@ -19,7 +20,7 @@ def test_the_plan_says_what_is_kept(sweep: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BM25, "retrieve", None)
-    headers, rows = plan(experiment)
+    headers, rows, _ = plan(experiment)
     assert headers[0] == "dataset"
     assert [row[1] for row in rows] == ["plain", "shallow"]
     assert rows[0][3:] == [60, 188, 6, 2 + 30, "retrieve"]

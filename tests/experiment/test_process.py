@@ -13,7 +13,8 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.runner import plan, shared_process
+from groupgt.experiment.plan import plan
+from groupgt.experiment.runner import shared_process
 from groupgt.store.files import umask
 from tests.experiment.faulty_files import GATES, STORED, changed, written
 
@@ -111,15 +112,16 @@ def test_leaving_is_told_with_its_line(file: Path, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as end:
         main(["run", str(file), "--allow-code"])
     assert end.value.code == 2
-    told = f"groupgt: dataset 'own': system 'mine': SystemExit: os._exit(0) ({file.parent / 'my_search.py'}:4)\n"
+    where = f"({file.parent / 'my_search.py'}:4 in search)"
+    told = f"groupgt: dataset 'own': system 'mine': query 'q0' and 31 more: SystemExit: os._exit(0) {where}\n"
     assert capsys.readouterr().err == told
 
 
 @pytest.mark.faults
 def test_a_worker_that_leaves_at_once(file: Path) -> None:
     module(file, ENDINGS["while it answers"])
-    changes = ['systems.other={use: python, with: {target: "my_search:search", version: "2"}}']
-    with pytest.raises(groupgt.RetrieverError, match=r"SystemExit: os\._exit\(0\) \(.*my_search.py:4\)"):
+    changes = ['systems.other={use: python, version: "2", with: {target: "my_search:search"}}']
+    with pytest.raises(groupgt.RetrieverError, match=r"SystemExit: os\._exit\(0\) \(.*my_search.py:4 in search\)"):
         groupgt.run_experiment(file, changes=changes, jobs=2, allow_code=True)
 
 

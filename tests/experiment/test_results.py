@@ -154,7 +154,7 @@ def test_long_values_make_no_long_names_of_files(folder: Path) -> None:
         ("table, json", "table, runs"), ("  plain: bm25", f"  plain: bm25\n  {'y' * 100}: bm25"), (GATES, "")
     )
     (folder / "own_ranking.py").write_text("def search(queries, k):\n    return [['d0'] for each in queries]\n")
-    long = f"use: python\n    with: {{target: 'own_ranking:search'}}\n    matrix: {{version: [{'z' * 300}]}}"
+    long = f"use: python\n    with: {{target: 'own_ranking:search'}}\n    matrix: {{id_field: [{'z' * 300}]}}"
     file = written(folder, changed((STORED, long), text=text))
     outcome = groupgt.run_experiment(file, allow_code=True, only=["stored*", "yyy*"])
     assert outcome.folder is not None

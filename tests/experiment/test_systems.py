@@ -148,11 +148,18 @@ FAULTS: list[Fault] = [
         "did you mean 'trec'",
     ),
     (
-        "code that is not allowed",
-        [(STORED, 'use: python\n    with: {target: "mine:build"}')],
-        "23:10",
-        "systems.stored.use",
-        "python runs your code; allow it with --allow-code",
+        "a version of what is ours",
+        [("plain: bm25", "plain: {use: bm25, version: a}")],
+        "16:23",
+        "systems.plain.version",
+        "bm25 needs no version",
+    ),
+    (
+        "a version among the options",
+        [(STORED, 'use: http\n    with: {url: "http://127.0.0.1/", version: a}')],
+        "24:39",
+        "systems.stored.with.version",
+        "goes beside `use`, not among the options",
     ),
     (
         "a needed option",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import plan
+from groupgt.experiment.plan import plan
 from groupgt.experiment.yaml import read_yaml
 from tests.experiment.faulty_files import GOOD, told
 

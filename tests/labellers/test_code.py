@@ -20,6 +20,7 @@ import groupgt
 from groupgt.evaluation.request import Sources, labeller_of
 from groupgt.experiment.runner import run_experiment
 from groupgt.labellers.code import Options, Pair, _digest
+from groupgt.store.verdicts import VerdictStore
 
 ROOT = Path(__file__).parents[2]
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["a"]]}
@@ -39,8 +40,12 @@ class Judge:
 
 
 def evaluated(target: Any, cache: Path | None = None, **options: Any) -> groupgt.Evaluation:
-    labeller = labeller_of({"use": "code", "with": {"target": target, **options}}, Sources(TEXTS, cache=cache))
-    return groupgt.evaluate(TRUTH, RUN, ["recall", "mrr"], labeller=labeller)
+    store = None if cache is None else VerdictStore(cache / "verdicts")
+    labeller = labeller_of({"use": "code", "with": {"target": target, **options}}, Sources(TEXTS, judged=store))
+    evaluation = groupgt.evaluate(TRUTH, RUN, ["recall", "mrr"], labeller=labeller)
+    if store is not None:
+        store.finish()
+    return evaluation
 
 
 def test_a_judge_sees_texts_and_is_asked_once_for_each_content() -> None:
@@ -53,15 +58,14 @@ def test_a_judge_sees_texts_and_is_asked_once_for_each_content() -> None:
     assert judge.batches[0][0] == Pair("q1", None, "a", "a", "x1", "one a")
 
 
-def test_the_same_content_is_not_asked_again(tmp_path: Path) -> None:
+def test_each_run_asks_again_unless_the_judge_has_a_version(tmp_path: Path) -> None:
     first, second = Judge(), Judge()
     one, two = evaluated(first, tmp_path), evaluated(second, tmp_path)
     assert one.means == two.means
-    assert sum(map(len, first.batches)) == 10
-    assert second.batches == []
-    # Another version of the prompt is another judge.
-    evaluated(second, tmp_path, version="2")
-    assert sum(map(len, second.batches)) == 10
+    assert sum(map(len, first.batches)) == sum(map(len, second.batches)) == 10
+    for judge, version, asked in ((first, "1", 20), (second, "1", 10), (second, "2", 20)):
+        evaluated(judge, tmp_path, version=version)
+        assert sum(map(len, judge.batches)) == asked
 
 
 @pytest.mark.parametrize("score", [True, 1, 1.0, 0.5, np.bool_(True), np.float64(0.5)])
@@ -149,7 +153,7 @@ def test_room_for_verdicts_is_made_before_anything_is_asked() -> None:
     kept = Kept()
 
     class Keeping(Sources):
-        def verdicts(self, key: str) -> Any:
+        def verdicts(self, judge: str, *, vouched: bool) -> Any:
             return kept
 
     for asked, prepared in ((10, 1), (10, 1)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.cli.main import main
 from groupgt.experiment.runner import run_experiment
 from groupgt.options import options_from
 from groupgt.retrievers import dense, vectors
@@ -128,18 +126,6 @@ def test_a_changed_model_folder_is_a_new_run(tmp_path: Path) -> None:
     assert run_experiment(file).cached == 1
     (folder / "weights").write_bytes(b"2")
     assert run_experiment(file).retrieved == 1
-
-
-@pytest.mark.slow
-def test_what_code_answered_before_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "own_live.py").write_text("def search(queries, k):\n    return [['d1'] for _ in queries]\n")
-    file = small(tmp_path, 'mine: {use: python, with: {target: "own_live:search"}}')
-    main(["run", str(file), "--allow-code"])
-    assert "from the cache" not in capsys.readouterr().out
-    main(["run", str(file), "--allow-code"])
-    out = capsys.readouterr().out
-    assert re.match(r"from the cache, not asked again \(--refresh asks\): mine \(\d{4}-.* UTC\)\n", out)
-    assert "Not seen: files that native code or other processes read, the environment" in out
 
 
 @pytest.mark.parametrize("version", ["5.7.0", "3.4.1", "0.1", "dev", None])

@@ -373,13 +373,17 @@ def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(groupgt.RetrieverError) as error:
         run(tmp_path, "raises")
     line = CODE.splitlines().index('    raise ValueError("no\\nluck")') + 1
-    place = re.escape(f"({tmp_path / 'mine.py'}:{line})")
-    assert re.fullmatch(rf"dataset 'set': system 'mine': ValueError: no {place}", str(error.value))
+    place = re.escape(f"({tmp_path / 'mine.py'}:{line} in raises)")
+    assert re.fullmatch(
+        rf"dataset 'set': system 'mine': query 'q1' and 2 more: ValueError: no {place}", str(error.value)
+    )
 
 
 @pytest.mark.slow
 def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2\)$"):
+    with pytest.raises(
+        groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2 in build\)$"
+    ):
         run(tmp_path, "build", "def build(corpus):\n    return {}['x']\n")
 
 

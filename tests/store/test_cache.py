@@ -9,6 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.store.cache import Cache, key_of
+from groupgt.store.journal import Journal
 from groupgt.store.verdicts import Verdicts
 
 KEY = key_of({"a": 1})
@@ -54,7 +55,7 @@ def test_an_entry_that_is_a_link_is_replaced_and_its_target_stays(tmp_path: Path
 def test_verdicts_are_not_added_to_what_a_link_leads_to(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("mine")
     (tmp_path / "verdicts.jsonl").symlink_to(tmp_path / "precious")
-    verdicts = Verdicts(tmp_path / "verdicts.jsonl")
+    verdicts = Verdicts(Journal(tmp_path / "verdicts.jsonl"))
     for write in (verdicts.prepare, lambda: verdicts.keep({"a": 1.0})):
         with pytest.raises(groupgt.DataError, match="cannot be written: it is a symbolic link"):
             write()

@@ -5,65 +5,118 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
 import groupgt
-from groupgt.store.verdicts import Verdicts
+from groupgt.store.journal import Journal
+from groupgt.store.verdicts import Verdicts, VerdictStore
 
 SCORES = {f"{number:064x}": number / 16 for number in range(17)}
 
 
-def kept(path: Path) -> dict[str, float]:
-    return Verdicts(path).known(SCORES)
+JUDGE = "mine:judge"
+
+
+def of_run(folder: Path, *, vouched: bool = True, **options: bool) -> tuple[VerdictStore, Verdicts]:
+    """The verdicts of a judge as a new run opens them."""
+    store = VerdictStore(folder, **options)
+    return store, store.verdicts(JUDGE, vouched=vouched)
+
+
+def file_of(folder: Path) -> Path:
+    (file,) = folder.iterdir()
+    return file
+
+
+def kept(folder: Path) -> dict[str, float]:
+    return of_run(folder)[1].known(SCORES)
 
 
 def test_what_was_kept_is_known_to_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "verdicts.jsonl"
-    assert kept(path) == {}
-    Verdicts(path).keep(SCORES)
-    assert kept(path) == SCORES
+    assert kept(tmp_path / "deep") == {}
+    of_run(tmp_path / "deep")[1].keep(SCORES)
+    assert kept(tmp_path / "deep") == SCORES
 
 
 def test_a_line_that_was_cut_off_is_asked_again_and_spoils_no_other(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.jsonl"
-    Verdicts(path).keep(SCORES)
+    of_run(tmp_path)[1].keep(SCORES)
+    path = file_of(tmp_path)
     whole = path.read_bytes()
     for length in range(0, len(whole), 7):
         path.write_bytes(whole[:length])
-        found = kept(path)
+        found = kept(tmp_path)
         assert found.items() <= SCORES.items()
-        Verdicts(path).keep({key: score for key, score in SCORES.items() if key not in found})
-        assert kept(path) == SCORES
+        of_run(tmp_path)[1].keep({key: score for key, score in SCORES.items() if key not in found})
+        assert kept(tmp_path) == SCORES
 
 
 def test_no_flipped_bit_becomes_a_verdict(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.jsonl"
-    Verdicts(path).keep(dict(list(SCORES.items())[:3]))
+    of_run(tmp_path)[1].keep(dict(list(SCORES.items())[:3]))
+    path = file_of(tmp_path)
     whole = path.read_bytes()
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        assert kept(path).items() <= SCORES.items()
+        assert kept(tmp_path).items() <= SCORES.items()
+
+
+def test_a_finished_run_is_asked_for_again_and_an_interrupted_one_gone_on_from(tmp_path: Path) -> None:
+    first, verdicts = of_run(tmp_path, vouched=False)
+    verdicts.keep({"a": 1.0})
+    second, verdicts = of_run(tmp_path, vouched=False)
+    assert verdicts.known(["a", "b"]) == {"a": 1.0}
+    verdicts.keep({"b": 0.0})
+    assert (second.used, second.judged) == (1, 1)
+    second.finish()
+    third, verdicts = of_run(tmp_path, vouched=False)
+    assert verdicts.known(["a", "b"]) == {}
+    assert of_run(tmp_path, vouched=False, reuse=True)[1].known(["a", "b"]) == {"a": 1.0, "b": 0.0}
+    verdicts.keep({"a": 0.5})
+    third.finish()
+    assert of_run(tmp_path, vouched=False, reuse=True)[1].known(["a", "b"]) == {"a": 0.5, "b": 0.0}
+    assert of_run(tmp_path, vouched=False, reuse=True, refresh=True)[1].known(["a", "b"]) == {}
+
+
+def test_an_interrupted_run_of_other_modules_is_asked_for_again_but_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_run(tmp_path / "kept", vouched=False)[1].keep({"a": 1.0})
+    module = types.ModuleType("another")
+    (tmp_path / "another.py").write_text("")
+    os.utime(tmp_path / "another.py", (0, 0))
+    module.__file__ = str(tmp_path / "another.py")
+    monkeypatch.setitem(sys.modules, "another", module)
+    assert of_run(tmp_path / "kept", vouched=False)[1].known(["a"]) == {}
+    assert of_run(tmp_path / "kept", vouched=False, reuse=True)[1].known(["a"]) == {"a": 1.0}
+
+
+def test_one_judge_of_several_data_sets_is_one(tmp_path: Path) -> None:
+    store, verdicts = of_run(tmp_path, vouched=False)
+    verdicts.keep({"a": 1.0})
+    assert store.verdicts(JUDGE, vouched=False).known(["a"]) == {"a": 1.0}
+    assert store.verdicts("other", vouched=False).known(["a"]) == {}
 
 
 @pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.jsonl"
     code = (
-        "import sys; from pathlib import Path; from groupgt.store.verdicts import Verdicts\n"
-        "for n in range(40): Verdicts(Path(sys.argv[1])).keep({f'{sys.argv[2]}{n}': n / 40})"
+        "import sys; from pathlib import Path; from groupgt.store.verdicts import VerdictStore\n"
+        "for n in range(40):\n"
+        "    store = VerdictStore(Path(sys.argv[1]))\n"
+        "    store.verdicts('mine:judge', vouched=True).keep({f'{sys.argv[2]}{n}': n / 40})"
     )
     names = ("a", "b", "c")
     # Our own interpreter, and code that stands above.
-    running = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in names]
+    running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in names]
     assert [each.wait() for each in running] == [0, 0, 0]
     expected = {f"{name}{number}": number / 40 for name in names for number in range(40)}
-    assert Verdicts(path).known(expected) == expected
+    assert of_run(tmp_path)[1].known(expected) == expected
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders cannot be closed this way")
 def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(groupgt.DataError, match=r"verdicts\.jsonl: cannot be written"):
-        Verdicts(tmp_path / "file" / "verdicts.jsonl").keep(SCORES)
+        Verdicts(Journal(tmp_path / "file" / "verdicts.jsonl")).keep(SCORES)

@@ -1,0 +1,131 @@
+"""What a run would do, without retrieving: every check that can be made, and a row for each system and judge."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from groupgt.errors import ConfigError, Faults, GroupgtError
+from groupgt.experiment.cache import AnswerCache
+from groupgt.experiment.datasets import Data, read_all
+from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.fresh import Fresh, Order
+from groupgt.experiment.retrieval import Task, calls, check_timed, needed
+from groupgt.experiment.runner import shared_process
+from groupgt.labellers.code import Code
+
+HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]
+
+
+class Plan(NamedTuple):
+    """A table of what would be done, and what was not checked, for code of the user's would have to run."""
+
+    headers: list[str]
+    rows: list[list[Any]]
+    unchecked: list[str]
+
+
+def plan(
+    path: str | os.PathLike[str],
+    *,
+    changes: Sequence[str] = (),
+    only: Sequence[str] = (),
+    refresh: bool = False,
+    reuse: bool = False,
+    allow_code: bool = False,
+) -> Plan:
+    """Checks everything that can be checked without retrieving; raises what a run would."""
+    with shared_process():
+        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True)
+        cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
+        datasets = read_all(experiment, cache.verdicts())
+        pairs = [pair for pair in experiment.pairs() if pair[0] in datasets]
+        tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in pairs}
+        for task in needed(experiment, datasets, pairs):
+            tasks.setdefault((task.dataset, task.system), []).append(task)
+        faults = Faults()
+        order = {name: place for place, name in enumerate(experiment.systems)}
+        rows: list[list[Any]] = []
+        for dataset, data in datasets.items():
+            names = sorted((name for served, name in tasks if served == dataset), key=order.__getitem__)
+            rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], faults) for name in names]
+            rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
+        faults.stop(ConfigError)
+        return Plan(HEADERS, rows, experiment.unchecked or [])
+
+
+def _row(
+    experiment: Experiment,
+    data: Data,
+    dataset: str,
+    name: str,
+    cache: AnswerCache,
+    tasks: Sequence[Task],
+    faults: Faults,
+) -> list[Any]:
+    """One system on one data set: one that is reported, or that one of these combines."""
+    system = experiment.systems[name]
+    uses = f"{system.config.use} ({system.kind.note})" if system.kind.note else system.config.use
+    documents, count = None, 0
+    if system.is_stored:
+        will = "read"
+    elif system.inputs:
+        will = "combine"
+    else:
+        documents = None if data.corpus is None else len(data.corpus)
+        asked = [task for task in tasks if cache.kept(experiment, data, task) is None]
+        singly = system.options.asks_singly()
+        if system.kind.runs_code and experiment.allow_code:
+            singly, way = _way(experiment, name, faults)
+            uses += f": {way}" if way else ""
+        will = "cached" if not asked else "retrieve" if len(asked) == len(tasks) else f"retrieve {len(asked)}"
+        left = sum(cache.left_behind(experiment, data, task) for task in asked)
+        if left:
+            will += f", but for {left:,} answers of an interrupted run"
+        count = sum(calls(experiment, task, len(data.queries), singly=singly) for task in asked)
+        for task in tasks:
+            try:
+                check_timed(experiment, task, singly=singly)
+            except ConfigError as error:
+                faults.merge(error)
+    return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]
+
+
+def _way(experiment: Experiment, name: str, faults: Faults) -> tuple[bool | None, str]:
+    """How code of the user's is called, as a new process that imports it sees it; adds what cannot be called."""
+    system = experiment.systems[name]
+    try:
+        with Fresh(Order(name, system.kind, system.options, experiment.path.parent.resolve())) as fresh:
+            return fresh.singly, fresh.way
+    except GroupgtError as error:
+        place = experiment.document.place(system.paths["target"])
+        for text in error.faults:
+            faults.add(place, f"systems.{name}: {text}")
+        return None, ""
+
+
+def _verdicts(experiment: Experiment, data: Data, dataset: str, systems: int) -> list[list[Any]]:
+    """What a judge of the user's would be asked, at most: about every result beside every alternative of its query."""
+    judge = data.request.labeller
+    if not isinstance(judge, Code):
+        return []
+    pairs = systems * experiment.config.evaluate.depth * len(data.truth.ids)
+    most = math.ceil(pairs / judge.options.batch_size)
+    section = experiment.config.evaluate.labeller
+    kept = f", but for {len(judge.kept.earlier):,} that are kept" if judge.kept.earlier else ""
+    will = f"judge at most {pairs:,} pairs{kept}"
+    return [
+        [
+            dataset,
+            "(labeller)",
+            f"{section.use}: {section.with_.get('target')}",
+            len(data.truth),
+            None,
+            None,
+            most,
+            will,
+        ]
+    ]

@@ -1,0 +1,123 @@
+"""Lines that survive whatever ends the process: answers and verdicts as they come, kept until a run is finished.
+
+A journal belongs to one process: its host and process id are part of its name. What a process that is gone has left,
+the next one takes over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import DataError
+from groupgt.store.files import is_gone, make_folder, owner, reached, sync_folder
+
+ENDING = ".journal"
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+# Seconds after which a journal of another host, of which nothing here knows whether it still runs, is taken over.
+QUIET = 60.0
+# Lines reach the system at once, and the disk after so many seconds at most.
+SYNCED_EVERY = 5.0
+
+
+class Journal:
+    """JSON values in a file, each with a checksum; what is damaged or was cut off is as if it had not been written.
+
+    >>> journal = Journal(None)
+    >>> journal.append({"a": 1})
+    >>> list(journal.lines())
+    []
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.synced = 0.0
+
+    @classmethod
+    def taken_over(cls, folder: Path, name: str) -> Journal:
+        """The journal of this process under a name, with what the last one that is gone has left under it."""
+        mine = cls(folder / f"{name}.{owner()}{ENDING}")
+        left = left_behind(folder, name)
+        for path in left[:-1]:
+            cls(path).remove()
+        if left and left[-1] != mine.path:
+            with suppress(OSError):  # another process was faster, or the folder cannot be written
+                left[-1].replace(folder / f"{name}.{owner()}{ENDING}")
+        return mine
+
+    def lines(self) -> Iterator[Any]:
+        """What was appended, by whomever."""
+        try:
+            data = b"" if self.path is None else self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {error.strerror or error}") from None
+        for line in data.splitlines():
+            try:
+                text, check = line.decode().rsplit(" ", 1)
+                if int(check) == zlib.crc32(text.encode()):
+                    yield json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+
+    def append(self, *values: Any, sync: bool = False) -> None:
+        """Adds values; with `sync`, they are on the disk at once. Raises `DataError` where they cannot be written."""
+        if self.path is None:
+            return
+        texts = [json.dumps(value, separators=(",", ":")) for value in values]
+        lines = "".join(f"{text} {zlib.crc32(text.encode())}\n" for text in texts).encode()
+        try:
+            make_folder(self.path.parent)
+            with open(self.path, "ab", opener=_open) as file:
+                is_new = not file.tell()
+                # A line that was cut off ends here; a process beside this one adds its own lines whole.
+                file.write(lines if is_new or not lines else b"\n" + lines)
+                file.flush()
+                if sync or time.monotonic() - self.synced > SYNCED_EVERY:
+                    os.fsync(file.fileno())
+                    self.synced = time.monotonic()
+            if is_new:
+                sync_folder(self.path.parent)
+        except OSError as error:
+            what = "it is a symbolic link" if self.path.is_symlink() else error.strerror or error
+            raise DataError(f"{self.path}: cannot be written: {what}") from None
+        if values:
+            reached("appended to a journal")
+
+    def remove(self) -> None:
+        """Removes the file, where there is one."""
+        if self.path is not None:
+            with suppress(OSError):  # it cannot be written either
+                self.path.unlink(missing_ok=True)
+
+
+def left_behind(folder: Path, name: str) -> list[Path]:
+    """The journals under a name that no other process writes any more, the newest last."""
+    paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
+    here = owner()
+    aged: list[tuple[float, Path]] = []
+    for path in paths:
+        writer = path.name.removeprefix(f"{name}.").removesuffix(ENDING)
+        try:
+            if writer == here or is_gone(writer, path, after=QUIET):
+                aged.append((path.stat().st_mtime, path))
+        except FileNotFoundError:
+            continue  # it was taken over meanwhile
+    return [path for _, path in sorted(aged)]
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def now() -> str:
+    """The time as journals and the cache have it."""
+    return datetime.now(UTC).strftime(TIME)

@@ -1,0 +1,159 @@
+"""Which modules of others a process has loaded, by digest, and which of them have changed since.
+
+Code of the user's is asked again in each run. What it said is used again where it was interrupted, and its modules are
+the same: bytes outside the standard library and site-packages, versions inside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import site
+import sys
+import sysconfig
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from groupgt.formats.modules import READ, spec_of
+from groupgt.store.journal import TIME
+
+STARTED = time.time()
+# What an interrupted run left is of no use after this.
+OLDEST = timedelta(days=1)
+
+
+class Loaded:
+    """The modules of this process that are neither Python's nor groupgt's, as they come."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def new(self) -> dict[str, str]:
+        """{module: digest} of those that came since this was last asked."""
+        names = sys.modules.keys() - self._names
+        self._names |= names
+        files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(names)}
+        digests = {name: _digest(name, file, since=STARTED) for name, file in files.items() if name[:2] != "__"}
+        return {name: digest for name, digest in digests.items() if digest}
+
+
+def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
+    """The modules that are not as they were where the folders of `path` have them now; nothing of them is run."""
+    folders = list(path)
+    return [name for name, digest in modules.items() if _digest(name, _origin(name, folders)) != digest]
+
+
+def _origin(module: str, path: list[str]) -> str | None:
+    """The file in which a module of this name would be found."""
+    parts, folders, origin = module.split("."), path, None
+    for depth in range(1, len(parts) + 1):
+        spec = spec_of(".".join(parts[:depth]), folders)
+        if spec is None:
+            return None
+        folders, origin = list(spec.submodule_search_locations or []), spec.origin
+    return origin
+
+
+def _digest(module: str, file: str | None, since: float | None = None) -> str:
+    """What a module is; empty where it is Python's or groupgt's own.
+
+    One that was written after the process began may have been loaded as it was before: it equals nothing.
+    """
+    if not isinstance(file, str):
+        return ""
+    path = os.path.realpath(file)
+    if path.startswith(_our_folder()):
+        return ""
+    if path.startswith(_site_folders(tuple(sys.path))):
+        versions = _versions(module.partition(".")[0])
+        if versions:
+            return versions
+    elif path.startswith(_python_folders()):
+        return ""
+    try:
+        if since is not None and READ.get(module) is not None:
+            return hashlib.sha256(READ[module] or b"").hexdigest()
+        if since is not None and os.stat(path).st_mtime > since:
+            return f"written while it ran, {time.time_ns()}"
+        with open(path, "rb") as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
+    except OSError:
+        return f"not to be read, {time.time_ns()}"
+
+
+@lru_cache(maxsize=1)
+def _our_folder() -> str:
+    return os.path.join(os.path.realpath(os.path.dirname(os.path.dirname(__file__))), "")
+
+
+@lru_cache(maxsize=1)
+def _python_folders() -> tuple[str, ...]:
+    return tuple(os.path.join(os.path.realpath(sysconfig.get_path(key)), "") for key in ("stdlib", "platstdlib"))
+
+
+@lru_cache(maxsize=4)
+def _site_folders(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Where distributions are installed."""
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
+    folders += [site.getusersitepackages()]
+    folders += [folder for folder in path if os.path.basename(folder) in ("site-packages", "dist-packages")]
+    return tuple(os.path.join(os.path.realpath(path), "") for path in dict.fromkeys(folders))
+
+
+@lru_cache
+def _versions(package: str) -> str:
+    """The versions of the distributions that have a part of a package; empty of what no distribution has."""
+    from importlib.metadata import version
+
+    names = sorted(set(_distributions().get(package, ())))
+    return ", ".join(f"{name} {version(name)}" for name in names)
+
+
+@lru_cache(maxsize=1)
+def _distributions() -> Mapping[str, list[str]]:
+    from importlib.metadata import packages_distributions
+
+    return packages_distributions()
+
+
+# --- What a run that did not finish has left.
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Of a journal: the modules there were when all was built, those that came later, and when the last line came."""
+
+    built: dict[str, str]
+    later: dict[str, str]
+    at: str
+
+    @classmethod
+    def of(cls, lines: Iterable[Any]) -> Trace:
+        """What the lines of a journal say of it, those with the keys built, modules and at."""
+        built: dict[str, str] = {}
+        later: dict[str, str] = {}
+        at = ""
+        for line in lines:
+            if isinstance(line, dict):
+                built = line.get("built", built)
+                later |= line.get("modules", {})
+                at = line.get("at", at)
+        return cls(built, later, at)
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """All of them."""
+        return {**self.built, **self.later}
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether it is of use at all: what is old is asked again."""
+        try:
+            age = datetime.now(UTC) - datetime.strptime(self.at, TIME).replace(tzinfo=UTC)
+        except ValueError:
+            return False
+        return age < OLDEST
