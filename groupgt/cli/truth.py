@@ -35,8 +35,8 @@ from groupgt.curation.agree import agree
 from groupgt.curation.check import checked
 from groupgt.curation.rechunk import WAYS, rechunk
 from groupgt.curation.suggest import accepted, suggest
-from groupgt.engines.base import all_rankings
 from groupgt.engines.calls import calls_of, in_call_order
+from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
 from groupgt.evaluation.request import as_ground_truth
 from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import renamed
+from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run

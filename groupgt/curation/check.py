@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
-from groupgt.engines.base import renamed
+from groupgt.engines.carriers import renamed
 from groupgt.errors import ConfigError
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.request import Request, are_several

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.engines.base import Labelled, carrier_of, renamed
+from groupgt.engines.base import Labelled
 from groupgt.engines.budgets import depths
 from groupgt.engines.calls import in_call_order
+from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError, Faults
 from groupgt.evaluation.request import Request, Sources, labeller_of

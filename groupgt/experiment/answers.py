@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Protocol
 
-from groupgt.engines.base import all_rankings
+from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
 from groupgt.evaluation.request import as_run

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import local_carrier_of
 from groupgt.engines.calls import in_call_order
+from groupgt.engines.carriers import local_carrier_of
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import DataError
