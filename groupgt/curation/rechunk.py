@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, display, listed
-from groupgt.evaluation.request import Sources, as_ground_truth
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans, text
 from groupgt.labellers.likeness import (
     METHODS,

@@ -15,7 +15,7 @@ from typing import Protocol
 from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
-from groupgt.evaluation.request import as_run
+from groupgt.evaluation.inputs import as_run
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.retrieval import Done, Keeper, Task, check_timed, needed, repeats

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers import embedding, text
 from groupgt.labellers.base import Labeller, Results, all_ids
 from groupgt.labellers.likeness import Normalization
