@@ -29,9 +29,8 @@ WHOLE = (
 # What a module does nothing without.
 NEEDS = {
     "groupgt/curation/near.py": ("rapidfuzz",),
+    "groupgt/engines/arrow.py": ("pyarrow",),
     "groupgt/engines/spark/*": ("pyspark", "java"),
-    "groupgt/evaluation/per_query/arrow.py": ("pyarrow",),
-    "groupgt/evaluation/per_query/spark.py": ("pyspark", "java"),
     "groupgt/retrievers/ann.py": ("usearch",),
     "groupgt/retrievers/dense.py": ("sentence_transformers",),
     "groupgt/retrievers/http.py": ("urllib3",),

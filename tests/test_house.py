@@ -48,6 +48,12 @@ HOMES = {
 }
 # What may import the package itself, for its version and its errors.
 OUTERMOST = {"cli", "experiment"}
+# Files of one room that import one another: what is left of them. A circle that is broken up leaves this list.
+CIRCLES = {
+    "comparison": "compare pictures report verdict",
+    "evaluation": "convention explain misses pictures report requirements result systems tables verdict",
+    "experiment": "answers display pictures report results runner verdict workers",
+}
 
 
 def statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -99,6 +105,61 @@ def test_imports_that_point_the_wrong_way_are_told() -> None:
     cases = [("model", "click"), ("model", "groupgt"), ("metrics", "groupgt.labellers.ids"), ("model", "groupgt.cli")]
     told = ["click belongs in {'cli'}", "groupgt is imported by nobody inside", "metrics imports labellers"]
     assert [wrong_way(*case) for case in cases] == [*told, "model imports cli"]
+
+
+def loads(node: ast.AST) -> Iterator[str]:
+    """What the code in a node may load, at once or late: modules, and names in them that may be modules."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        yield from (part.value for part in node.args if isinstance(part, ast.Constant))
+    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        node = ast.Module(node.orelse, [])
+    for child in ast.iter_child_nodes(node):
+        yield from loads(child)
+
+
+def circles(imported: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The largest sets of modules each of which leads to each other."""
+    reached = {name: set(others) for name, others in imported.items()}
+    for middle, beyond in reached.items():
+        for others in reached.values():
+            others |= beyond if middle in others else set()
+    return {
+        frozenset(other for other in others if name in reached[other])
+        for name, others in reached.items()
+        if name in others
+    }
+
+
+def test_no_circle_of_files_but_those_that_are_left() -> None:
+    imported = {}
+    for path in FILES:
+        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+        imported[name] = set(loads(ast.parse(path.read_text(encoding="utf-8"))))
+    imported = {name: targets & set(imported) for name, targets in imported.items()}
+    left = {frozenset(f"groupgt.{room}.{name}" for name in text.split()) for room, text in CIRCLES.items()}
+    assert circles(imported) == left
+
+
+def test_circles_are_told() -> None:
+    code = """
+        from groupgt import native
+        import groupgt.errors
+        if TYPE_CHECKING:
+            from groupgt.model import run
+        else:
+            import groupgt.options
+        def late():
+            from groupgt.metrics.values import values_of
+            return importlib.import_module("groupgt.cli.main"), import_module(name)
+    """
+    ours = {"groupgt.native", "groupgt.errors", "groupgt.options", "groupgt.metrics.values", "groupgt.cli.main"}
+    assert set(loads(ast.parse(inspect.cleandoc(code)))) == {"groupgt", "groupgt.metrics.values.values_of", *ours}
+    imported = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d"}, "f": {"a"}}
+    assert circles(imported) == {frozenset("abc"), frozenset("de")}
 
 
 def test_every_module_imports_and_the_public_names_stay() -> None:
@@ -168,7 +229,7 @@ def test_doctests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "REGISTERED", {})  # an example registers a metric
 
     # Examples that show what an extra brings.
-    extras = {"groupgt.curation.near": "rapidfuzz", "groupgt.evaluation.per_query.arrow": "pyarrow"}
+    extras = {"groupgt.curation.near": "rapidfuzz", "groupgt.engines.arrow": "pyarrow"}
     finder, runner = (
         doctest.DocTestFinder(exclude_empty=True),
         doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE),

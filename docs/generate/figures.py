@@ -11,7 +11,8 @@ from typing import Any
 
 import groupgt
 from docs.generate import DOCS, ROOT
-from groupgt.render.drawing import THEMES, Figure
+from groupgt.render.drawing import Figure
+from groupgt.render.themes import THEMES
 
 FOLDER = DOCS / "figures"
 SHOWN = FOLDER / "shown.json"

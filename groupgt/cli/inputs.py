@@ -18,15 +18,17 @@ from groupgt.cli.output import FILE, Decorator, check_outputs
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of, metrics_in
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import where
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import all_there
 from groupgt.formats.tokenizers import forms, tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import CONVENTIONS
-from groupgt.metrics.language import Metric, split_names
+from groupgt.metrics.language import Metric, metrics_in, split_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import shown

@@ -27,8 +27,9 @@ from groupgt.cli.output import FILE, check_outputs, output_option, say, show
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, DataError
 from groupgt.model.values import UNITS
-from groupgt.render.drawing import THEMES, Figure, check_picture
+from groupgt.render.drawing import Figure, check_picture
 from groupgt.render.figures import FIGURES, check_figure, figure_named
+from groupgt.render.themes import THEMES
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:

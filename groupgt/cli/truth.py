@@ -35,10 +35,10 @@ from groupgt.curation.agree import agree
 from groupgt.curation.check import checked
 from groupgt.curation.rechunk import WAYS, rechunk
 from groupgt.curation.suggest import accepted, suggest
-from groupgt.engines.base import all_rankings
 from groupgt.engines.calls import calls_of, in_call_order
+from groupgt.engines.carriers import all_rankings
 from groupgt.errors import ConfigError, listed
-from groupgt.evaluation.request import as_ground_truth
+from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run

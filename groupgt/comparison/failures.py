@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from groupgt.comparison.schema import FailuresDict
-from groupgt.engines.base import local_carrier_of
+from groupgt.engines.carriers import local_carrier_of
 from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views

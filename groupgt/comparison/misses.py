@@ -10,8 +10,9 @@ from groupgt.comparison.failures import Failures, failures_of
 from groupgt.comparison.schema import FailuresDict
 from groupgt.errors import first_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
+from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.misses import Misses, check_misses, first_results, misses_of
-from groupgt.evaluation.request import Request, are_several
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.systems import policy_text

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import renamed
+from groupgt.engines.carriers import renamed
 from groupgt.engines.choice import Engine, engine_of
 from groupgt.errors import ConfigError, DataError, warn
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.request import Sources, as_ground_truth, as_run, labeller_of
+from groupgt.evaluation.inputs import as_ground_truth, as_run
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints

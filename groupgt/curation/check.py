@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from groupgt.curation.near import near_duplicates as nearly_equal_passages
-from groupgt.engines.base import renamed
+from groupgt.engines.carriers import renamed
 from groupgt.errors import ConfigError
 from groupgt.evaluation.evaluate import label_run
-from groupgt.evaluation.request import Request, are_several
+from groupgt.evaluation.inputs import are_several
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown
 from groupgt.model.ground_truth import GroundTruth

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, display, listed
-from groupgt.evaluation.request import Sources, as_ground_truth
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans, text
 from groupgt.labellers.likeness import (
     METHODS,
@@ -226,16 +227,6 @@ def _names_in(old_places: Any, placed: GroundTruth) -> list[str]:
     return [names.get(name, name) for name in placed.ids]
 
 
-class _NoResults:
-    """What the labeller `spans` is asked about: a table of chunks says everything, results nothing."""
-
-    def pairs(self) -> tuple[Ints, list[str]]:
-        return np.zeros(0, dtype=np.int64), []
-
-    def texts(self) -> list[str | None]:
-        return []
-
-
 def _through_places(
     truth: GroundTruth, old_places: Any, new_places: Any, min_overlap: float, unit: str
 ) -> tuple[GroundTruth, list[str], list[Share]]:
@@ -247,7 +238,7 @@ def _through_places(
     options = {"min_overlap": min_overlap, "joint": True, "chunks": new_places, "reference": old_places or ""}
     labeller = spans.Spans(options_from(spans.Options, {**options, "unit": unit}), Sources())
     placed = _as_places(labeller, truth)
-    matches = labeller.match(placed, _NoResults())
+    matches = labeller.match(placed, None)
     chunk = np.repeat(np.arange(len(matches.keys)), np.diff(matches.starts))
     overlap, length = matches.high - matches.low, labeller.lengths(placed)[matches.alternatives]
     enough = labeller.enough(overlap, length, length)

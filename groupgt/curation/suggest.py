@@ -13,7 +13,8 @@ import numpy as np
 
 from groupgt.curation.near import Candidate, near_duplicates
 from groupgt.errors import DataError, Faults, display
-from groupgt.evaluation.request import Sources, as_ground_truth
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.sources import Sources
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth

@@ -1,12 +1,118 @@
-"""The public name of `per_query` for Arrow. It is found when it is asked for, since engines know no metrics."""
+"""Values per query inside another pipeline, such as Ray Data's or Dask's: Arrow in, Arrow out, batch by batch."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from groupgt.engines.calls import in_call_order
+from groupgt.engines.carriers import local_carrier_of
+from groupgt.engines.choice import Engine
+from groupgt.engines.excluded import without_excluded
+from groupgt.errors import DataError
+from groupgt.formats import frames
+from groupgt.formats.rows import NESTED, NESTED_UNITS, SCORES, UNIT_COLUMNS
+from groupgt.labellers.ids import Ids
+from groupgt.metrics.language import Metric, parse_metrics
+from groupgt.metrics.values import check_batch, values_of
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.model.validity import shown
+from groupgt.model.values import CALLS
+from groupgt.runtime import no_garbage_collection, pl
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-def __getattr__(name: str) -> Any:
-    if name != "per_query":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("groupgt.evaluation.per_query.arrow").per_query
+TRUTH = "retrieval_gt"
+CALL_COLUMNS = {UNIT_COLUMNS[CALLS], NESTED_UNITS[CALLS]}
+READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED, *CALL_COLUMNS}
+
+
+def per_query(
+    batch: pa.Table,
+    metrics: str | Metric | Sequence[str | Metric],
+    truth: GroundTruth | Mapping[Any, Any] | None = None,
+    *,
+    convention: str = "autorag",
+    k: int | Sequence[int] = (),
+    policy: Policy | str | Mapping[str, str] | None = None,
+) -> pa.Table:
+    """A table with `qid` and one column of doubles a metric, null where a query does not count.
+
+    `batch` holds whole queries: a row a query with `qid, retrieved_ids`, or all of its rows with `qid, doc_id` and
+    `score` or `rank`; a `call` beside them orders them first. `truth` is a `GroundTruth` or `{qid: groups}`; without
+    it, groups stand in the column `retrieval_gt` of the batch (where a query has several rows, in the first). Each
+    query of the batch that has ground truth is one row, in the order in which they first come; queries of `truth` that
+    the batch does not have are not in the answer. The bits are those of `groupgt.evaluate`. A batch without rows gives
+    a table without rows. Raises `DataError`, `MetricError` or `ConfigError`. Needs pyarrow.
+
+    >>> import pyarrow as pa
+    >>> batch = pa.table({"qid": ["q2", "q1"], "retrieved_ids": [["e", "d"], ["a", "x", "b", "y"]]})
+    >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["f"]]}
+    >>> per_query(batch, ["recall@5", "mrr"], truth).to_pydict()
+    {'qid': ['q2', 'q1'], 'recall@5': [1.0, 0.5], 'mrr': [0.5, 0.5]}
+    """
+    import pyarrow as pa
+
+    rules = Policy.of(policy)
+    parsed = parse_metrics(
+        [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
+    )
+    check_batch(rules, parsed)
+    if not isinstance(batch, pa.Table):
+        way = 'Ray gives tables with batch_format="pyarrow", pyarrow.Table.from_pandas makes them of frames'
+        raise DataError(f"batch: expected a table of Arrow, found {type(batch).__name__}; {way}")
+    # Who asks for the schema alone gives no rows, and often columns without a kind.
+    qids, columns = [], {text: np.zeros(0) for text in parsed}
+    if batch.num_rows:
+        with no_garbage_collection():
+            run = _run(batch)
+            results = local_carrier_of(run, "values per query")
+            judged = _judged(batch, results.qids(), truth, rules)
+            results = local_carrier_of(without_excluded(judged, run), "values per query")
+            labelled = results.label(judged, Ids(), rules, Engine())
+            qids, columns = judged.qids, values_of(parsed, labelled.hits, labelled.present, rules)
+    arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
+    return pa.Table.from_arrays([pa.array(qids, pa.string()), *arrays], names=["qid", *columns])
+
+
+def _run(batch: pa.Table) -> Run:
+    """The results of a batch; other columns may be of kinds that polars does not know, and are left out."""
+    names = READ.intersection(batch.column_names)
+    if "qid" not in names:
+        raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
+    whole = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
+    return in_call_order(frames.run_of(batch.select(sorted(names)) if whole else batch, "batch"))
+
+
+def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:
+    """The ground truth of these queries, in their order, however large the whole is."""
+    if isinstance(truth, GroundTruth):
+        whole = Ids().read(truth.under(policy))
+        return whole.select(whole.index[qid] for qid in qids if qid in whole.index)
+    if isinstance(truth, Mapping):
+        # Text and integers may name queries, as in `GroundTruth.of`.
+        keys = [key for qid in qids for key in (qid, _number(qid)) if key is not None and key in truth]
+        return Ids().read(GroundTruth.of({key: truth[key] for key in keys}, policy))
+    if truth is not None:
+        raise DataError(f"truth: expected a GroundTruth or {{query id: groups}}, found {shown(truth)}")
+    if TRUTH not in batch.column_names:
+        found = ", ".join(batch.column_names)
+        raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {found}")
+    names = [name for name in ("qid", TRUTH, "excluded_ids") if name in batch.column_names]
+    rows = pl.DataFrame(batch.select(names)).unique("qid", keep="first", maintain_order=True)
+    return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))
+
+
+def _number(qid: str) -> int | None:
+    """The integer whose decimal text a query is named by."""
+    try:
+        number = int(qid)
+    except ValueError:
+        return None
+    return number if str(number) == qid else None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, cast
+from itertools import compress
+from typing import Any, Protocol
 
 import numpy as np
 
 from groupgt.engines.choice import Engine
-from groupgt.errors import ConfigError
-from groupgt.labellers.base import Labeller, Matches, first_hits
+from groupgt.labellers.base import Labeller, Matches, Results, first_hits
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Hits, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Lines, Lists, Run
+from groupgt.model.run import Run
 from groupgt.model.validity import plain
 
 
@@ -149,48 +149,6 @@ class LocalCarrier(Carrier, Protocol):
         ...
 
 
-def carrier_of(run: Run) -> Carrier:
-    """What works with a run, by what holds its results."""
-    run = run.resolved
-    if isinstance(run.contents, Lists):
-        from groupgt.engines.lists import ListCarrier
-
-        return ListCarrier(run, run.contents)
-    if isinstance(run.contents, Columns):
-        from groupgt.engines.columns.carrier import ColumnCarrier
-
-        return ColumnCarrier(run, run.contents)
-    if isinstance(run.contents, Lines):
-        from groupgt.engines.columns.lines import LineCarrier
-
-        return LineCarrier(run, run.contents)
-    from groupgt.engines.spark.carrier import SparkCarrier
-
-    return SparkCarrier(run, run.contents)
-
-
-def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
-    """The same where all results are needed here; raises `ConfigError` where they stay on a cluster."""
-    if run.is_remote:
-        raise ConfigError(
-            f"{run.name or run.source or 'results'}: {purpose} cannot be had of results that stay on a cluster; "
-            "write them to parquet and name the files"
-        )
-    return cast(LocalCarrier, carrier_of(run))
-
-
-def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
-    """The run with its results called what the labeller calls them, where that is anything else, and not done yet."""
-    if not labeller.renames or run.original is not None:
-        return run
-    return carrier_of(run).rename(truth, labeller, policy)
-
-
-def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
-    """Every query of a run with its results, in the order of the run."""
-    return local_carrier_of(run, "all rankings").rankings(policy)
-
-
 @dataclass(frozen=True, eq=False)
 class Flat:
     """The results of all judged queries, a row each, sorted by query and rank.
@@ -230,32 +188,21 @@ class Flat:
         return values
 
 
-class DistinctResults:
-    """What labellers ask of results: the distinct ones of each query that has alternatives, and their texts.
+def matched(truth: GroundTruth, labeller: Labeller, policy: Policy, read: Callable[[Policy], Flat]) -> Matches:
+    """The table of a labeller: where it looks at results, the distinct ones are read first, with their texts.
 
-    They come from flat rows without repeats, of which the best place of a result is kept.
+    `read` gives all results under a policy; of repeats the best place is kept, and queries without alternatives are
+    left out.
     """
-
-    def __init__(self, truth: GroundTruth, read: Callable[[], Flat]) -> None:
-        self.truth, self.read = truth, read
-
-    @cached_property
-    def _rows(self) -> tuple[Ints, list[str], list[str | None]]:
-        flat = self.read()
-        ids, texts = flat.ids, list(flat.fields["text"])
-        wanted = (self.truth.per_query > 0)[flat.query]
-        if None in ids:
-            # Labelling itself will find the rows without an id.
-            wanted &= np.array([name is not None for name in ids], dtype=np.bool_)
-        if wanted.all():
-            return flat.query, ids, texts
-        places = np.flatnonzero(wanted).tolist()
-        return flat.query[wanted], [ids[place] for place in places], [texts[place] for place in places]
-
-    def pairs(self) -> tuple[Ints, list[str]]:
-        """Each query with its distinct results; sorted by query, then rank."""
-        return self._rows[0], self._rows[1]
-
-    def texts(self) -> list[str | None]:
-        """The text that each of them carries."""
-        return self._rows[2]
+    if not labeller.reads_results:
+        return labeller.match(truth, None)  # type: ignore[arg-type]  # it does not look at them
+    flat = read(replace(policy, duplicates="drop"))
+    query, ids, texts = flat.query, flat.ids, list(flat.fields["text"])
+    kept = (truth.per_query > 0)[query]
+    if None in ids:
+        # Labelling itself will find the rows without an id.
+        kept &= np.array([name is not None for name in ids], dtype=np.bool_)
+    if not kept.all():
+        ids, texts = (list(compress(column, kept.tolist())) for column in (ids, texts))
+        query = query[kept]
+    return labeller.match(truth, Results(query, ids, texts))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groupgt.engines.base import Flat, LocalCarrier, local_carrier_of
+from groupgt.engines.base import Flat, LocalCarrier
 from groupgt.engines.calls import calls_between
+from groupgt.engines.carriers import local_carrier_of
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints

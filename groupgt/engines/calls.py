@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import local_carrier_of
+from groupgt.engines.carriers import local_carrier_of
 from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
-from groupgt.errors import ConfigError, DataError, Faults
+from groupgt.errors import DataError, Faults
 from groupgt.formats.rows import UNIT_COLUMNS, call_of, calls_fault
 from groupgt.formats.validity import is_call, is_score
 from groupgt.model.ground_truth import GroundTruth
@@ -160,14 +160,3 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
         own = scores[begin:end]
         found[name] = Found(calls[begin:end], None if None in own else own)
     return found
-
-
-def refuse_calls(names: Sequence[str], title: str) -> None:
-    """Raises `ConfigError` where the columns of results on a cluster tell of calls."""
-    found = [name for name in names if name in (CALL, f"retrieved_{CALLS}")]
-    if found:
-        raise ConfigError(
-            f"{title}: the column {found[0]} puts results in the order of search calls, for which all results of a "
-            "query are needed in one place, and results on Spark stay where they are; drop the column, or write the "
-            "results to parquet and name the files"
-        )

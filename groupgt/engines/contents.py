@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from groupgt.engines.base import Flat, local_carrier_of
+from groupgt.engines.base import Flat
+from groupgt.engines.carriers import local_carrier_of
 from groupgt.labellers.base import pairs_of
 from groupgt.labellers.likeness import alternative_texts, common_words, distinct, result_texts, text_pairs
 from groupgt.model.ground_truth import GroundTruth

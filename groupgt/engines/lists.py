@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import DistinctResults, Flat, Labelled, Ranking, hits_of
+from groupgt.engines.base import Flat, Labelled, Ranking, hits_of, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.shapes import by_text_keys, carried_cells, ids_and_scores, is_text_list, note_faulty_ids
 from groupgt.errors import SHOWN, DataError, Faults
@@ -68,10 +68,10 @@ class ListCarrier:
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """The hits; raises `DataError` with everything that is no ranking."""
-        distinct = replace(policy, duplicates="drop")
+        probe = _Probe(self, policy)
         # What is no ranking is told by the probe, with all that is wrong besides.
-        results = DistinctResults(truth, lambda: self._flat(truth, distinct, ("text",), Faults()))
-        return _Probe(self, policy).walk(truth, labeller, labeller.match(truth, results))
+        matches = matched(truth, labeller, policy, lambda rules: self._flat(truth, rules, ("text",), Faults()))
+        return probe.walk(truth, labeller, matches)
 
     def rules(self, policy: Policy) -> Policy:
         """The policy for these scores: renamed lists were put in order by the names they had before."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from groupgt.engines.base import carrier_of
+from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics.language import Metric

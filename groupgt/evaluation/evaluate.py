@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.engines.base import Labelled, carrier_of, renamed
+from groupgt.engines.base import Labelled
 from groupgt.engines.budgets import depths
 from groupgt.engines.calls import in_call_order
+from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError, Faults
-from groupgt.evaluation.request import Request, Sources, labeller_of
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.evaluation.unknown_ids import warn_of_no_match, warn_of_unknown, warn_of_unreachable
 from groupgt.formats.names import told_apart
 from groupgt.formats.source import SMALL

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import carrier_of
 from groupgt.engines.calls import calls_of
+from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric

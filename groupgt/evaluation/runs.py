@@ -9,7 +9,7 @@ from typing import Any
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
-from groupgt.evaluation.request import Request, metrics_in
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.tables import (
     below_means,
@@ -20,7 +20,7 @@ from groupgt.evaluation.tables import (
     slices_side_by_side,
 )
 from groupgt.evaluation.verdict import doubt, doubts, verdict_of_runs
-from groupgt.metrics.language import Metric
+from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render.document import Detail, Item, Table, Verdict

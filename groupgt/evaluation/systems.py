@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.engines.base import Ranking, all_rankings, carrier_of
+from groupgt.engines.base import Ranking
+from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut

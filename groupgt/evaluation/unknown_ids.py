@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterable
 from itertools import islice
 
-from groupgt.engines.base import carrier_of
+from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, display, warn
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth

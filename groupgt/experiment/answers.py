@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Protocol
 
-from groupgt.engines.base import all_rankings
+from groupgt.engines.carriers import all_rankings
 from groupgt.engines.choice import Engine
 from groupgt.errors import ConfigError, DataError, GroupgtError, RetrieverError
-from groupgt.evaluation.request import as_run
+from groupgt.evaluation.inputs import as_run
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment

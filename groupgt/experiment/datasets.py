@@ -15,8 +15,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
-from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice

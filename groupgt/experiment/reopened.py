@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, near_names
-from groupgt.evaluation.request import Sources, as_ground_truth, labeller_of
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.result_folders import folders_of, manifest_at, written_policy
 from groupgt.experiment.results import Manifest, file_name, slug
 from groupgt.formats.corpus import corpus_file

@@ -22,8 +22,8 @@ from typing_extensions import TypedDict
 
 import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
-from groupgt.engines.base import all_rankings
 from groupgt.engines.calls import calls_of
+from groupgt.engines.carriers import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.cache import libraries
 from groupgt.experiment.display import Outcome, report

@@ -27,11 +27,13 @@ class Labeller:
     """A labeller has two halves: `match` is a join that any engine can do, `settle` reduces its rows in rank order.
 
     A subclass says what differs. `column` names what results may carry and be named by instead of their ids: `parent`
-    or `span`. `str(labeller)` is what stands below tables.
+    or `span`. `reads_results` says whether `match` looks at results; they are read for it beforehand, else it gets
+    None. `str(labeller)` is what stands below tables.
     """
 
     name = ""
     column = ""
+    reads_results = True
 
     def truth(self, truth: GroundTruth) -> GroundTruth:
         """The ground truth as this labeller reads it; raises `DataError` for alternatives it can do nothing with."""
@@ -82,16 +84,24 @@ class Labeller:
         return self.name
 
 
-class Results(Protocol):
-    """What an engine tells of the results of the queries that have ground truth, when a labeller asks."""
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The distinct results of the queries that have ground truth, sorted by query, then rank.
+
+    `names` are what they are called for the labeller, `carried_texts` what they carry.
+    """
+
+    queries: Ints
+    names: list[str]
+    carried_texts: list[str | None]
 
     def pairs(self) -> tuple[Ints, list[str]]:
-        """Each query with its distinct results, by the names they have for the labeller; sorted by query."""
-        ...
+        """Each query with its distinct results."""
+        return self.queries, self.names
 
     def texts(self) -> list[str | None]:
         """The text that each of these results carries; None where it carries none."""
-        ...
+        return self.carried_texts
 
 
 # A file of texts, places, vectors or names, or what such a file holds; none where it is empty.

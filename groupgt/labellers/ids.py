@@ -26,6 +26,8 @@ class Named(Labeller):
     [1, 2]
     """
 
+    reads_results = False
+
     def match(self, truth: GroundTruth, results: Results | None) -> Matches:
         """The names of each query; a target is a document."""
         return truth.judgments.once("names", lambda: Matches(truth, truth.ids, truth.query_of, truth.document_of))

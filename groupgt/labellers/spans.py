@@ -74,7 +74,8 @@ class Spans(Labeller):
         self.share = Fraction(repr(float(options.min_overlap))).limit_denominator(PARTS)
         self.chunks = tables.chunks(options.chunks, "chunks")
         self.reference = tables.chunks(options.reference, "reference") if options.reference else None
-        self.column = "" if self.chunks is not None else "span"
+        self.reads_results = self.chunks is None
+        self.column = "span" if self.reads_results else ""
         # Pages and lines are named by their first and last: half-open intervals end one behind.
         self.beyond = 0 if options.unit == "chars" else 1
         if self.chunks is not None and not self.beyond:

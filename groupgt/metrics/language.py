@@ -156,6 +156,15 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
     return metrics
 
 
+def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
+    """Each metric under each convention, what has only one meaning once; cutoffs as in `parse_metrics`."""
+    metrics: dict[Metric, None] = {}
+    for convention in conventions:
+        metrics.update(dict.fromkeys(parse_metrics(texts, convention, ks).values()))
+    warn_of_idle_cutoffs(texts, conventions[0], ks)
+    return list(metrics)
+
+
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
     """Warns where cutoffs change no metric, since each has one of its own or takes none."""
     metrics = [(str(text), parse_metric(text, convention)) for text in texts]

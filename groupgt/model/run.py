@@ -98,7 +98,7 @@ class Remote:
 class Run:
     """The results of one system for many queries, best first: lists, columns, lines, or a frame on a cluster.
 
-    `groupgt.engines.base.carrier_of` says what can be done with each kind. A run whose results were renamed by a
+    `groupgt.engines.carriers.carrier_of` says what can be done with each kind. A run whose results were renamed by a
     labeller keeps the `original`; `excluded` counts results that were left out, since the ground truth says so.
 
     >>> Run.of({"q1": ["a", "b"]}).rankings["q1"]

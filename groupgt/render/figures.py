@@ -3,7 +3,7 @@
 Those of sweeps, latency and power are in `tradeoffs`.
 
 A table is a list of rows, dicts whose keys each function names. Texts that begin with `$` are colors of
-`drawing.THEMES`.
+`themes.THEMES`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import pytest
 
 import groupgt
 from groupgt import native
-from groupgt.engines.base import Labelled, carrier_of
+from groupgt.engines.base import Labelled
+from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import lines
 from groupgt.formats import source, trec

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import groupgt
-from groupgt.engines.base import Labelled, all_rankings, carrier_of, local_carrier_of, renamed
+from groupgt.engines.base import Labelled
+from groupgt.engines.carriers import all_rankings, carrier_of, local_carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import reader
-from groupgt.evaluation.request import labeller_of
+from groupgt.evaluation.sources import labeller_of
 from groupgt.model.policy import Policy
 
 QIDS = ("q", "r", "unjudged")

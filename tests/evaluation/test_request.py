@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.evaluation import request as module
+from groupgt.evaluation import sources as module
 from groupgt.evaluation.depth import METRIC, depths_of
 from groupgt.evaluation.evaluate import evaluate_each, evaluate_run
-from groupgt.evaluation.request import Request, metrics_in
+from groupgt.evaluation.request import Request
+from groupgt.metrics.language import metrics_in
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
 RUNS = {"first": {"q1": ["a", "x", "c"], "q2": ["d"]}, "second": {"q1": ["x", "b"], "q2": ["x", "d"]}}

@@ -54,8 +54,8 @@ def test_a_script_that_makes_a_file(folder: Path) -> None:
         str(error.value)
         .replace(str(folder), "FOLDER")
         .endswith(
-            "8:13: datasets.mine.corpus: FOLDER/made.jsonl is missing; python FOLDER/make.py makes it, and so does a run; "
-            "allow it with --allow-code"
+            "8:13: datasets.mine.corpus: FOLDER/made.jsonl is missing; python FOLDER/make.py makes it, and so does a "
+            "run; allow it with --allow-code"
         )
     )
     assert told(folder, text, allow_code=True) == [

@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 import groupgt
-from groupgt.engines.base import all_rankings
 from groupgt.engines.calls import calls_of, in_call_order
+from groupgt.engines.carriers import all_rankings
 from groupgt.formats import write
 from groupgt.formats.corpus import read_corpus
 from groupgt.formats.detect import kind_of

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.engines.base import all_rankings
+from groupgt.engines.carriers import all_rankings
 from groupgt.formats import source
 from groupgt.formats.corpus import read_lengths
 from groupgt.formats.tokenizers import check_tokenizer, tokenizer_named

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt import testing
-from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.likeness import METHODS
 from tests.agreement import all_metrics, at
 from tests.labellers import slow

@@ -15,6 +15,8 @@ import pytest
 
 import groupgt
 from groupgt.formats import source
+from groupgt.labellers.base import Matches, Results
+from groupgt.labellers.ids import Ids
 
 METRICS = ["recall", "mrr", "ndcg.coverage", "precision.trec@2", "map.trec", "recall@60chars"]
 Row = dict[str, Any]
@@ -138,6 +140,40 @@ def test_every_carrier_gives_the_same_bits(
             assert np.array_equal(values, found.values[text], equal_nan=True), (name, text)
         ids = [row["id"] for row in expected.explain_dict("q1")["results"]]
         assert [row["id"] for row in found.explain_dict("q1")["results"]] == ids, name
+
+
+class Noting(Ids):
+    """The labeller `id`, which keeps what it is given to match, and may say that it looks at results."""
+
+    def __init__(self, *, reads_results: bool) -> None:
+        self.reads_results = reads_results
+        self.given: list[Results | None] = []
+
+    def match(self, truth: groupgt.GroundTruth, results: Results | None) -> Matches:
+        self.given.append(results)
+        return super().match(truth, results)
+
+
+@pytest.mark.parametrize("kind", ["lists", "frame", "lines"])
+def test_results_are_read_before_they_are_matched(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A labeller asks nobody: it gets the distinct results of queries with alternatives, or None."""
+    monkeypatch.setattr(source, "SMALL", 0)
+    rows = [("q", "b", 3.0), ("q", "a", 2.0), ("q", "b", 1.0), ("empty", "a", 1.0), ("extra", "a", 1.0)]
+    ids = {"q": ["b", "a", "b"], "empty": ["a"], "extra": ["a"]}
+    frame = pl.DataFrame(rows, schema=["qid", "doc_id", "score"], orient="row").with_columns(contents=pl.lit("say"))
+    (tmp_path / "run").write_text("".join(f"{qid} Q0 {name} 1 {score} t\n" for qid, name, score in rows))
+    lists = {qid: [{"id": name, "text": "say"} for name in names] for qid, names in ids.items()}
+    run: Any = {"lists": lists, "frame": frame, "lines": tmp_path / "run"}[kind]
+    for reads_results in (False, True):
+        labeller = Noting(reads_results=reads_results)
+        table = groupgt.evaluate({"empty": [], "q": [["a"]]}, run, ["mrr"], labeller=labeller)
+        assert table.means == {"mrr": 0.5}
+        given = [each for each in labeller.given if each is not None]
+        assert len(given) == (len(labeller.given) if reads_results else 0)
+        for results in given:
+            query, names = results.pairs()
+            assert (query.tolist(), names) == ([1, 1], ["b", "a"])
+            assert results.texts() == [None if kind == "lines" else "say"] * 2
 
 
 def test_dropping_repeats_of_parents_closes_gaps_alike() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.runner import run_experiment
 from groupgt.labellers.code import Options, Pair, _digest
 from groupgt.store.verdicts import VerdictStore

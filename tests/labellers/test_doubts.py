@@ -13,7 +13,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.request import Sources
+from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.plugins import ours

@@ -9,7 +9,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.experiment import load
 from groupgt.labellers.base import Labeller
 from groupgt.plugins import find, ours

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.evaluation.request import labeller_of
+from groupgt.evaluation.sources import labeller_of
 from groupgt.labellers import spans
 from groupgt.labellers.spans import Places, first_covered, overlapping
 from groupgt.model.ground_truth import GroundTruth

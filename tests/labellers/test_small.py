@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers import embedding, text
-from groupgt.labellers.base import Labeller, all_ids
+from groupgt.labellers.base import Labeller, Results, all_ids
 from groupgt.labellers.likeness import Normalization
 from groupgt.labellers.spans import first_covered
 from groupgt.model.ground_truth import GroundTruth
@@ -150,20 +150,10 @@ def test_where_vectors_come_from() -> None:
     )
 
 
-class OneResult:
-    """What an engine tells that has one result of the first query."""
-
-    def pairs(self) -> tuple[Any, list[str]]:
-        return np.array([0]), ["c1"]
-
-    def texts(self) -> list[str | None]:
-        return [None]
-
-
 def test_vectors_beside_nothing_that_was_judged() -> None:
     options = {"documents": VECTORS, "alternatives": {}}
     labeller = labeller_of({"use": "embedding", "with": options}, Sources())
-    assert labeller.match(GroundTruth.of({"q": []}), OneResult()).keys == []
+    assert labeller.match(GroundTruth.of({"q": []}), Results(np.array([0]), ["c1"], [None])).keys == []
 
 
 # ---- texts --------------------------------------------------------------------------------------------------------

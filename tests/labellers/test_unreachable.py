@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.evaluation.request import Sources, labeller_of
+from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.model.ground_truth import GroundTruth
 
 

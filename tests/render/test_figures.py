@@ -15,7 +15,8 @@ import pytest
 
 from groupgt.errors import ConfigError
 from groupgt.render import drawing, encodings, figures
-from groupgt.render.drawing import MIME, THEMES, Figure
+from groupgt.render.drawing import MIME, Figure
+from groupgt.render.themes import THEMES
 from tests.render.samples import SYSTEMS, samples
 
 HERE = Path(__file__).parent

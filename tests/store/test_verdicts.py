@@ -63,7 +63,7 @@ def test_no_flipped_bit_becomes_a_verdict(tmp_path: Path) -> None:
 
 
 def test_a_finished_run_is_asked_for_again_and_an_interrupted_one_gone_on_from(tmp_path: Path) -> None:
-    first, verdicts = of_run(tmp_path, vouched=False)
+    _, verdicts = of_run(tmp_path, vouched=False)
     verdicts.keep({"a": 1.0})
     second, verdicts = of_run(tmp_path, vouched=False)
     assert verdicts.known(["a", "b"]) == {"a": 1.0}

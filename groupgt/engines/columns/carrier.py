@@ -8,18 +8,19 @@ from functools import partial
 
 import numpy as np
 
-from groupgt.engines.base import DistinctResults, Flat, Labelled, RankedHits, Ranking, carrier_of, local_carrier_of
+from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns import any_order, in_order
 from groupgt.engines.columns.keys import Keys
 from groupgt.engines.columns.reader import Batches, InvalidRowError, best_first, best_row
+from groupgt.engines.lists import ListCarrier
 from groupgt.errors import DataError, Faults
 from groupgt.labellers.base import Labeller
 from groupgt.labellers.ids import Named
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.model.run import Columns, Run
+from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import shown
 from groupgt.model.values import CALLS, FARTHEST, LONGEST, UNITS
 from groupgt.runtime import pl
@@ -38,17 +39,20 @@ class ColumnCarrier:
         """The hits; raises `DataError` that names what is wrong with the rows."""
         columns = self.columns
         try:
-            distinct = replace(policy, duplicates="drop")
-            matches = labeller.match(truth, DistinctResults(truth, lambda: self.flat(truth, distinct, "text")))
+            matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
             # What is matched by name does not depend on the results: for many runs it is the same.
             make_keys = partial(Keys, truth, matches)
             keys = truth.judgments.once("keys", make_keys) if isinstance(labeller, Named) else make_keys()
             batches = Batches(columns, self.run.title, engine.ceiling)
             return self._hits(truth, keys, batches, policy).labelled(truth, labeller, matches, policy)
         except InvalidRowError:
-            # What is too large for lists the slow reader gives back as columns, read with more care.
-            checked = replace(self.run, contents=columns.checked.contents)
-        return carrier_of(checked).label(truth, labeller, policy, engine)
+            carrier = self.checked
+        return carrier.label(truth, labeller, policy, engine)
+
+    @property
+    def checked(self) -> LocalCarrier:
+        """What works with what the slow reader made of them: lists, or columns where those would be too large."""
+        return row_carrier_of(replace(self.run, contents=self.columns.checked.contents))
 
     def _hits(self, truth: GroundTruth, keys: Keys, batches: Batches, policy: Policy) -> RankedHits:
         if policy.duplicates in ("drop", "error"):
@@ -82,14 +86,13 @@ class ColumnCarrier:
 
     def rename(self, truth: GroundTruth, labeller: Labeller, policy: Policy) -> Run:
         """The run with its results called what the labeller calls them."""
-        columns = self.columns
-
-        def recheck() -> Run:
-            checked = replace(self.run, contents=columns.checked.contents)
-            return carrier_of(checked).rename(truth, labeller, policy)
-
-        frame = self._renamed(labeller)
-        return replace(self.run, contents=replace(columns, frame=frame, recheck=recheck, tie="own"), original=self.run)
+        columns = replace(
+            self.columns,
+            frame=self._renamed(labeller),
+            recheck=lambda: self.checked.rename(truth, labeller, policy),
+            tie="own",
+        )
+        return replace(self.run, contents=columns, original=self.run)
 
     def _renamed(self, labeller: Labeller) -> pl.LazyFrame:
         """The rows with `doc` renamed, and the ids they had as `own`."""
@@ -176,8 +179,7 @@ class ColumnCarrier:
         except (pl.exceptions.PolarsError, OSError):
             doubtful = True
         if doubtful:
-            checked = replace(self.run, contents=columns.checked.contents)
-            yield from local_carrier_of(checked, "all rankings").rankings(policy)
+            yield from self.checked.rankings(policy)
             return
         for (qid,), own in rows.group_by("qid", maintain_order=True):
             yield str(qid), self._ranking(own, policy)
@@ -230,3 +232,12 @@ class ColumnCarrier:
             faults.total += max(len(wrong) - NAMED, 0)
             faults.fail(DataError)
         return lengths.to_numpy().astype(np.int64)
+
+
+def row_carrier_of(run: Run) -> LocalCarrier:
+    """What works with results that are rows here: lists or columns."""
+    run = run.resolved
+    if isinstance(run.contents, Lists):
+        return ListCarrier(run, run.contents)
+    assert isinstance(run.contents, Columns)  # noqa: S101  # what is left
+    return ColumnCarrier(run, run.contents)

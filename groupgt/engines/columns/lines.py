@@ -17,17 +17,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from groupgt import native
-from groupgt.engines.base import (
-    DistinctResults,
-    Flat,
-    Labelled,
-    LocalCarrier,
-    RankedHits,
-    Ranking,
-    carrier_of,
-    local_carrier_of,
-)
+from groupgt.engines.base import Flat, Labelled, LocalCarrier, RankedHits, Ranking, matched
 from groupgt.engines.choice import Engine
+from groupgt.engines.columns.carrier import row_carrier_of
 from groupgt.errors import SHOWN, GroupgtWarning
 from groupgt.labellers.base import Labeller, Matches
 from groupgt.model.ground_truth import GroundTruth
@@ -55,17 +47,16 @@ class LineCarrier:
     @cached_property
     def columns(self) -> LocalCarrier:
         """What works with the same results as columns, or as the lists of the careful reader."""
-        return local_carrier_of(replace(self.run, contents=self.lines.columns.contents), "")
+        return row_carrier_of(replace(self.run, contents=self.lines.columns.contents))
 
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """The hits; raises `DataError` that names what is wrong with the lines."""
-        distinct = replace(policy, duplicates="drop")
-        matches = labeller.match(truth, DistinctResults(truth, lambda: self.flat(truth, distinct, "text")))
+        matches = matched(truth, labeller, policy, lambda rules: self.flat(truth, rules, "text"))
         try:
             ranked = self._ranked_hits(truth, matches, policy)
         except DoubtfulLineError:
-            checked = replace(self.run, contents=self.lines.checked.contents)
-            return carrier_of(checked).label(truth, labeller, policy, engine)
+            checked = row_carrier_of(replace(self.run, contents=self.lines.checked.contents))
+            return checked.label(truth, labeller, policy, engine)
         if ranked is None:
             return self.columns.label(truth, labeller, policy, engine)
         if not ranked.extra and not ranked.length.any():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.engines.base import Labelled, RankedHits, Ranking
+from groupgt.engines.base import Flat, Labelled, RankedHits, Ranking, matched
 from groupgt.engines.choice import Engine
 from groupgt.engines.columns.keys import key_table
 from groupgt.engines.spark.steps import (
@@ -106,22 +106,6 @@ def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
     return renamed
 
 
-class _Unseen:
-    """What labellers may not ask for: results are not brought here."""
-
-    def __init__(self, labeller: Labeller) -> None:
-        self.labeller = labeller
-
-    def pairs(self) -> tuple[Ints, list[str]]:
-        raise ConfigError(
-            f"the labeller {self.labeller.name} looks at every result, and results on Spark stay there; {ELSEWHERE}"
-        )
-
-    def texts(self) -> list[str | None]:
-        self.pairs()
-        return []
-
-
 @dataclass(eq=False)
 class _Plan:
     """One labelling: what is asked of Spark, and what comes here."""
@@ -138,7 +122,13 @@ class _Plan:
     def __post_init__(self) -> None:
         self.rows, self.tie = self.given.frame, self.given.tie
         self.session = self.rows.sparkSession
-        self.matches = self.labeller.match(self.truth, _Unseen(self.labeller))
+        self.matches = matched(self.truth, self.labeller, self.policy, self.refuse_to_read)
+
+    def refuse_to_read(self, policy: Policy) -> Flat:
+        """Raises `ConfigError`: results are not brought here."""
+        raise ConfigError(
+            f"the labeller {self.labeller.name} looks at every result, and results on Spark stay there; {ELSEWHERE}"
+        )
 
     def walk(self) -> Labelled:
         keys = key_table(self.truth, self.matches)

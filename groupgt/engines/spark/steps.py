@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from groupgt.engines.calls import refuse_calls
 from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
 from groupgt.formats.names import name_of
-from groupgt.formats.rows import NESTED
+from groupgt.formats.rows import NESTED, NESTED_UNITS, UNIT_COLUMNS
 from groupgt.formats.trec import LEAST, MOST
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK
+from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
@@ -79,6 +79,17 @@ def rows_of(value: Any, title: str = "results") -> Rows:
     if "parent" in names and not nested:
         columns.append(ids(kinds["parent"], "parent", title))
     return Rows(rows.select(*columns), nested=bool(nested))
+
+
+def refuse_calls(names: Sequence[str], title: str) -> None:
+    """Raises `ConfigError` where the columns of results tell of calls."""
+    calls = [name for name in names if name in (UNIT_COLUMNS[CALLS], NESTED_UNITS[CALLS])]
+    if calls:
+        raise ConfigError(
+            f"{title}: the column {calls[0]} puts results in the order of search calls, for which all results of a "
+            "query are needed in one place, and results on Spark stay where they are; drop the column, or write the "
+            "results to parquet and name the files"
+        )
 
 
 def run_of_files(

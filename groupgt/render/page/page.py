@@ -14,13 +14,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from groupgt.render.drawing import CONFIG, THEMES, Figure
 from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit, rounded
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
+from groupgt.render.themes import CONFIG, THEMES
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 FOLDER = Path(__file__).parent
 SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "questions", "question", "frame")

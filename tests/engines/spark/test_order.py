@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import groupgt
-from groupgt.engines.base import carrier_of
+from groupgt.engines.carriers import carrier_of
 from groupgt.model.policy import Policy
 from groupgt.model.run import Remote
 from tests.engines.test_order import DOCS, Rows, as_columns, as_lists, labelled, seen

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import groupgt
-from groupgt.engines.base import Labelled, carrier_of
+from groupgt.engines.base import Labelled
+from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine, Spark
 from groupgt.engines.spark import carrier, means, per_query
 from groupgt.engines.spark.carrier import MANY

@@ -51,10 +51,10 @@ def per_query(
     from pyspark.sql import functions as sql
 
     rules = Policy.of(policy)
-    asked = parse_metrics(
+    parsed = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )
-    check_batch(rules, asked)
+    check_batch(rules, parsed)
     for what, given in (("results", run), ("ground truth", truth)):
         if not is_remote(given):
             raise ConfigError(f"{what}: expected a frame of Spark, found {type(given).__name__}")
@@ -79,10 +79,10 @@ def per_query(
         heads = sql.count_if(sql.col("score") == 0)
         length = sql.when(heads <= 1, length).otherwise(sql.raise_error(sql.concat(sql.lit(ROWS), sql.col("qid"))))
     seen = placed.groupBy("qid").agg(length.alias("n"), sql.collect_list(hit).alias("hits"))
-    kinds = ", ".join(f"m{number} double" for number in range(len(asked)))
-    measured = by_arrow(_measure(asked, rules), kinds)
+    kinds = ", ".join(f"m{number} double" for number in range(len(parsed)))
+    measured = by_arrow(_measure(parsed, rules), kinds)
     found = judged.join(seen, "qid", "left").select("qid", measured("qid", "groups", "n", "hits").alias("found"))
-    return found.select("qid", *(sql.col(f"found.m{number}").alias(text) for number, text in enumerate(asked)))
+    return found.select("qid", *(sql.col(f"found.m{number}").alias(text) for number, text in enumerate(parsed)))
 
 
 def means(values: DataFrame) -> dict[str, float]:
@@ -118,7 +118,7 @@ def _error(what: str) -> Column:
 # What the workers of Spark run: Arrow in, Arrow out. Each batch holds whole queries, with their hits alone.
 
 
-def _measure(asked: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Array]:
+def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Array]:
     """What makes values of queries: a function of `qid`, `groups`, `n` and `hits`, as `per_query` gathers them."""
 
     def measured(qid: pa.Array, groups: pa.Array, n: pa.Array, hits: pa.Array) -> pa.Array:
@@ -139,7 +139,7 @@ def _measure(asked: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.Ar
         length = np.array(n.fill_null(0), dtype=np.int64)
         ranked = RankedHits(query, target, rank, rank, rank, length)
         found = ranked.labelled(truth, labeller, matches, policy)
-        columns = values_of(asked, found.hits, found.present, policy)
+        columns = values_of(parsed, found.hits, found.present, policy)
         # NaN is null: a query that does not count.
         arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
         return pa.StructArray.from_arrays(arrays, names=[f"m{number}" for number in range(len(arrays))])

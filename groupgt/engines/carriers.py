@@ -1,0 +1,57 @@
+"""Which carrier works with a run, and what is asked of carriers everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from groupgt.engines.base import Carrier, LocalCarrier, Ranking
+from groupgt.engines.lists import ListCarrier
+from groupgt.errors import ConfigError
+from groupgt.labellers.base import Labeller
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Lines, Lists, Remote, Run
+
+
+def carrier_of(run: Run) -> Carrier:
+    """What works with a run, by what holds its results."""
+    if isinstance(run.contents, Remote):
+        from groupgt.engines.spark.carrier import SparkCarrier
+
+        return SparkCarrier(run, run.contents)
+    return _local_carrier_of(run)
+
+
+def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
+    """The same where all results are needed here; raises `ConfigError` where they stay on a cluster."""
+    if run.is_remote:
+        raise ConfigError(
+            f"{run.name or run.source or 'results'}: {purpose} cannot be had of results that stay on a cluster; "
+            "write them to parquet and name the files"
+        )
+    return _local_carrier_of(run)
+
+
+def _local_carrier_of(run: Run) -> LocalCarrier:
+    run = run.resolved
+    if isinstance(run.contents, Lists):
+        return ListCarrier(run, run.contents)
+    if isinstance(run.contents, Lines):
+        from groupgt.engines.columns.lines import LineCarrier
+
+        return LineCarrier(run, run.contents)
+    from groupgt.engines.columns.carrier import row_carrier_of
+
+    return row_carrier_of(run)
+
+
+def renamed(truth: GroundTruth, run: Run, labeller: Labeller, policy: Policy) -> Run:
+    """The run with its results called what the labeller calls them, where that is anything else, and not done yet."""
+    if not labeller.renames or run.original is not None:
+        return run
+    return carrier_of(run).rename(truth, labeller, policy)
+
+
+def all_rankings(run: Run, policy: Policy) -> Iterator[tuple[str, Ranking]]:
+    """Every query of a run with its results, in the order of the run."""
+    return local_carrier_of(run, "all rankings").rankings(policy)

@@ -1,0 +1,93 @@
+"""Ground truth and runs from whatever users have: mappings, paths, frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.engines.calls import in_call_order
+from groupgt.engines.choice import Engine
+from groupgt.engines.excluded import without_excluded
+from groupgt.errors import ConfigError, DataError
+from groupgt.formats import detect, frames
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+
+
+def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
+    """A mapping, a path, a frame, or what is a `GroundTruth` already; files under a `ceiling` of bytes."""
+    if isinstance(value, (str, os.PathLike)):
+        truth = detect.read_ground_truth(value, format, policy, ceiling=ceiling)
+    elif isinstance(value, Mapping):
+        truth = GroundTruth.of(value, policy)
+    elif frames.is_frame(value):
+        truth = frames.truth_of(value, policy)
+    elif isinstance(value, GroundTruth):
+        truth = value
+    else:
+        kind = type(value).__name__
+        raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
+    # A mapping may be built query by query; a file or a frame without any is a mistake.
+    if not len(truth) and not isinstance(value, (Mapping, GroundTruth)):
+        title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
+        raise DataError(f"{title}: the ground truth is empty; expected at least one query")
+    return truth.under(policy)
+
+
+def _are_paths(value: Any) -> bool:
+    """Whether a value is a list of paths: one run in parts."""
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(p, (str, os.PathLike)) for p in value)
+
+
+def are_several(value: Any, truth: GroundTruth) -> bool:
+    """Whether a value is `{name: run}`, which else would be taken for rankings of queries that nobody has judged."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    first = next((run for run in value.values() if not isinstance(run, Mapping) or run), None)
+    if isinstance(first, Mapping):  # a run, or a ranking {id: score}
+        may_be = isinstance(next(iter(first.values())), (list, tuple, Mapping, np.ndarray))
+    else:
+        is_frame = frames.is_frame(first) and type(first).__name__ in ("DataFrame", "LazyFrame", "Table")
+        may_be = is_frame or isinstance(first, (str, os.PathLike, Run))
+    return may_be and str(next(iter(value))) not in truth.index
+
+
+def as_run(
+    value: Any,
+    truth: GroundTruth,
+    format: str | None = None,
+    name: str = "",
+    *,
+    qids: list[str] | None = None,
+    engine: Engine | None = None,
+) -> Run:
+    """A mapping, a path or several (parts of one run), a frame, or what is a `Run` already.
+
+    Results without query ids follow `qids`, or the ground truth.
+    """
+    if isinstance(value, (str, os.PathLike)) or _are_paths(value):
+        how = engine or Engine()
+        if how.name == "spark":
+            from groupgt.engines.spark.steps import run_of_files, session_of
+
+            value = run_of_files(session_of(how.options.master, how.options.config), value, format)
+        else:
+            streamed = how.name == "streaming"
+            qids = truth.qids if qids is None else qids
+            value = detect.read_run(value, format, qids=qids, streamed=streamed, ceiling=how.ceiling)
+    elif frames.is_frame(value):
+        value = frames.run_of(value, qids=truth.qids)
+    elif not isinstance(value, Run):
+        if are_several(value, truth):
+            raise ConfigError(
+                f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))}); pass "
+                "one of them, or all to groupgt.evaluate_runs(truth, runs, metrics) or groupgt.compare"
+            )
+        value = Run.of(value)
+    run: Run = value
+    return without_excluded(truth, in_call_order(replace(run, name=name or run.name)))

@@ -1,1 +1,0 @@
-"""Values per query inside another pipeline: tables of Arrow, and frames of Spark."""

@@ -1,0 +1,131 @@
+"""What labellers are built from: corpora, tables, vectors and functions, read from where options say.
+
+`labeller_of` makes a labeller of a name and options; labellers themselves know no files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast
+
+from groupgt.errors import ConfigError, DataError, display
+from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
+from groupgt.labellers.base import Labeller
+from groupgt.model.validity import id_text
+from groupgt.model.values import Chunks
+from groupgt.options import chosen
+from groupgt.store.verdicts import Verdicts, VerdictStore
+
+
+def labeller_of(spec: Any, sources: Sources | None = None, *, texts: bool = False) -> Labeller:
+    """A `Labeller`, a name, or `{"use": name, "with": {option: value}}`; raises `ConfigError` with every fault.
+
+    With `texts`, as a shell has them, numbers and truth values are read from text.
+    """
+    if isinstance(spec, Labeller):
+        return spec
+    plugin, options = chosen("labeller", spec, texts=texts, also="a Labeller")
+    labeller: Labeller = plugin.built(options, sources or Sources())
+    return labeller
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """What labellers are built from: the `corpus` at hand, and files relative to `folder`.
+
+    `judged` keeps verdicts; code of the user's runs only with `allow_code`.
+    """
+
+    corpus: Any = None
+    folder: Path = field(default_factory=Path)
+    allow_code: bool = True
+    judged: VerdictStore | None = None
+    _read: dict[Path, dict[str, str]] = field(default_factory=dict, repr=False)
+
+    def texts(self, given: Any, option: str) -> Mapping[str, str]:
+        """{id: text} of a corpus: a path, a mapping, or (where nothing is given) the corpus at hand."""
+        chosen = self.corpus if _is_absent(given) else given
+        if chosen is None:
+            return {}
+        if isinstance(chosen, Mapping):
+            return _texts(chosen, option)
+        if not isinstance(chosen, (str, os.PathLike)):
+            raise ConfigError(f"{option}: expected a path or {{id: text}}, found {display(chosen)}")
+        path = Path(chosen) if _is_absent(given) else self._path(chosen, option)
+        if path not in self._read:
+            self._read[path] = read_corpus(path)
+        return self._read[path]
+
+    def chunks(self, given: Any, option: str) -> Chunks | None:
+        """The places of chunks of a table; of the corpus at hand, where nothing is given and it holds some."""
+        if not _is_absent(given):
+            if isinstance(given, Chunks):
+                return given
+            return Chunks.of(given) if isinstance(given, Mapping) else read_chunks(self._path(given, option))
+        if isinstance(self.corpus, (str, os.PathLike)):
+            return read_chunks(self.corpus, optional=True)
+        return None
+
+    def parents(self, given: Any, column: str) -> Mapping[str, str]:
+        """{id: its parent} of a file or a mapping."""
+        if isinstance(given, Mapping):
+            return _texts(given, "mapping", numbers=True)
+        return read_parents(self._path(given, "mapping"), column)
+
+    def vectors(self, given: Any, option: str) -> Mapping[str, Any]:
+        """{id: its vector} of a file or a mapping."""
+        if isinstance(given, Mapping):
+            return given
+        from groupgt.formats.vectors import table_of
+
+        return table_of(self._path(given, option))
+
+    def encoder(self, model: str) -> Callable[[list[str]], Any]:
+        """What makes vectors of texts: a sentence-transformers model."""
+        from groupgt.formats.vectors import encoder_of
+
+        if find_spec("sentence_transformers") is None:
+            raise ConfigError("labeller model: a model needs sentence-transformers: pip install 'groupgt[dense]'")
+        local = self.folder / model
+        return encoder_of(str(local) if local.is_dir() else model)
+
+    def function(self, target: Any) -> Callable[..., Any]:
+        """A function, given or by `module:name`."""
+        from groupgt.formats.modules import imported
+
+        function: Any = target
+        if not callable(target):
+            if not self.allow_code:
+                raise ConfigError(f"labeller target: {target} is your code, which runs only with --allow-code")
+            function = imported(target, self.folder.resolve())
+        if not callable(function):
+            raise ConfigError(f"labeller target: expected a function, found {display(function)}")
+        return cast("Callable[..., Any]", function)
+
+    def verdicts(self, judge: str, *, vouched: bool) -> Verdicts:
+        """What a judge has said."""
+        return Verdicts() if self.judged is None else self.judged.verdicts(judge, vouched=vouched)
+
+    def _path(self, given: Any, option: str) -> Path:
+        if not isinstance(given, (str, os.PathLike)):
+            raise ConfigError(f"labeller {option}: expected a path or a mapping, found {display(given)}")
+        return self.folder / given
+
+
+def _is_absent(given: Any) -> bool:
+    return given is None or (isinstance(given, str) and not given)
+
+
+def _texts(given: Mapping[Any, Any], option: str, *, numbers: bool = False) -> dict[str, str]:
+    """{id: text} of a mapping; with `numbers`, whole numbers are texts as well."""
+    texts: dict[str, str] = {}
+    for key, value in given.items():
+        name, text = id_text(key), id_text(value) if numbers else value
+        if name is None or not isinstance(text, str):
+            raise DataError(f"labeller {option}: expected {{id: text}}, found {display(key)}: {display(value)}")
+        texts[name] = text
+    return texts
