@@ -33,7 +33,6 @@ NEEDS = {
     "groupgt/engines/spark/*": ("pyspark", "java"),
     "groupgt/retrievers/ann.py": ("usearch",),
     "groupgt/retrievers/dense.py": ("sentence_transformers",),
-    "groupgt/retrievers/http.py": ("urllib3",),
     "groupgt/retrievers/lsa.py": ("sklearn",),
     "groupgt/retrievers/pgvector.py": ("psycopg", "pgserver"),
     "groupgt/retrievers/tfidf.py": ("sklearn",),

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import html
+import http.client
 import io
 import json
 import re
+import selectors
+import socket
+import ssl
 import time
+import weakref
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Annotated, Any
-from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote, unquote_plus, urlsplit
 
 from annotated_types import Ge, Gt, Le
 
@@ -29,7 +35,11 @@ READ, LONGEST = 2000, 200
 SHORT, LONG = 3, 8
 KEY = re.compile("auth|key|token|secret|pass|cookie|session", re.IGNORECASE)
 # Bytes of headers and of the signs between chunks, beside those of an answer.
-HEADERS = 1 << 18
+HEADER_BYTES = 1 << 18
+# Bytes of an answer that are read at once.
+PART_BYTES = 1 << 16
+# What is sent with each request, unless `headers` say otherwise.
+HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "groupgt"}
 
 
 @dataclass(frozen=True)
@@ -87,13 +97,16 @@ class Http:
         parts = urlsplit(options.url)
         user, _, place = parts.netloc.rpartition("@")
         self.shown = f"{parts.scheme}://{place}{parts.path}"
-        self.url = urlunsplit((parts.scheme, place, parts.path, parts.query, ""))
+        target = f"{parts.path or '/'}?{parts.query}".rstrip("?")
+        self.target = quote(target, safe="!$%&'()*+,/:;=?@[]~")
         headers = {"Authorization": f"Basic {b64encode(unquote(user).encode()).decode()}"} if user else {}
         headers |= options.headers
-        self.headers = {"Accept": "application/json", **headers}
+        names = {name.lower() for name in headers}
+        self.headers = {name: value for name, value in HEADERS.items() if name.lower() not in names} | headers
         self.secrets = Secrets(user, parts.password or "", parts.query, headers)
         self.limits = Limits(options.max_seconds, options.max_bytes, options.timeout)
-        self.pool = _pool(options, self.limits)
+        self.connection = Connection(parts, self.limits)
+        self.tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
         """The rankings the server gives."""
@@ -103,30 +116,18 @@ class Http:
         return rankings
 
     def _asked(self, queries: list[str], k: int) -> list[base.Ranking]:
-        import urllib3
-
-        options = self.options
-        tries = f"{options.retries + 1} {'tries' if options.retries else 'try'} of {options.timeout:g} s"
+        body = json.dumps({"queries": queries, "k": k}, ensure_ascii=False).encode()
         self.limits.begin()
         try:
-            answer = self.pool.request(
-                "POST", self.url, json={"queries": queries, "k": k}, headers=self.headers, decode_content=False
-            )
-            content = self._unpacked(answer.data, answer.headers.get("Content-Encoding", ""))
+            response, content = self._answer(body)
+            content = self._unpacked(content, response.getheader("Content-Encoding", ""))
         except ExceededError as error:
             raise self._fault(str(error)) from None
-        except urllib3.exceptions.MaxRetryError as error:
-            if isinstance(_cause(error.reason), ConnectionRefusedError):
-                times = f", {options.retries + 1} times" if options.retries else ""
-                raise self._fault(f"connection refused{times}; is the server running at this address?") from None
-            raise self._fault(f"no answer in {tries}: ", _reason(error.reason)) from None
-        except urllib3.exceptions.HTTPError as error:
-            raise self._fault("", _reason(error)) from None
-        if answer.status != 200:
-            again = f" in {tries}" if answer.status in BUSY else ""
-            reason = self.secrets.hidden(f" {answer.reason or ''}".rstrip())
+        if response.status != 200:
+            again = f" in {self.tries}" if response.status in BUSY else ""
+            reason = self.secrets.hidden(f" {response.reason or ''}".rstrip())
             text = " ".join(content[:READ].decode("utf-8", "replace").split())
-            raise self._fault(f"expected status 200, found {answer.status}{reason}{again}: ", text or "no text")
+            raise self._fault(f"expected status 200, found {response.status}{reason}{again}: ", text or "no text")
         try:
             value = json.loads(content)
         except (ValueError, RecursionError):
@@ -138,16 +139,44 @@ class Http:
             raise self._fault(f"expected {len(queries):,} rankings, one per query, found {len(rankings):,}")
         return [self._ranking(ranking) for ranking in rankings]
 
+    def _answer(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
+        """The last response, and what it holds: where a request fails or the server is busy, it is sent again."""
+        tries_left, seconds = self.options.retries, self.options.backoff
+        while True:
+            retry_after = 0.0
+            try:
+                response, content = self.connection.post(self.target, body, self.headers)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                # A ValueError comes of a host that cannot be encoded, and of a chunk of -5 bytes.
+                self.limits.seconds_left()
+                if not tries_left:
+                    raise self._no_answer(error) from None
+            else:
+                if response.status not in BUSY or not tries_left:
+                    return response, content
+                retry_after = min(self.options.timeout, _retry_after(response.getheader("Retry-After", "")))
+            time.sleep(min(retry_after or seconds, self.limits.seconds_left()))
+            tries_left, seconds = tries_left - 1, 2 * seconds
+
+    def _no_answer(self, error: Exception) -> RetrieverError:
+        if isinstance(error, ConnectionRefusedError):
+            times = f", {self.options.retries + 1} times" if self.options.retries else ""
+            return self._fault(f"connection refused{times}; is the server running at this address?")
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        if type(error) is http.client.BadStatusLine:
+            reason = f"expected HTTP, found {reason!r}"
+        return self._fault(f"no answer in {self.tries}: ", reason)
+
     def _unpacked(self, content: bytes, encoding: str) -> bytes:
         """What an answer holds, which nobody asked to be packed; never more than its ceiling in bytes."""
         coding = encoding.strip().lower()
         if coding in ("", "identity"):
-            self.limits.check_size(len(content))
             return content
         if coding not in ("gzip", "x-gzip", "deflate"):
             raise self._fault("expected an answer as it is, or in gzip, found the encoding ", display(encoding))
         unpacked = b""
         while content:
+            self.limits.seconds_left()
             # gzip or zlib, by what it begins with; a file of gzip may hold several.
             unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
             try:
@@ -187,7 +216,7 @@ class Http:
 
 
 class ExceededError(Exception):
-    """An answer that is too large, or a call that takes too long; urllib3 does not try it again."""
+    """An answer that is too large, or a call that takes too long; there is no other try."""
 
 
 @dataclass(eq=False)
@@ -203,12 +232,16 @@ class Limits:
         """A call begins."""
         self.end = time.monotonic() + self.most_seconds
 
-    def wait(self) -> float:
-        """How long the next part may take; raises `ExceededError` where no time is left."""
-        left = self.end - time.monotonic()
-        if left <= 0:
+    def seconds_left(self) -> float:
+        """How long the call may still take; raises `ExceededError` where no time is left."""
+        seconds = self.end - time.monotonic()
+        if seconds <= 0:
             raise ExceededError(f"no whole answer within {self.most_seconds:g} s (max_seconds)")
-        return min(self.timeout, left)
+        return seconds
+
+    def part_seconds(self) -> float:
+        """How long the next part may take; raises `ExceededError` where no time is left."""
+        return min(self.timeout, self.seconds_left())
 
     def check_size(self, size: int) -> None:
         """Raises `ExceededError` for an answer that is too large."""
@@ -217,119 +250,119 @@ class Limits:
 
 
 class _Stream(io.RawIOBase):
-    """What comes from a socket, under limits: a server that sends a byte now and then does not hold us for ever."""
+    """What one response reads from a socket, under limits.
 
-    def __init__(self, stream: io.RawIOBase, socket: Any, limits: Limits) -> None:
-        self.stream, self.socket, self.limits, self.size = stream, socket, limits, 0
+    `http.client` reads status lines, headers, sizes of chunks and trailers until they end. A server that sends a byte
+    of them now and then, or never ends, is bounded by nothing else.
+    """
+
+    def __init__(self, connected: socket.socket, limits: Limits) -> None:
+        self.socket, self.limits, self.size = connected, limits, 0
+        # Keeps the socket open for the response where the connection is closed before it is read.
+        self.stream = connected.makefile("rb", buffering=0)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """What an `http.client.HTTPResponse` asks its socket for."""
+        return io.BufferedReader(self)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        self.socket.settimeout(self.limits.wait())
-        count = self.stream.readinto(buffer)
-        self.size += count or 0
-        self.limits.check_size(self.size - HEADERS)
-        return count
+        self.socket.settimeout(self.limits.part_seconds())
+        size = self.stream.readinto(buffer)
+        self.size += size or 0
+        self.limits.check_size(self.size - HEADER_BYTES)
+        return size
 
     def close(self) -> None:
         self.stream.close()
         super().close()
 
 
-class _Buffer(io.BufferedReader):
-    """Reads no more at once than an answer may be: what is asked for is allotted before a byte of it is there."""
+class Connection:
+    """A connection to one server, kept from call to call, that holds to the limits."""
 
-    limits: Limits
+    def __init__(self, url: SplitResult, limits: Limits) -> None:
+        def response_of(connected: socket.socket, **keywords: Any) -> http.client.HTTPResponse:
+            stream: Any = _Stream(connected, limits)
+            return http.client.HTTPResponse(stream, **keywords)
 
-    def read(self, size: int | None = -1) -> bytes:
-        self.limits.check_size(size or 0)
-        return super().read(size)
+        host = url.hostname or ""
+        self.limits, self.context = limits, None
+        self.connection: Any
+        if url.scheme == "https":
+            self.context = ssl.create_default_context()
+            self.connection = http.client.HTTPSConnection(host, url.port or 443, context=self.context)
+        else:
+            self.connection = http.client.HTTPConnection(host, url.port or 80)
+        self.connection.response_class = response_of
+        weakref.finalize(self, self.connection.close)
 
+    def post(self, target: str, body: bytes, headers: Mapping[str, str]) -> tuple[http.client.HTTPResponse, bytes]:
+        """The response to one request, and what it holds."""
+        connection = self.connection
+        try:
+            if connection.sock is not None and _is_readable(connection.sock):
+                connection.close()  # the server has closed it, or says what nobody asked for
+            if connection.sock is None:
+                connection.sock = self._socket()
+            connection.sock.settimeout(self.limits.part_seconds())
+            connection.request("POST", target, body, headers)
+            content = bytearray()
+            with connection.getresponse() as response:
+                self.limits.check_size(response.length or 0)
+                # In parts: what is asked for at once is allotted before a byte of it is there.
+                while part := response.read(PART_BYTES):
+                    content += part
+                    self.limits.check_size(len(content))
+            if response.length:
+                raise http.client.IncompleteRead(bytes(content), response.length)
+        except BaseException:
+            connection.close()
+            raise
+        return response, bytes(content)
 
-def _pool(options: Options, limits: Limits) -> Any:
-    """Connections that hold to the limits, and try again as the options say."""
-    import http.client
-
-    import urllib3
-    from urllib3.connection import HTTPConnection, HTTPSConnection
-
-    class Response(http.client.HTTPResponse):
-        def __init__(self, sock: Any, *arguments: Any, **keywords: Any) -> None:
-            super().__init__(sock, *arguments, **keywords)
-            buffer = _Buffer(_Stream(self.fp.detach(), sock, limits))
-            buffer.limits = limits
-            self.fp = buffer
-
-        def begin(self) -> None:
-            super().begin()
-            limits.check_size(self.length or 0)
-
-    class Plain(HTTPConnection):
-        response_class = Response
-
-        def connect(self) -> None:
-            self.timeout = limits.wait()
-            super().connect()
-
-    class Secure(HTTPSConnection):
-        response_class = Response
-
-        def connect(self) -> None:
-            self.timeout = limits.wait()
-            super().connect()
-
-    class PlainPool(urllib3.HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class SecurePool(urllib3.HTTPSConnectionPool):
-        ConnectionCls = Secure
-
-    pool = urllib3.PoolManager(retries=_retry(options, limits), timeout=urllib3.Timeout(total=options.timeout))
-    pool.pool_classes_by_scheme = {"http": PlainPool, "https": SecurePool}
-    return pool
-
-
-def _retry(options: Options, limits: Limits) -> Any:
-    from urllib3 import Retry
-    from urllib3.exceptions import InvalidHeader
-    from urllib3.response import BaseHTTPResponse
-
-    class Patient(Retry):
-        """Waits before the first repetition too, and never longer than it is told to."""
-
-        def get_backoff_time(self) -> float:
-            left = limits.end - time.monotonic()
-            return max(0.0, min(float(self.backoff_max), options.backoff * 2.0 ** (len(self.history) - 1), left))
-
-        def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+    def _socket(self) -> socket.socket:
+        """A socket connected to the first address that answers. Only the system bounds how long a name is looked up."""
+        failure = OSError("the host has no address")
+        host, port = self.connection.host, self.connection.port
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            seconds = self.limits.part_seconds()
+            connected = socket.socket(family, kind, protocol)
             try:
-                seconds = super().get_retry_after(response)
-            except (InvalidHeader, ValueError, OverflowError):
-                return None  # what cannot be read says nothing
-            return None if seconds is None else min(seconds, limits.wait())
-
-    return Patient(
-        total=options.retries,
-        status_forcelist=BUSY,
-        allowed_methods=None,
-        raise_on_status=False,
-        redirect=0,
-        raise_on_redirect=False,
-    )
-
-
-def _cause(error: BaseException | None) -> BaseException | None:
-    """What lies behind an error: of one that urllib3 raises, the error of the operating system."""
-    while error is not None and not isinstance(error, OSError):
-        error = error.__cause__ or error.__context__
-    return error
+                connected.settimeout(seconds)
+                connected.connect(address)
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.context is None:
+                    return connected
+                connected.settimeout(self.limits.part_seconds())
+                return self.context.wrap_socket(connected, server_hostname=host)
+            except BaseException as error:
+                connected.close()
+                if not isinstance(error, OSError):
+                    raise
+                failure = error
+        raise failure
 
 
-def _reason(error: object) -> str:
-    """What urllib3 says, without the object it says it of."""
-    text = re.sub(r" \((?:connect|read) timeout=.*\)$", "", str(error))
-    return text.split(">: ", 1)[-1] if ">: " in text else text.split("): ", 1)[-1]
+def _is_readable(connected: socket.socket) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(connected, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
+def _retry_after(text: str) -> float:
+    """The seconds that a server asks to wait, in so many or until a date; 0 where that cannot be read.
+
+    >>> _retry_after("120"), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), _retry_after("soon")
+    (120.0, 0.0, 0.0)
+    """
+    text = text.strip()
+    try:
+        return float(text) if text.isdecimal() else max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 # ---- what a server was sent --------------------------------------------------------------------------------------
@@ -402,6 +435,5 @@ PLUGIN = RetrieverPlugin(
     Http,
     summary="A server that is posted queries as JSON.",
     corpus=False,
-    modules={"urllib3": "http"},
     live=True,
 )

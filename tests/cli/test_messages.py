@@ -196,7 +196,6 @@ def test_runs_without_names() -> None:
 
 @pytest.mark.parametrize(("retries", "words"), [(0, ""), (1, ", 2 times")])
 def test_a_server_that_refuses(retries: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("urllib3", reason="the extra groupgt[http] is not installed")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -64,8 +64,8 @@ def test_each_kind(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_a_kind_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = [line for line in called(capsys, "retrievers").splitlines() if line.startswith("http ")]
-    assert line.split("  ")[-1].strip() == "groupgt[http]"
+    (line,) = [line for line in called(capsys, "retrievers").splitlines() if line.startswith("pgvector ")]
+    assert line.split("  ")[-1].strip() == "groupgt[pgvector]"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "metric"])

@@ -191,8 +191,6 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_values(folder: Path, name: str) -> None:
     change, line = HOSTILE[name]
-    if "http" in change[1]:
-        pytest.importorskip("urllib3", reason="the extra groupgt[http] is not installed")
     found = told(folder, changed(change))
     assert len(found) == 1, found
     assert found[0].startswith(f"{line}:"), found
@@ -216,7 +214,6 @@ SECRET = "wq7Gk2hTz"
 def test_no_secret_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], system: str
 ) -> None:
-    pytest.importorskip("urllib3")
     monkeypatch.setenv("GROUPGT_SECRET", SECRET)
     system = system.replace("SECRET", "${env:GROUPGT_SECRET}") + "\n    on_error: skip"
     file = written(folder, changed((STORED, system), (GATES, "")))

@@ -6,7 +6,9 @@ import base64
 import contextlib
 import gzip
 import json
+import re
 import socket
+import ssl
 import threading
 import time
 import tracemalloc
@@ -26,8 +28,6 @@ from groupgt.options import options_from
 from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.retrievers.http import Http, Options
 from tests.retrievers.small import small
-
-pytest.importorskip("urllib3", reason="the extra groupgt[http] is not installed")
 
 SETTING = Setting(Corpus([], []))
 Answer = tuple[int, dict[str, str], bytes]
@@ -193,8 +193,8 @@ def test_slower_than_the_timeout(server: Server) -> None:
         return 200, {}, b"[]"
 
     server.answers.append(slow)
-    text = fault(server.url, timeout=0.05, retries=1)
-    assert text == f"{server.url}: no answer in 2 tries of 0.05 s: Read timed out."
+    text = fault(server.url, timeout=0.2, retries=1)
+    assert text == f"{server.url}: no answer in 2 tries of 0.2 s: timed out"
     assert len(server.bodies) == 2
 
 
@@ -298,13 +298,36 @@ def test_repeated_ids_are_told(server: Server, tmp_path: Path) -> None:
 # ---- answers without end -----------------------------------------------------------------------------------------
 
 
-class Raw:
-    """A server that writes whatever it likes on the line, to one caller after the other."""
+def read_request(caller: socket.socket) -> bytes:
+    request = b""
+    while part := caller.recv(65536):
+        request += part
+        head, _, body = request.partition(b"\r\n\r\n")
+        if (length := re.search(rb"Content-Length: (\d+)", head)) and len(body) >= int(length[1]):
+            break
+    return request
 
-    def __init__(self, write: Callable[[socket.socket], None]) -> None:
+
+ANSWER = b'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n[["a"]]'
+PEM = Path(__file__).with_name("localhost.pem")
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(PEM))
+
+
+class Raw:
+    """A server that writes whatever it likes on the line; with TLS, its certificate is that of localhost."""
+
+    def __init__(self, write: Callable[[socket.socket], None], *, tls: bool = False, reads: bool = True) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/search"
-        self.write, self.calls = write, 0
+        self.url = f"http{'s' * tls}://127.0.0.1:{self.socket.getsockname()[1]}/search"
+        self.write, self.reads, self.calls = write, reads, 0
+        self.context: ssl.SSLContext | None = None
+        if tls:
+            self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self.context.load_cert_chain(PEM)
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self) -> None:
@@ -314,14 +337,21 @@ class Raw:
             except OSError:
                 return
             self.calls += 1
-            with caller, contextlib.suppress(OSError):
-                caller.recv(65536)
-                self.write(caller)
-                # To close with a part of the request unread would reset the connection, and take back what was written.
-                caller.shutdown(socket.SHUT_WR)
-                caller.settimeout(5)
-                while caller.recv(65536):
-                    pass
+            threading.Thread(target=self.answer, args=(caller,), daemon=True).start()
+
+    def answer(self, caller: socket.socket) -> None:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as closing:
+            closing.enter_context(caller)
+            if self.context is not None:
+                caller = closing.enter_context(self.context.wrap_socket(caller, server_side=True))
+            if self.reads:
+                read_request(caller)
+            self.write(caller)
+            # To close with a part of the request unread would reset the connection, and take back what was written.
+            caller.shutdown(socket.SHUT_WR)
+            caller.settimeout(5)
+            while caller.recv(65536):
+                pass
 
 
 def drip(caller: socket.socket, first: bytes, byte: bytes) -> None:
@@ -340,16 +370,85 @@ def drip(caller: socket.socket, first: bytes, byte: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"),
         (b"HTTP/1.1 2", b"0"),
         (b"", b"H"),
+        (b"HTTP/1.1 200 OK\r\n", b"X-More: x\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1; ", b"x"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X-More: x\r\n"),
     ],
 )
 def test_a_drip_fed_answer_ends(first: bytes, byte: bytes) -> None:
     """Each part comes in time, and the whole would not: no try is left when the time of the call is over."""
-    server = Raw(lambda caller: drip(caller, first, byte))
+    check_drip(Raw(lambda caller: drip(caller, first, byte)))
+
+
+def test_a_drip_fed_answer_with_tls_ends(trusted: None) -> None:
+    check_drip(Raw(lambda caller: drip(caller, b"HTTP/1.1 200 OK\r\nX-Long: ", b"x"), tls=True))
+
+
+def check_drip(server: Raw) -> None:
     start = time.monotonic()
-    text = fault(server.url, timeout=0.5, retries=3, max_seconds=0.4)
-    assert text == f"{server.url}: no whole answer within 0.4 s (max_seconds)"
+    text = fault(server.url, timeout=0.3, retries=3, max_seconds=0.2)
+    assert text == f"{server.url}: no whole answer within 0.2 s (max_seconds)"
     assert time.monotonic() - start < 5
     assert server.calls == 1
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_request_that_is_read_slowly_ends(trusted: None, tls: bool) -> None:
+    def read(caller: socket.socket) -> None:
+        while caller.recv(1000):
+            time.sleep(0.02)
+
+    start = time.monotonic()
+    url = Raw(read, tls=tls, reads=False).url
+    text = fault(url, queries=["x" * 50_000_000], timeout=5.0, retries=3, max_seconds=0.4)
+    assert text == f"{url}: no whole answer within 0.4 s (max_seconds)"
+    assert time.monotonic() - start < 5
+
+
+def test_a_drip_fed_handshake_ends() -> None:
+    server = Raw(lambda caller: drip(caller, b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc", b"\0"))
+    url = server.url.replace("http:", "https:")
+    start = time.monotonic()
+    assert fault(url, timeout=5.0, max_seconds=0.4) == f"{url}: no whole answer within 0.4 s (max_seconds)"
+    assert time.monotonic() - start < 2
+
+
+def test_addresses_that_do_not_answer_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    class Silent(socket.socket):
+        def connect(self, address: Any) -> None:
+            asked.append(self.gettimeout() or 0.0)
+            time.sleep(asked[-1])
+            raise TimeoutError("timed out")
+
+    addresses = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 80))] * 100
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+    monkeypatch.setattr(socket, "socket", Silent)
+    url = "http://many.example/search"
+    assert fault(url, timeout=0.15, max_seconds=0.4) == f"{url}: no whole answer within 0.4 s (max_seconds)"
+    assert len(asked) == 3
+
+
+def test_the_next_address_is_tried(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.says([["a"], ["b"]])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        addresses = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", place)
+            for place in (free.getsockname(), server.http.server_address)
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+        assert ask("http://two.example/search") == [["a"], ["b"]]
+    assert server.headers[0]["Host"] == "two.example"
+
+
+def test_silence_until_the_time_is_over(server: Server) -> None:
+    """The last part may take what is left, which is less than its timeout."""
+    url = Raw(lambda caller: time.sleep(5)).url
+    assert fault(url, timeout=5.0, max_seconds=0.1) == f"{url}: no whole answer within 0.1 s (max_seconds)"
 
 
 def test_the_time_is_that_of_all_tries(server: Server) -> None:
@@ -388,12 +487,35 @@ def flood(caller: socket.socket, first: bytes, part: bytes) -> None:
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"64\r\n" + b"x" * 100 + b"\r\n"),
         (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1000),
         (b"HTTP/1.1 404 Not Found\r\n\r\n", b"x" * 1000),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 10),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X-More: x\r\n" * 10),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 1000),
     ],
 )
 def test_an_answer_without_bound_ends(first: bytes, part: bytes) -> None:
     server = Raw(lambda caller: flood(caller, first, part))
     assert fault(server.url, max_bytes=1000) == f"{server.url}: {TOO_LARGE}"
     assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nabcde", ""),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfive\r\nabcde", "IncompleteRead"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabcde", "IncompleteRead(5 bytes read, 4 more expected)"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000 + b"\r\n[]", "got more than 100 headers"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n[]", "got more than 65536 bytes"),
+        (b"HELLO\r\n", r"expected HTTP, found 'HELLO\r\n'"),
+        (b"", "Remote end closed connection without response"),
+    ],
+)
+def test_answers_that_are_no_http(answer: bytes, words: str) -> None:
+    server = Raw(lambda caller: caller.sendall(answer))
+    text = fault(server.url, retries=1)
+    assert text.startswith(f"{server.url}: no answer in 2 tries of 5 s: ")
+    assert words in text
+    assert server.calls == 2
 
 
 def test_an_answer_of_just_so_many_bytes(server: Server) -> None:
@@ -423,6 +545,14 @@ def test_a_bomb(server: Server) -> None:
     assert peak < 100_000_000
 
 
+def test_a_bomb_of_many_small_ones(server: Server) -> None:
+    """Half a million packed texts of no length: to look at each takes longer than the call may."""
+    server.says(gzip.compress(b"") * 500_000, Content_Encoding="gzip")
+    start = time.monotonic()
+    assert "no whole answer within 0.5 s (max_seconds)" in fault(server.url, max_seconds=0.5)
+    assert time.monotonic() - start < 5
+
+
 @pytest.mark.parametrize(
     ("content", "encoding", "words"),
     [
@@ -444,6 +574,85 @@ def test_a_malformed_retry_after_is_no_reason_to_fail(server: Server, value: str
     server.says(b"busy", 503, Retry_After=value)
     server.says([["a"], ["b"]])
     assert ask(server.url, retries=1, timeout=0.5) == [["a"], ["b"]]
+
+
+# ---- one connection ----------------------------------------------------------------------------------------------
+
+
+def test_a_connection_is_kept() -> None:
+    def answer(caller: socket.socket) -> None:
+        for _ in range(2):
+            caller.sendall(ANSWER)
+            read_request(caller)
+
+    server = Raw(answer)
+    assert ask(server.url, ["a", "b"], batch=1) == [["a"], ["a"]]
+    assert server.calls == 1
+
+
+@pytest.mark.parametrize("header", [b"", b"Connection: close\r\n"])
+def test_a_connection_that_the_server_closes_is_made_anew(header: bytes) -> None:
+    def answer(caller: socket.socket) -> None:
+        caller.sendall(b"HTTP/1.1 200 OK\r\n" + header + b'Content-Length: 7\r\n\r\n[["a"]]')
+        caller.close()
+
+    server = Raw(answer)
+    retriever = Http(SETTING, Options(server.url, retries=0))
+    for calls in (1, 2, 3):
+        assert retriever.retrieve(["a"], 1) == [["a"]]
+        assert server.calls == calls
+        time.sleep(0.1)
+
+
+def test_a_call_that_failed_leaves_nothing_to_the_next(server: Server) -> None:
+    server.says(b"x" * 1000)
+    server.says([["a"]])
+    retriever = Http(SETTING, Options(server.url, retries=0, max_bytes=100))
+    with pytest.raises(groupgt.RetrieverError, match="is larger than 100 bytes"):
+        retriever.retrieve(["a"], 1)
+    assert retriever.retrieve(["a"], 1) == [["a"]]
+
+
+def test_a_server_with_tls(trusted: None) -> None:
+    server = Raw(lambda caller: caller.sendall(ANSWER), tls=True)
+    assert ask(server.url, ["a"]) == [["a"]]
+
+
+def test_a_certificate_that_is_not_trusted() -> None:
+    server = Raw(lambda caller: caller.sendall(ANSWER), tls=True)
+    assert "certificate verify failed" in fault(server.url)
+
+
+def test_a_certificate_of_another_name(trusted: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Raw(lambda caller: caller.sendall(ANSWER), tls=True)
+    address = (socket.AF_INET, socket.SOCK_STREAM, 6, "", server.socket.getsockname())
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [address])
+    assert "not valid for 'other.example'" in fault("https://other.example/search")
+
+
+def test_what_is_special_in_an_address_is_encoded() -> None:
+    sent: list[bytes] = []
+
+    class Heard(Raw):
+        def answer(self, caller: socket.socket) -> None:
+            sent.append(read_request(caller))
+            caller.sendall(ANSWER)
+            caller.close()
+
+    url = Heard(lambda caller: None).url
+    ask(url.replace("/search", "/süß/a%20b?q=ä&x={1}#part"), ["a"])
+    ask(url.replace("/search", "//x/"), ["a"])
+    ask(url.replace("/search", "?q=1"), ["a"], headers={"content-type": "text/json", "Host": "other"})
+    assert sent[0].startswith(b"POST /s%C3%BC%C3%9F/a%20b?q=%C3%A4&x=%7B1%7D HTTP/1.1\r\n")
+    assert sent[1].startswith(b"POST //x/ HTTP/1.1\r\n")
+    assert sent[2].startswith(b"POST /?q=1 HTTP/1.1\r\n")
+    assert b"content-type: text/json" in sent[2]
+    assert b"Content-Type" not in sent[2]
+    assert sent[2].count(b"Host:") == 1
+
+
+def test_a_host_that_cannot_be_asked_for() -> None:
+    assert "no answer in 1 try of 5 s: " in fault(f"http://{'x' * 100}.example/")
 
 
 # ---- secrets -----------------------------------------------------------------------------------------------------
