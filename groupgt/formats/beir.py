@@ -15,7 +15,7 @@ from groupgt.errors import DataError, Faults, display
 from groupgt.formats import trec
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.records import holds, records
-from groupgt.formats.rows import Judgment, gather, number_text, one_by_one
+from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -91,7 +91,9 @@ def _judged(qrels: Source) -> list[tuple[str, str, float]]:
         qid, document = id_text(row.get(HEADER[0])), id_text(row.get(HEADER[1]))
         cell = row.get(HEADER[2], 1)
         grade = number_of(cell) if isinstance(cell, str) else finite_number(cell)
-        if qid is None or document is None:
+        if misnamed := misnamed_grade(row, HEADER[2]):
+            faults.add(where, misnamed)
+        elif qid is None or document is None:
             found = f"{display(row.get(HEADER[0]))} and {display(row.get(HEADER[1]))}"
             faults.add(where, f"expected ids (strings or integers) as query-id and corpus-id, found {found}")
         elif wrong := id_fault(qid) or id_fault(document):

@@ -45,12 +45,15 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     rows = _by_query(source)
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
-    if not all(isinstance(row, dict) for row in rows.values()):
+    if rows and not any(isinstance(row, dict) for row in rows.values()):
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
     faults = Faults()
     judged: list[tuple[str, str, float]] = []
     for qid, row in rows.items():
         where = f"{source.path}: query {display(qid)}"
+        if not isinstance(row, dict):
+            faults.add(where, f"expected {{id: grade}}, as other queries have it, found {display(row)}")
+            continue
         for document, cell in row.items():
             grade = finite_number(cell)
             if fault := id_fault(qid) or id_fault(document):
@@ -60,7 +63,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             else:
                 judged.append((qid, document, grade))
     faults.stop()
-    return gather(one_by_one(judged), policy, declared=False)
+    return gather(one_by_one(judged), policy, qids=rows, declared=False)
 
 
 def read_run(source: Source) -> Run:
