@@ -32,7 +32,7 @@ def misses(
     k: int = 10,
     worst: int = 20,
     *,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     name: str = "",
@@ -50,7 +50,7 @@ def misses(
         run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` with several of these.
         k: A group is met within the first k results.
         worst: How many queries to list; of several runs, how many groups.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`: for the labeller, and to show texts beside ids.
         name: The name of the run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,7 +129,7 @@ def agree(
     labeller: Any = "id",
     other_labeller: Any = None,
     corpus: Any = None,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     truth_format: str | None = None,
     run_format: str | None = None,
     engine: Any = "auto",
@@ -146,7 +147,7 @@ def agree(
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         other_labeller: Another labeller of the same results.
         corpus: A path or `{id: text}`, for the labellers.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         truth_format: The format of truth files (default: detected).
         run_format: The format of a run file (default: detected).
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.

@@ -72,7 +72,7 @@ def check(
     *,
     near_duplicates: bool = False,
     threshold: float = 0.9,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     truth_format: str | None = None,
@@ -88,7 +88,7 @@ def check(
         runs: One run, `{name: run}`, or a list of paths; None to check the ground truth alone.
         near_duplicates: Look in `corpus` for passages that nearly equal a judged alternative and are not judged.
         threshold: The least similarity of these.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`: which ids of the ground truth are not in it is counted too.
         truth_format: The format of a truth file (default: detected).

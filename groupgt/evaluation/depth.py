@@ -182,7 +182,7 @@ def depth(
     by: Sequence[str] | str = (),
     level: float = 0.95,
     lengths: Any = None,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     name: str = "",
@@ -205,7 +205,7 @@ def depth(
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
         level: The level of the intervals.
         lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
         name: The name of the run.

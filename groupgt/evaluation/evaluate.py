@@ -41,7 +41,7 @@ def evaluate(
     convention: str = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
@@ -62,7 +62,7 @@ def evaluate(
         convention: `autorag`, `trec` or `coverage`: how metrics read groups.
         k: Cutoffs for metrics without one of their own.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`,
             `code`, or `{"use": name, "with": {option: value}}`.
         lengths: How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
@@ -221,7 +221,7 @@ def label(
     ranking: Any,
     *,
     groups: bool = False,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
 ) -> NDArray[np.uint8]:
@@ -233,7 +233,7 @@ def label(
         truth: The groups of one query.
         ranking: Its results, best first: ids, (id, score) pairs, or `{id: score}`.
         groups: Whether to return the matrix, one row per group.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
 

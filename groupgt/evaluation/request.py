@@ -184,7 +184,7 @@ class Request:
         convention: str = "autorag",
         k: int | Sequence[int] = (),
         by: Sequence[str] | str = (),
-        policy: Policy | str | Mapping[str, str] | None = None,
+        policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
         labeller: Any = "id",
         lengths: Any = None,
         corpus: Any = None,

@@ -110,7 +110,7 @@ def evaluate_runs(
     convention: str | Sequence[str] = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
@@ -129,7 +129,7 @@ def evaluate_runs(
         convention: `autorag`, `trec` or `coverage`; several stand side by side.
         k: Cutoffs for metrics without one of their own.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         lengths: How long results are, for budgets such as `@2000tokens`.
         corpus: A path or `{id: text}`, for the labeller and for budgets.

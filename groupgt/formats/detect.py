@@ -131,7 +131,11 @@ RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
 
 
 def read_ground_truth(
-    path: Path_, format: str | None = None, policy: Policy | str | None = None, *, ceiling: int = 0
+    path: Path_,
+    format: str | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
+    *,
+    ceiling: int = 0,
 ) -> GroundTruth:
     """Reads ground truth from a file, a BEIR folder or a frame.
 
@@ -141,7 +145,7 @@ def read_ground_truth(
         path: A path, a URL or a frame; files may be compressed by gzip or zstd.
         format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir, csv, or that of a
             benchmark, such as freshstack (default: detected).
-        policy: What is done with doubtful data: a `Policy` or a preset (`autorag`, `trec`).
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         ceiling: How many bytes of content may be held; 0 is no limit.
     """
     if frames.is_frame(path):

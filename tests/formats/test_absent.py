@@ -81,7 +81,7 @@ MULTIHOP = {"query": "?", "evidence_list": [{"fact": "F", "url": "u"}]}
 ANSWER = {"answer_text": "A", "aliases": [], "proof": [{"found_in_url": "u"}]}
 QAMPARI = {"qid": "1", "question_text": "?", "answer_list": [ANSWER]}
 OFFSETS = {"start_offset": 3, "end_offset": 9}
-BANK = {
+BANK: dict[str, Any] = {
     "query_id": "1",
     "nugget_bank": {"Q": {"question": "Q", "importance": "vital", "references": [{"doc_id": "a", "offsets": OFFSETS}]}},
 }
@@ -105,7 +105,7 @@ OF_BANKS = Row(
     ),
     ({"query_id": "2", "nugget_bank": []}, UNDEFINED),
     (
-        {"query_id": "2", "nugget_bank": [*BANK["nugget_bank"].values(), OKAY]},  # type: ignore[attr-defined]
+        {"query_id": "2", "nugget_bank": [*BANK["nugget_bank"].values(), OKAY]},
         "{path}:2, nugget 2: query '2': the nugget 'Q' is okay, and vital at {path}:2, nugget 1; keep one",
     ),
 )

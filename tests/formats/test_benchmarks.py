@@ -663,7 +663,7 @@ def test_placeholders_of_ragelo_are_no_documents(tmp_path: Path) -> None:
     path.write_text(RAGELO)
     with pytest.raises(groupgt.DataError, match="query 'q1': 1 of its 2 groups is empty"):
         groupgt.read_ground_truth(path, "ragelo")
-    truth = groupgt.read_ground_truth(path, "ragelo", {"empty_groups": "unmeetable"})  # type: ignore[arg-type]
+    truth = groupgt.read_ground_truth(path, "ragelo", {"empty_groups": "unmeetable"})
     assert dict(truth.items()) == {
         "q1": [{"alternatives": ["d1", "d2"], "name": "who"}, {"alternatives": [], "name": "when"}],
         "q2": [{"alternatives": ["d3"], "name": "why"}],
@@ -768,7 +768,7 @@ def try_mutated(path: Path, seed: int, count: int) -> None:
         policy = rng.choice((None, {"empty_groups": "unmeetable"}, {"empty_groups": "drop"}))
         for named in (name, None):
             with contextlib.suppress(groupgt.GroupgtError):
-                groupgt.read_ground_truth(path, named, policy)  # type: ignore[arg-type]
+                groupgt.read_ground_truth(path, named, policy)
         if name == "multihop-rag":
             with contextlib.suppress(groupgt.GroupgtError):
                 groupgt.read_run(path, name)
