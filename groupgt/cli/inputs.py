@@ -268,6 +268,7 @@ class Inputs:
             corpus=self.lengths.texts or None,
             truth_format=self.truth_format,
             run_format=self.run_format,
+            parts=self.in_parts,
             engine=self.engine,
         )
 

@@ -247,7 +247,7 @@ def _ends(interval: tuple[float, float]) -> list[float] | None:
 
 def compare(
     truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any],
+    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
@@ -275,7 +275,7 @@ def compare(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         baseline: The run to compare with (default: the first).
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
@@ -326,7 +326,7 @@ def compare(
 
 def power(
     truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any],
+    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
@@ -353,7 +353,7 @@ def power(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         baseline: The run to compare with (default: the first).
         difference: The difference to show (default: the observed one).

@@ -38,6 +38,7 @@ def misses(
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Misses | HardestGroups:
     """Lists the groups that a run does not meet within k results, worst queries first.
@@ -56,6 +57,7 @@ def misses(
         name: The name of the run.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
@@ -72,6 +74,7 @@ def misses(
         corpus=corpus,
         truth_format=truth_format,
         run_format=run_format,
+        parts=parts,
         engine=engine,
     )
     grouped = request.truth_of(truth)

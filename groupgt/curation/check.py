@@ -85,7 +85,7 @@ def check(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: One run, `{name: run}`, or a list of paths; None to check the ground truth alone.
+        runs: One run, `{name: run}`, or paths, of files or of a folder of them; None to check the ground truth alone.
         near_duplicates: Look in `corpus` for passages that nearly equal a judged alternative and are not judged.
         threshold: The least similarity of these.
         policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
@@ -110,10 +110,10 @@ def check(
     grouped = request.truth_of(truth)
     if runs is None:
         named = []
-    elif isinstance(runs, (list, tuple)) or are_several(runs, grouped):
+    elif isinstance(runs, (list, tuple, str, os.PathLike)) or are_several(runs, grouped):
         named = [(name or str(run), run) for name, run in named_runs(runs)]
     else:
-        named = [(str(runs) if isinstance(runs, (str, os.PathLike)) else "run", runs)]
+        named = [("run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
     texts = request.sources.texts(None, "corpus")
     if near_duplicates and not texts:

@@ -188,6 +188,7 @@ def depth(
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Depths:
     """The smallest k, or budget, at which each share of queries has all its groups met, with its interval.
@@ -211,6 +212,7 @@ def depth(
         name: The name of the run.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
@@ -229,6 +231,7 @@ def depth(
         corpus=corpus,
         truth_format=truth_format,
         run_format=run_format,
+        parts=parts,
         engine=engine,
     )
     evaluation = evaluate_run(request, request.truth_of(truth), run, name)

@@ -48,6 +48,7 @@ def evaluate(
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
@@ -56,8 +57,8 @@ def evaluate(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.
-        run: `{qid: ranking}`, a `Run`, a frame, a URL, or a path: a file, or a folder, a glob or a list of files that
-            are its parts. Several runs go to `evaluate_runs`.
+        run: `{qid: ranking}`, a `Run`, a frame, a URL or the path of a file; with `parts` a folder, a glob or a list of
+            files. Several runs go to `evaluate_runs`.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         convention: `autorag`, `trec` or `coverage`: how metrics read groups.
         k: Cutoffs for metrics without one of their own.
@@ -71,6 +72,7 @@ def evaluate(
         name: The name of the run.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
             ceiling for `streaming` or a `master` for `spark`.
 
@@ -91,6 +93,7 @@ def evaluate(
             corpus=corpus,
             truth_format=truth_format,
             run_format=run_format,
+            parts=parts,
             engine=engine,
         )
         return evaluate_run(request, request.truth_of(truth), run, name)

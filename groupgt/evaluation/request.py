@@ -21,6 +21,7 @@ from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError, display
 from groupgt.formats import detect, frames
 from groupgt.formats.corpus import read_chunks, read_corpus, read_parents
+from groupgt.formats.parts import refuse_many
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_policy
@@ -162,7 +163,8 @@ class Request:
     """How results are to be measured: `metrics` by the text asked, under a `convention`, in slices `by` columns.
 
     `labeller` decides what hits what, `policy` what is done with doubtful data, `lengths` how much of a run fits a
-    budget, `engine` where labelling happens; the corpus at hand is among the `sources`.
+    budget, `engine` where labelling happens; the corpus at hand is among the `sources`. `parts` says that
+    many files are one run.
     """
 
     metrics: dict[str, Metric]
@@ -175,6 +177,7 @@ class Request:
     engine: Engine
     truth_format: str | None = None
     run_format: str | None = None
+    parts: bool = False
 
     @classmethod
     def of(
@@ -190,6 +193,7 @@ class Request:
         corpus: Any = None,
         truth_format: str | None = None,
         run_format: str | None = None,
+        parts: bool = False,
         engine: Any = "auto",
     ) -> Request:
         """Resolves the options of `evaluate`; raises `MetricError` or `ConfigError`."""
@@ -216,6 +220,7 @@ class Request:
             engine=how,
             truth_format=truth_format,
             run_format=run_format,
+            parts=parts,
         )
 
     @property
@@ -234,7 +239,7 @@ class Request:
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """The results of one system, from whatever the user has."""
-        return as_run(value, truth, self.run_format, name, engine=self.engine)
+        return as_run(value, truth, self.run_format, name, parts=self.parts, engine=self.engine)
 
 
 def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[int]) -> list[Metric]:
@@ -290,15 +295,18 @@ def as_run(
     format: str | None = None,
     name: str = "",
     *,
+    parts: bool = False,
     qids: list[str] | None = None,
     engine: Engine | None = None,
 ) -> Run:
-    """A mapping, a path or several (parts of one run), a frame, or what is a `Run` already.
+    """A mapping, a path or several (`parts` of one run), a frame, or what is a `Run` already.
 
     Results without query ids follow `qids`, or the ground truth.
     """
     if isinstance(value, (str, os.PathLike)) or _are_paths(value):
         how = engine or Engine()
+        if not parts:
+            refuse_many(value)
         if how.name == "spark":
             from groupgt.engines.spark.steps import run_of_files, session_of
 
@@ -306,7 +314,7 @@ def as_run(
         else:
             streamed = how.name == "streaming"
             qids = truth.qids if qids is None else qids
-            value = detect.read_run(value, format, qids=qids, streamed=streamed, ceiling=how.ceiling)
+            value = detect.read_run(value, format, parts=True, qids=qids, streamed=streamed, ceiling=how.ceiling)
     elif frames.is_frame(value):
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):

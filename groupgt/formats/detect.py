@@ -25,10 +25,10 @@ from groupgt.formats import (
     nuggetbank,
     nuggetizer,
     parquet,
-    parts,
     ragelo,
     trec,
 )
+from groupgt.formats import parts as run_parts
 from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
 from groupgt.formats.rows import NESTED, OTHER_NAMES
 from groupgt.formats.source import Source
@@ -150,7 +150,7 @@ def read_ground_truth(
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
-    if isinstance(path, str) and parts.is_url(path):
+    if isinstance(path, str) and run_parts.is_url(path):
         return _truth_at(path, format, Policy.of(policy))
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
@@ -163,6 +163,7 @@ def read_run(
     path: Path_ | Sequence[Path_],
     format: str | None = None,
     *,
+    parts: bool = False,
     qids: list[str] | None = None,
     streamed: bool = False,
     ceiling: int = 0,
@@ -170,9 +171,9 @@ def read_run(
     """Reads the results of one system. Large files are not read yet: the evaluation streams them.
 
     Args:
-        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; a folder, a glob or a list of files is one run
-            in parts, whose queries may span files.
+        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts` a folder, a glob or a list of files.
         format: trec, jsonl, json (of ranx), csv, parquet (long or nested) or autorag (node output) (default: detected).
+        parts: Whether many files are one run, whose queries may span files.
         qids: The queries that results without query ids follow, as those of a node of AutoRAG do.
         streamed: Whether small files are streamed too.
         ceiling: How many bytes of content may be held; 0 is no limit.
@@ -183,15 +184,17 @@ def read_run(
 
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids)
+    if not parts:
+        run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
         given = [Path(each) for each in path]
         title = os.path.commonpath([str(each.absolute().parent) for each in given] or ["results"])
-        return parts.joined(given, read, title)
-    if isinstance(path, str) and parts.is_url(path):
-        return parts.at_url(path, format)
-    files = parts.files_of(path)
+        return run_parts.joined(given, read, title)
+    if isinstance(path, str) and run_parts.is_url(path):
+        return run_parts.at_url(path, format)
+    files = run_parts.files_of(path)
     if files is not None:
-        return parts.joined(files, read, os.fspath(path))
+        return run_parts.joined(files, read, os.fspath(path))
     return read(replace(Source.at(path), streamed=streamed))
 
 
@@ -208,13 +211,13 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     given: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for each in given:
-        if isinstance(each, str) and parts.is_url(each):
+        if isinstance(each, str) and run_parts.is_url(each):
             paths.append(each)
         else:
-            paths += [str(Source.at(one).path.resolve()) for one in parts.files_of(each) or [Path(each)]]
+            paths += [str(Source.at(one).path.resolve()) for one in run_parts.files_of(each) or [Path(each)]]
     title = os.fspath(given[0]) if len(given) == 1 else os.path.dirname(paths[0])
     chosen = _chosen(format, RUNS) or kind_by_ending(paths[0])
-    if chosen is None and not parts.is_url(paths[0]):
+    if chosen is None and not run_parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), "results")
     if chosen is None:
         raise ConfigError(f"{title}: cannot tell the format from the file name; add --run-format")
@@ -226,7 +229,7 @@ def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
     if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
         frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
         return frames.truth_of(frame, policy, url)
-    truth: GroundTruth = parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
+    truth: GroundTruth = run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
     return truth
 
 
@@ -242,7 +245,7 @@ def run_paths(path: Path_) -> list[Path]:
         if not files:
             raise DataError(f"{place}: the folder contains no files")
     else:
-        matching = parts.files_of(text)
+        matching = run_parts.files_of(text)
         if matching is None:
             return [place]
         files = matching
@@ -289,12 +292,12 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
     faults = Faults()
     found: list[Path_] = []
     for path, is_run in ((truth, False), *((run, True) for run in runs)):
-        if parts.is_url(path):
+        if run_parts.is_url(path):
             found += [path] if is_run else []
             continue
         try:
             if is_run and in_parts:
-                if parts.files_of(path) is None:
+                if run_parts.files_of(path) is None:
                     what = "expected a folder or a glob, found one file"
                     raise DataError(f"{path}: {what} (--parts); quote a glob so that the shell does not expand it")
                 found.append(path)
