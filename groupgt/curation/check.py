@@ -15,7 +15,7 @@ from groupgt.errors import ConfigError
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.request import Request, are_several
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
@@ -131,6 +131,8 @@ def checked(
 ) -> Check:
     """The same of ground truth that is read already; with a `threshold`, near duplicates are looked for as well."""
     findings = {name: check_truth(truth)}
+    if blank := warn_of_blank(truth, texts):
+        findings[name].append(Finding("judged passages with no contents", len(blank), _first(blank)))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
     if threshold is not None:

@@ -20,6 +20,7 @@ import numpy as np
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
 from groupgt.evaluation.request import Request, Sources, as_ground_truth, labeller_of
 from groupgt.evaluation.slices import Slicer
+from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
 from groupgt.experiment.systems import matching
@@ -101,6 +102,7 @@ def read_all(experiment: Experiment) -> dict[str, Data]:
             faults.add(experiment.document.place(("datasets", name, "corpus")), _all_absent(name, data))
         elif data.absent:
             warnings.warn(absent_ids(name, data.absent), GroupgtWarning, stacklevel=2)
+        warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
     faults.stop(DataError)
     return datasets
 

@@ -1,7 +1,7 @@
 """Folders of BEIR and MTEB: questions, a corpus, and `qrels/` with a file for each split.
 
-Qrels have a header line (`query-id corpus-id score`), are records with these keys (JSON Lines, parquet), or have the
-four columns of TREC's.
+Qrels have a header line (`query-id corpus-id score`) or these three columns without one, are records with these keys
+(JSON Lines, parquet), or have the four columns of TREC's.
 """
 
 from __future__ import annotations
@@ -75,11 +75,21 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     qrels = _qrels_of(source) if source.is_folder else source
     queries = table_in(qrels.path.parent.parent, "queries", QUERIES)
     texts = _texts(queries) if queries is not None else {}
-    if len(qrels.first_line.split()) == 4 and not holds(qrels, *HEADER[:2]) and HEADER[0] not in header_of(qrels):
-        rows = [(qid, name, grade) for qid, _, name, grade in trec.judgments(qrels, "qid iter doc rel")]
+    if columns := _columns_of(qrels):
+        rows = [(qid, name, grade) for qid, _, name, grade in trec.judgments(qrels, columns)]
     else:
         rows = _judged(qrels)
     return gather(one_by_one(rows), policy, texts=texts, declared=False)
+
+
+def _columns_of(qrels: Source) -> str:
+    """The columns of qrels without a header line; none of other qrels."""
+    if qrels.is_parquet or holds(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
+        return ""
+    cells = qrels.first_line.decode("utf-8", "replace").split()
+    if len(cells) == 3 and number_of(cells[-1]) is None:
+        return ""
+    return {3: trec.WITHOUT_ITER, 4: trec.QRELS}.get(len(cells), "")
 
 
 def _judged(qrels: Source) -> list[tuple[str, str, float]]:

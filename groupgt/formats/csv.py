@@ -177,7 +177,8 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     faults = Faults()
     rows: list[Judgment] = []
     contradictions = Contradictions()
-    if misnamed := misnamed_grade(header_of(source)):
+    header = header_of(source)
+    if {"qid", "group", "doc_id"} <= set(header) and (misnamed := misnamed_grade(header)):
         faults.add(f"{source.path}:1", misnamed)
     for place, row in table(source, ("qid", "group", "doc_id"), faults):
         where = f"{place}: query {display(row['qid'])}"

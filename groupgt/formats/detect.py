@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, warn
+from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, near_names, warn
 from groupgt.formats import (
     answers,
     beir,
@@ -36,6 +36,7 @@ from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.validity import is_number
 from groupgt.runtime import no_garbage_collection, pl
 
 Path_ = str | os.PathLike[str]
@@ -63,7 +64,8 @@ def _in_parquet(source: Source) -> str | None:
         return None
     names = set(parquet.names_of(source))
     if not {"retrieval_gt", "group"} & names:
-        return "run"
+        # Of columns that are not known, the reader says what is missing.
+        return "run" if names & {"score", "rank", *NESTED} else "either"
     # AutoRAG writes the best results of a node beside the ground truth.
     return "either" if names & set(NESTED) else "truth"
 
@@ -94,7 +96,7 @@ def _in_csv(source: Source) -> str | None:
 def _in_trec(source: Source) -> str | None:
     # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
     usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
-    return "run" if usual >= 5 else "truth" if usual in (3, 4) else None
+    return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
 
 
 # Every format there is; the first that knows a file has it.
@@ -123,6 +125,7 @@ FORMATS = (
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     Format("trec", _in_trec, trec.read_qrels, trec.read_run),
     Format("trec-subtopics", None, trec.read_subtopics),
+    Format("trec-no-iter", None, trec.read_without_iter),
 )
 # What another folder is held against.
 _BEIR = next(known for known in FORMATS if known.name == "beir")
@@ -143,8 +146,8 @@ def read_ground_truth(
 
     Args:
         path: A path, a URL or a frame; files may be compressed by gzip or zstd.
-        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir, csv, or that of a
-            benchmark, such as freshstack (default: detected).
+        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, csv, or that
+            of a benchmark, such as freshstack (default: detected).
         policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         ceiling: How many bytes of content may be held; 0 is no limit.
     """
@@ -338,18 +341,33 @@ def _detect(source: Source, wanted: str) -> str:
     """The name of the format that a file has; raises `DataError` where it does not hold what is wanted."""
     known, kind = _recognized(source)
     truth = wanted == "ground truth"
+    if (known is None or known.name == "trec") and _is_table(source):
+        return "csv"
     if known is None and (not truth or kind == EMPTY):
         # Text of no known shape: the reader of TREC files says what is wrong with each line.
         return "trec"
     if known is not None and kind in ("either", "truth" if truth else "run"):
         return "autorag" if truth and known.name == "parquet" else known.name
-    if not source.is_folder and b"\r" in source.first_line:
+    if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
     looks = f"its first line is {kind}" if known is None else f"this looks like {_title(known, kind)}"
+    if known is not None and known.name == "json" and (text := mappings.first_text(source)):
+        looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
         f"{source.path}: expected {'ground truth' if truth else 'a run'}, but {looks}; if it was not recognized, "
         f"name its format with --{'truth' if truth else 'run'}-format: {listed(TRUTHS if truth else RUNS)}"
     )
+
+
+def _is_table(source: Source) -> bool:
+    """Whether text is a table of unknown columns: as many cells in each line, and no number in the first."""
+    lines = _first_lines(source)
+    delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
+    names = csv.header_of(source)
+    if len(names) < 2 or len({line.count(delimiter) for line in lines[:-1] or lines}) > 1:
+        return False
+    # A line of TREC's has several words.
+    return not any(map(is_number, names)) or (delimiter != b"\t" and all(len(line.split()) == 1 for line in lines))
 
 
 def _title(known: Format, kind: str) -> str:

@@ -18,7 +18,7 @@ from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import finite_number
+from groupgt.model.validity import finite_number, is_number
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 from groupgt.runtime import pl
 
@@ -115,6 +115,8 @@ def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str)
     hint = rename_hint(names, missing)
     if not hint and list(missing) == ["group"]:
         hint = "; rows of a query with the same group are alternatives"
+    if not hint and any(map(is_number, names)):
+        hint = "; is the header line missing?"
     found = ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
     return f"{what} missing: expected {expected}, found {found}{hint}"
 

@@ -222,6 +222,14 @@ OUTCOMES: dict[str, Row] = {
         ("1 0 a 0\n", TWO_JUDGMENTS),
         text,
     ),
+    "trec-no-iter": Row(
+        ["1 a 1\n"],
+        ("2 b\n", "{path}:2: expected 3 columns (qid doc rel), found 2"),
+        ("2 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        NO_WAY,
+        ("1 a 0\n", TWO_JUDGMENTS),
+        text,
+    ),
     "trec-subtopics": Row(
         ["1 1 a 1\n"],
         ("2 1 b\n", "{path}:2: expected 4 columns (topic subtopic doc rel), found 3"),
