@@ -366,8 +366,13 @@ def _is_table(source: Source) -> bool:
     names = csv.header_of(source)
     if len(names) < 2 or len({line.count(delimiter) for line in lines[:-1] or lines}) > 1:
         return False
-    # A line of TREC's has several words.
-    return not any(map(is_number, names)) or (delimiter != b"\t" and all(len(line.split()) == 1 for line in lines))
+    # A line of TREC's has several words, of which some are numbers; its ids and its tag may hold commas.
+    words = lines[0].decode("utf-8", "replace").split()
+    return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and all(map(_is_one_word, lines)))
+
+
+def _is_one_word(line: bytes) -> bool:
+    return len(line.split()) == 1
 
 
 def _title(known: Format, kind: str) -> str:

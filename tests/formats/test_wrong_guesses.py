@@ -125,3 +125,11 @@ def test_texts_in_place_of_ids(cli: Cli, tmp_path: Path) -> None:
     assert "texts in place of ids, such as 'What is the capital of France?'" in asked.err
     # Titles are ids where they match.
     assert groupgt.evaluate({"q": [[text]]}, {"q": [text]}, ["recall"])["recall"] == 1
+
+
+def test_commas_in_trec_files_separate_nothing(tmp_path: Path, cli: Cli) -> None:
+    truth, run = (
+        put(tmp_path / "t", b"q1 0 d,1 1\nq2 0 d,3 1\n"),
+        put(tmp_path / "r", b"q1 Q0 d,1 1 2.5 bm25[k1=1,b=0]\n"),
+    )
+    assert cli("evaluate", truth, run, "-m", "recall").status == 0
