@@ -125,6 +125,7 @@ class Questions:
     columns: list[dict[str, Any]] = field(default_factory=list)
     excluded: list[list[str]] = field(default_factory=list)
     first: dict[Hashable, tuple[Any, str]] = field(default_factory=dict)
+    known_faults: int = 0
 
     def add(
         self,
@@ -135,7 +136,13 @@ class Questions:
         columns: Mapping[str, Any] | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Adds one question; `excluded` are ids that are left out of its results."""
+        """Adds one question; `excluded` are ids that are left out of its results.
+
+        One in whose record a fault was found is not looked at further: what follows from the fault is none of its own.
+        """
+        if self.faults.total > self.known_faults:
+            self.known_faults = self.faults.total
+            return
         for number, group in enumerate(groups, 1):
             if isinstance(group, Mapping):
                 self.is_important(qid, group.get("name"), group.get("importance"), f"{where}, nugget {number}")

@@ -82,7 +82,7 @@ OTHER_NAMES = {
     "score": ("scores", "sim", "similarity", "relevance_score"),
     "group": ("subtopic", "group_id", "aspect", "fact"),
     "grade": ("rel", "relevance", "relevancy", "relevance_grade", "judgment", "grades", "score"),
-    "retrieval_gt": ("gt", "ground_truth", "relevant", "relevant_ids", "positives", "answers"),
+    "retrieval_gt": ("gt", "ground_truth", "relevant", "relevant_ids", "positives", "answers", "gold"),
     "retrieved_ids": ("retrieved", "results", "ids", "doc_ids", "ranking", "docs", "documents"),
 }
 

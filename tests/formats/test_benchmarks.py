@@ -902,3 +902,14 @@ def test_answers_of_qampari_need_their_texts_and_pages(tmp_path: Path) -> None:
     put(path, [{**QAMPARI[0], "answer_list": [{**answer, "proof": proof}]}], "lines")
     with pytest.raises(groupgt.DataError, match=":1: expected the key found_in_url, found proof_text, found_in"):
         groupgt.read_ground_truth(path, "qampari-documents")
+
+
+def test_what_follows_from_a_fault_is_not_told(tmp_path: Path) -> None:
+    """A nugget whose documents stand under another key is no empty group."""
+    nugget = {"text": "N", "relevant_ids": ["a"], "non_relevant_corpus_ids": []}
+    rows = [{**FRESHSTACK[0], "nuggets": [nugget, FRESHSTACK[0]["nuggets"][0]]}, {**FRESHSTACK[1], "query_id": None}]
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_ground_truth(put(tmp_path / "t.jsonl", rows, "lines"))
+    first, second = error.value.faults
+    assert ":1: expected the key relevant_corpus_ids, found text, relevant_ids, non_relevant_corpus_ids" in first
+    assert ":2: expected a query id" in second
