@@ -117,11 +117,7 @@ class Inputs:
         """What --policy says is done with doubtful data."""
         if self.reopened is not None and not self.policy_texts:
             return self.reopened.policy
-        chosen = {}
-        for text in (part.strip() for each in self.policy_texts for part in each.split(",")):
-            name, equals, value = text.partition("=")
-            chosen[name.strip() if equals else "preset"] = value.strip() if equals else text
-        return Policy.of(chosen)
+        return Policy.of(self.policy_texts)
 
     @cached_property
     def engine(self) -> Engine:
@@ -280,6 +276,7 @@ class Inputs:
             corpus=self.lengths.texts or None,
             truth_format=self.truth_format,
             run_format=self.run_format,
+            parts=self.in_parts,
             engine=self.engine,
         )
 

@@ -186,6 +186,7 @@ def agree_command(
         other_labeller=None if other is None else inputs.labeller_of(other, other_with, "--other-with"),
         policy=inputs.policy,
         run_format=inputs.run_format,
+        parts=inputs.in_parts,
         engine=inputs.engine,
     )
     if annotator is not None:
@@ -237,7 +238,7 @@ def convert_command(
     if inputs.conditions:
         raise ConfigError("--where: selects queries of ground truth, but IN is a run")
     qids = as_ground_truth(truth, inputs.policy, inputs.truth_format).qids if truth else None
-    run = in_call_order(read_run(read, source_format, qids=qids))
+    run = in_call_order(read_run(read, source_format, parts=inputs.in_parts, qids=qids))
     rankings = []
     scored = True
     every = list(all_rankings(run, inputs.policy))

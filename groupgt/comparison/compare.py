@@ -247,7 +247,7 @@ def _ends(interval: tuple[float, float]) -> list[float] | None:
 
 def compare(
     truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any],
+    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
@@ -261,7 +261,7 @@ def compare(
     convention: str = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
@@ -275,7 +275,7 @@ def compare(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         baseline: The run to compare with (default: the first).
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
@@ -288,7 +288,7 @@ def compare(
         convention: `autorag`, `trec` or `coverage`.
         k: Cutoffs for metrics without one of their own.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         lengths: How long results are, for budgets such as `@2000tokens`.
         corpus: A path or `{id: text}`, for the labeller and for budgets.
@@ -326,7 +326,7 @@ def compare(
 
 def power(
     truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any],
+    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
@@ -338,7 +338,7 @@ def power(
     convention: str = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
@@ -353,7 +353,7 @@ def power(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         baseline: The run to compare with (default: the first).
         difference: The difference to show (default: the observed one).
@@ -364,7 +364,7 @@ def power(
         convention: `autorag`, `trec` or `coverage`.
         k: Cutoffs for metrics without one of their own.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         lengths: How long results are, for budgets such as `@2000tokens`.
         corpus: A path or `{id: text}`, for the labeller and for budgets.

@@ -33,12 +33,13 @@ def misses(
     k: int = 10,
     worst: int = 20,
     *,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Misses | HardestGroups:
     """Lists the groups that a run does not meet within k results, worst queries first.
@@ -51,12 +52,13 @@ def misses(
         run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` with several of these.
         k: A group is met within the first k results.
         worst: How many queries to list; of several runs, how many groups.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`: for the labeller, and to show texts beside ids.
         name: The name of the run.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> found = misses({"q": [["a"], ["b"]]}, {"q": ["a", "x", "b"]}, k=2)
@@ -73,6 +75,7 @@ def misses(
         corpus=corpus,
         truth_format=truth_format,
         run_format=run_format,
+        parts=parts,
         engine=engine,
     )
     grouped = request.truth_of(truth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,9 +130,10 @@ def agree(
     labeller: Any = "id",
     other_labeller: Any = None,
     corpus: Any = None,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Agreement:
     """Sets two labellers side by side over the results of a run, or two annotators (`other_truth`).
@@ -147,9 +149,10 @@ def agree(
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         other_labeller: Another labeller of the same results.
         corpus: A path or `{id: text}`, for the labellers.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         truth_format: The format of truth files (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> first, second = {"q": [["a"], ["b"]]}, {"q": [["a", "c"]]}
@@ -168,7 +171,7 @@ def agree(
             raise ConfigError(f"agree: expected {ways}, to agree with")
         if run is None:
             raise ConfigError("agree: two labellers are compared over the results of a run, and none was given")
-        results = as_run(run, grouped, run_format, engine=how)
+        results = as_run(run, grouped, run_format, parts=parts, engine=how)
         first, second = (_Opinion.of(grouped, results, one, rules, how) for one in (first_labeller, second_labeller))
         return _of_labellers(first, second)
     other = as_ground_truth(other_truth, rules, truth_format)
@@ -182,7 +185,7 @@ def agree(
         text = "without a run only what one of the two has judged is looked at: kappa is lower than over all results"
         warn(f"agree: {text}; give a run")
         run = {qid: list(dict.fromkeys(name for one in judged for name in _judged_ids(one, qid))) for qid in shared}
-    results = as_run(run, grouped, run_format, engine=how)
+    results = as_run(run, grouped, run_format, parts=parts, engine=how)
     first = _Opinion.of(judged[0], results, first_labeller, rules, how)
     return _of_annotators(first, _Opinion.of(judged[1], results, second_labeller, rules, how))
 

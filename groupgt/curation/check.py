@@ -16,7 +16,7 @@ from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.inputs import are_several
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.unknown_ids import fold, warn_of_no_match, warn_of_unknown
+from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
@@ -73,7 +73,7 @@ def check(
     *,
     near_duplicates: bool = False,
     threshold: float = 0.9,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     truth_format: str | None = None,
@@ -86,10 +86,10 @@ def check(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: One run, `{name: run}`, or a list of paths; None to check the ground truth alone.
+        runs: One run, `{name: run}`, or paths, of files or of a folder of them; None to check the ground truth alone.
         near_duplicates: Look in `corpus` for passages that nearly equal a judged alternative and are not judged.
         threshold: The least similarity of these.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`: which ids of the ground truth are not in it is counted too.
         truth_format: The format of a truth file (default: detected).
@@ -111,10 +111,10 @@ def check(
     grouped = request.truth_of(truth)
     if runs is None:
         named = []
-    elif isinstance(runs, (list, tuple)) or are_several(runs, grouped):
+    elif isinstance(runs, (list, tuple, str, os.PathLike)) or are_several(runs, grouped):
         named = [(name or str(run), run) for name, run in named_runs(runs)]
     else:
-        named = [(str(runs) if isinstance(runs, (str, os.PathLike)) else "run", runs)]
+        named = [("run", runs)]
     name = str(truth) if isinstance(truth, (str, os.PathLike)) else "truth"
     texts = request.sources.texts(None, "corpus")
     if near_duplicates and not texts:
@@ -132,6 +132,8 @@ def checked(
 ) -> Check:
     """The same of ground truth that is read already; with a `threshold`, near duplicates are looked for as well."""
     findings = {name: check_truth(truth)}
+    if blank := warn_of_blank(truth, texts):
+        findings[name].append(Finding("judged passages with no contents", len(blank), _first(blank)))
     if texts and request.labeller.name == "id":
         findings[name].append(check_corpus(truth, texts))
     if threshold is not None:

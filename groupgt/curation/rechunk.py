@@ -138,7 +138,7 @@ def rechunk(
     threshold: float = 0.9,
     unit: str = "chars",
     drop_lost: bool = False,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     truth_format: str | None = None,
 ) -> Rechunked:
     """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.
@@ -158,7 +158,7 @@ def rechunk(
         threshold: The least likeness, with `partial_ratio` and `token_recall`.
         unit: What places are counted in: `chars`, `pages` or `lines`.
         drop_lost: Leave out queries of which a whole group is lost.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         truth_format: The format of a truth file (default: detected).
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}

@@ -78,7 +78,7 @@ def suggest(
     corpus: Any,
     threshold: float = 0.9,
     *,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     truth_format: str | None = None,
 ) -> Suggestions:
     """Proposes passages that nearly equal a judged alternative and are not judged themselves, for review.
@@ -89,7 +89,7 @@ def suggest(
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         corpus: A path or `{id: text}`.
         threshold: The least similarity of a candidate.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         truth_format: The format of a truth file (default: detected).
     """
     grouped = as_ground_truth(truth, Policy.of(policy), truth_format)

@@ -40,7 +40,7 @@ def per_query(
     *,
     convention: str = "autorag",
     k: int | Sequence[int] = (),
-    policy: Policy | str | Mapping[str, str] | None = None,
+    policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:
     """A table with `qid` and one column of doubles a metric, null where a query does not count.
 

@@ -429,7 +429,7 @@ class _Probe:
             seen: set[str] = set()
             twice = next(name for name in ranking if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # adds as it looks
             self.faults.add(
-                self.where(qid), f"duplicate result {twice!r}; remove it, or set the policy duplicates=drop"
+                self.where(qid), f"duplicate result {id_text(twice)!r}; remove it, or set the policy duplicates=drop"
             )
         if scores is not None:
             best = dict(zip(reversed(ranking), reversed(scores)))

@@ -182,12 +182,13 @@ def depth(
     by: Sequence[str] | str = (),
     level: float = 0.95,
     lengths: Any = None,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Depths:
     """The smallest k, or budget, at which each share of queries has all its groups met, with its interval.
@@ -205,12 +206,13 @@ def depth(
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
         level: The level of the intervals.
         lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
         name: The name of the run.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
@@ -229,6 +231,7 @@ def depth(
         corpus=corpus,
         truth_format=truth_format,
         run_format=run_format,
+        parts=parts,
         engine=engine,
     )
     evaluation = evaluate_run(request, request.truth_of(truth), run, name)

@@ -43,13 +43,14 @@ def evaluate(
     convention: str = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
     name: str = "",
     truth_format: str | None = None,
     run_format: str | None = None,
+    parts: bool = False,
     engine: Any = "auto",
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
@@ -58,13 +59,13 @@ def evaluate(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.
-        run: `{qid: ranking}`, a `Run`, a frame, a URL, or a path: a file, or a folder, a glob or a list of files that
-            are its parts. Several runs go to `evaluate_runs`.
+        run: `{qid: ranking}`, a `Run`, a frame, a URL or the path of a file; with `parts` a folder, a glob or a list of
+            files. Several runs go to `evaluate_runs`.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         convention: `autorag`, `trec` or `coverage`: how metrics read groups.
         k: Cutoffs for metrics without one of their own.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`,
             `code`, or `{"use": name, "with": {option: value}}`.
         lengths: How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
@@ -73,6 +74,7 @@ def evaluate(
         name: The name of the run.
         truth_format: The format of a truth file (default: detected).
         run_format: The format of a run file (default: detected).
+        parts: Whether a folder, a glob or a list of files is one run in many files.
         engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
             ceiling for `streaming` or a `master` for `spark`.
 
@@ -93,6 +95,7 @@ def evaluate(
             corpus=corpus,
             truth_format=truth_format,
             run_format=run_format,
+            parts=parts,
             engine=engine,
         )
         return evaluate_run(request, request.truth_of(truth), run, name)
@@ -223,7 +226,7 @@ def label(
     ranking: Any,
     *,
     groups: bool = False,
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     corpus: Any = None,
 ) -> NDArray[np.uint8]:
@@ -235,7 +238,7 @@ def label(
         truth: The groups of one query.
         ranking: Its results, best first: ids, (id, score) pairs, or `{id: score}`.
         groups: Whether to return the matrix, one row per group.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
 

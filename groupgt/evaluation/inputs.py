@@ -14,6 +14,7 @@ from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError
 from groupgt.formats import detect, frames
+from groupgt.formats.parts import refuse_many
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -63,15 +64,18 @@ def as_run(
     format: str | None = None,
     name: str = "",
     *,
+    parts: bool = False,
     qids: list[str] | None = None,
     engine: Engine | None = None,
 ) -> Run:
-    """A mapping, a path or several (parts of one run), a frame, or what is a `Run` already.
+    """A mapping, a path or several (`parts` of one run), a frame, or what is a `Run` already.
 
     Results without query ids follow `qids`, or the ground truth.
     """
     if isinstance(value, (str, os.PathLike)) or _are_paths(value):
         how = engine or Engine()
+        if not parts:
+            refuse_many(value)
         if how.name == "spark":
             from groupgt.engines.spark.steps import run_of_files, session_of
 
@@ -79,7 +83,7 @@ def as_run(
         else:
             streamed = how.name == "streaming"
             qids = truth.qids if qids is None else qids
-            value = detect.read_run(value, format, qids=qids, streamed=streamed, ceiling=how.ceiling)
+            value = detect.read_run(value, format, parts=True, qids=qids, streamed=streamed, ceiling=how.ceiling)
     elif frames.is_frame(value):
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):

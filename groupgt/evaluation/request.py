@@ -23,7 +23,8 @@ class Request:
     """How results are to be measured: `metrics` by the text asked, under a `convention`, in slices `by` columns.
 
     `labeller` decides what hits what, `policy` what is done with doubtful data, `lengths` how much of a run fits a
-    budget, `engine` where labelling happens; the corpus at hand is among the `sources`.
+    budget, `engine` where labelling happens; the corpus at hand is among the `sources`. `parts` says that
+    many files are one run.
     """
 
     metrics: dict[str, Metric]
@@ -36,6 +37,7 @@ class Request:
     engine: Engine
     truth_format: str | None = None
     run_format: str | None = None
+    parts: bool = False
 
     @classmethod
     def of(
@@ -45,12 +47,13 @@ class Request:
         convention: str = "autorag",
         k: int | Sequence[int] = (),
         by: Sequence[str] | str = (),
-        policy: Policy | str | Mapping[str, str] | None = None,
+        policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
         labeller: Any = "id",
         lengths: Any = None,
         corpus: Any = None,
         truth_format: str | None = None,
         run_format: str | None = None,
+        parts: bool = False,
         engine: Any = "auto",
     ) -> Request:
         """Resolves the options of `evaluate`; raises `MetricError` or `ConfigError`."""
@@ -77,6 +80,7 @@ class Request:
             engine=how,
             truth_format=truth_format,
             run_format=run_format,
+            parts=parts,
         )
 
     @property
@@ -95,4 +99,4 @@ class Request:
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
         """The results of one system, from whatever the user has."""
-        return as_run(value, truth, self.run_format, name, engine=self.engine)
+        return as_run(value, truth, self.run_format, name, parts=self.parts, engine=self.engine)

@@ -20,6 +20,8 @@ from groupgt.evaluation.tables import (
     slices_side_by_side,
 )
 from groupgt.evaluation.verdict import doubt, doubts, verdict_of_runs
+from groupgt.formats.detect import run_paths
+from groupgt.formats.parts import is_url
 from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -104,13 +106,13 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
 def evaluate_runs(
     truth: Any,
-    runs: Mapping[str, Any] | Sequence[Any],
+    runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
     convention: str | Sequence[str] = "autorag",
     k: int | Sequence[int] = (),
     by: Sequence[str] | str = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
     labeller: Any = "id",
     lengths: Any = None,
     corpus: Any = None,
@@ -124,12 +126,12 @@ def evaluate_runs(
 
     Args:
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, or a list of paths that name themselves; each run as `evaluate` takes it.
+        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
         metrics: Metrics, such as `["recall@5", "mrr"]`.
         convention: `autorag`, `trec` or `coverage`; several stand side by side.
         k: Cutoffs for metrics without one of their own.
         by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, a preset (`autorag`, `trec`) or `{field: value}`.
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         lengths: How long results are, for budgets such as `@2000tokens`.
         corpus: A path or `{id: text}`, for the labeller and for budgets.
@@ -166,9 +168,16 @@ def evaluate_runs(
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
-    """(name, run) of `{name: run}` or of a list of paths, whose names are theirs; raises `ConfigError` for others."""
-    if not isinstance(runs, (Mapping, Sequence)) or isinstance(runs, str):
+    """(name, run) of `{name: run}` or of paths, whose names are theirs; raises `ConfigError` for others.
+
+    As in the shell, each file of a folder or a glob is a run.
+    """
+    if isinstance(runs, (str, os.PathLike)):
+        runs = [runs]
+    if not isinstance(runs, (Mapping, Sequence)):
         raise ConfigError(f"runs: expected {{name: run}} or a list of paths, found {display(runs)}")
+    if not isinstance(runs, Mapping):
+        runs = [each for run in runs for each in _each_file(run)]
     if len(runs) < least:
         wanted = "at least one" if least == 1 else "at least two"
         raise ConfigError(f"runs: expected {wanted}, found {len(runs)}")
@@ -178,6 +187,11 @@ def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:
     if len(runs) > 1 and without_name:
         raise ConfigError(f"runs: {len(without_name):,} of {len(runs):,} have no name; pass {{name: run}}")
     return [("", run) for run in runs]
+
+
+def _each_file(run: Any) -> Sequence[Any]:
+    """The files that a path names; whatever else is a run by itself."""
+    return run_paths(run) if isinstance(run, (str, os.PathLike)) and not is_url(run) else [run]
 
 
 def _is_path(run: Any) -> bool:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 
 from groupgt.engines.carriers import carrier_of
-from groupgt.errors import DataError, display, warn
+from groupgt.errors import DataError, display, first_of, warn
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
+from groupgt.model.validity import are_texts
 
 # So many results are looked at.
 LOOKED_AT = 200_000
+TEXTS_WAY = "; give their ids, or compare texts: --labeller text (labeller=)"
 # Fewer queries than this may all have failed; this many hardly can.
 SEVERAL = 10
 
@@ -80,8 +82,22 @@ def warn_of_no_match(truth: GroundTruth, run: Run, labeller: Labeller, questions
     elif truth.ids and documents:
         finding = f"{_title(run)}no result is in the ground truth"
         near = _near_pair("document ids", truth.ids, documents)
+        for whose, names in (("ground truth", truth.ids[:LOOKED_AT]), ("results", documents)):
+            if are_texts(names):
+                near = f": the {whose} may hold texts in place of ids, such as {display(names[0])}{TEXTS_WAY}"
         if near or questions >= SEVERAL:
             warn(f"{finding}{near}" if near else f"{finding}: is the run from the same corpus?")
+
+
+def warn_of_blank(truth: GroundTruth, texts: Mapping[str, str], title: str = "") -> list[str]:
+    """Warns of judged passages without any text, which no search for words finds, and returns their ids."""
+    blank = list(dict.fromkeys(name for name in truth.ids if name in texts and not texts[name].strip()))
+    if blank:
+        some = first_of([display(name) for name in blank], 3)
+        warn(
+            f"{title}{len(blank):,} judged {'passage has' if len(blank) == 1 else 'passages have'} no contents: {some}"
+        )
+    return blank
 
 
 def fold(name: str) -> str:

@@ -270,7 +270,7 @@ class Retrieval:
         data, options = self.data[dataset], self.experiment.options(name, dataset)
         try:
             # Results without query ids follow the rows of the whole ground truth, whatever `where` leaves of it.
-            run = as_run(options.path, data.truth, options.format, name, qids=data.qids, engine=engine)
+            run = as_run(options.path, data.truth, options.format, name, parts=True, qids=data.qids, engine=engine)
             if data.known and run.in_memory:
                 rankings = all_rankings(run, self.experiment.policy)
                 check_ids(name, Answers({qid: ids for qid, (ids, _) in rankings}), data.known)

@@ -19,6 +19,7 @@ from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.slices import Slicer
 from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.unknown_ids import warn_of_blank
 from groupgt.experiment.builds import Build
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import check_slice
@@ -108,6 +109,7 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
             faults.add(experiment.document.place(("datasets", name, "corpus")), _all_absent(name, data))
         elif data.absent:
             warnings.warn(absent_ids(name, data.absent), GroupgtWarning, stacklevel=2)
+        warn_of_blank(data.truth, data.request.lengths.texts, f"dataset {name!r}: ")
     faults.stop(DataError)
     return datasets
 

@@ -33,7 +33,7 @@ from groupgt.store.stamped import LAST, LATEST, age_of
 
 def written_policy(text: str) -> Policy:
     """A policy as manifests hold it: `str` of it."""
-    return Policy.of({name: value for name, _, value in (part.partition("=") for part in text.split(", "))})
+    return Policy.of(text)
 
 
 @dataclass(frozen=True, eq=False)

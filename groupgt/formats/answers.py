@@ -27,9 +27,9 @@ def read_qampari(source: Source, policy: Policy) -> GroundTruth:
     for where, record in records(source, questions.faults):
         groups = []
         for answer in questions.list_at(record, "answer_list", where, dict):
+            text = questions.text_at(answer, "answer_text", where)
             aliases = questions.list_at(answer, "aliases", where, str)
-            texts = [text for text in (answer.get("answer_text"), *aliases) if isinstance(text, str)]
-            groups.append({**_group(texts), "name": answer.get("answer_text")})
+            groups.append({**_group([text or "", *aliases]), "name": text})
         questions.add(where, record.get("qid"), groups, record.get("question_text"))
     return questions.truth(policy)
 
@@ -40,7 +40,8 @@ def read_qampari_documents(source: Source, policy: Policy) -> GroundTruth:
     for where, record in records(source, questions.faults):
         groups = []
         for answer in questions.list_at(record, "answer_list", where, dict):
-            found = [proof.get("found_in_url") for proof in questions.list_at(answer, "proof", where, dict)]
+            proofs = questions.list_at(answer, "proof", where, dict)
+            found = [proof["found_in_url"] for proof in proofs if questions.has(proof, "found_in_url", where)]
             pages = dict.fromkeys(
                 questions.list_at({"found_in_url": [*filter(None, found)]}, "found_in_url", where, str)
             )

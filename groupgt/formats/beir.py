@@ -1,7 +1,7 @@
 """Folders of BEIR and MTEB: questions, a corpus, and `qrels/` with a file for each split.
 
-Qrels have a header line (`query-id corpus-id score`), are records with these keys (JSON Lines, parquet), or have the
-four columns of TREC's.
+Qrels have a header line (`query-id corpus-id score`) or these three columns without one, are records with these keys
+(JSON Lines, parquet), or have the four columns of TREC's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from groupgt.errors import DataError, Faults, display
 from groupgt.formats import trec
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.records import holds, records
-from groupgt.formats.rows import Judgment, gather, number_text, one_by_one
+from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -75,11 +75,21 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     qrels = _qrels_of(source) if source.is_folder else source
     queries = table_in(qrels.path.parent.parent, "queries", QUERIES)
     texts = _texts(queries) if queries is not None else {}
-    if len(qrels.first_line.split()) == 4 and not holds(qrels, *HEADER[:2]) and HEADER[0] not in header_of(qrels):
-        rows = [(qid, name, grade) for qid, _, name, grade in trec.judgments(qrels, "qid iter doc rel")]
+    if columns := _columns_of(qrels):
+        rows = [(qid, name, grade) for qid, _, name, grade in trec.judgments(qrels, columns)]
     else:
         rows = _judged(qrels)
     return gather(one_by_one(rows), policy, texts=texts, declared=False)
+
+
+def _columns_of(qrels: Source) -> str:
+    """The columns of qrels without a header line; none of other qrels."""
+    if qrels.is_parquet or holds(qrels, *HEADER[:2]) or HEADER[0] in header_of(qrels):
+        return ""
+    cells = qrels.first_line.decode("utf-8", "replace").split()
+    if len(cells) == 3 and number_of(cells[-1]) is None:
+        return ""
+    return {3: trec.WITHOUT_ITER, 4: trec.QRELS}.get(len(cells), "")
 
 
 def _judged(qrels: Source) -> list[tuple[str, str, float]]:
@@ -91,7 +101,9 @@ def _judged(qrels: Source) -> list[tuple[str, str, float]]:
         qid, document = id_text(row.get(HEADER[0])), id_text(row.get(HEADER[1]))
         cell = row.get(HEADER[2], 1)
         grade = number_of(cell) if isinstance(cell, str) else finite_number(cell)
-        if qid is None or document is None:
+        if misnamed := misnamed_grade(row, HEADER[2]):
+            faults.add(where, misnamed)
+        elif qid is None or document is None:
             found = f"{display(row.get(HEADER[0]))} and {display(row.get(HEADER[1]))}"
             faults.add(where, f"expected ids (strings or integers) as query-id and corpus-id, found {found}")
         elif wrong := id_fault(qid) or id_fault(document):

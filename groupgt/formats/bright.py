@@ -51,6 +51,8 @@ def _read(source: Source, policy: Policy, key: str) -> GroundTruth:
 
 def _excluded(questions: Questions, record: dict[str, Any], where: str) -> list[str]:
     """The ids that a question leaves out of its results."""
+    if record.get("excluded_ids") is None:
+        return []
     return [name for name in questions.ids_at(record, "excluded_ids", where) if name != NONE]
 
 
@@ -67,6 +69,8 @@ def read_pro(source: Source, policy: Policy) -> GroundTruth:
         if name is None or not ASPECT.search(name):
             what = "expected the id of a question and -a1 or -aspect-1 as the id of an aspect"
             questions.faults.add(where, f"{what}, found {display(record.get('id'))}")
+            continue
+        if not questions.once(name, where, f"the aspect {name!r} is described"):
             continue
         qid = ASPECT.sub("", name)
         first.setdefault(qid, where)

@@ -41,17 +41,19 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     for where, record in (row for part in parts_of(source, ENDINGS) for row in records(part, questions.faults)):
         of_query, of_passage = NAMED["pid" in record]
         qid, document = id_text(record.get(of_query)), id_text(record.get(of_passage))
-        ratings = questions.list_at(record, "rating", where, object)
         if qid is None or document is None:
             found = f"{display(record.get(of_query))} and {display(record.get(of_passage))}"
             what = f"expected ids (strings or integers) as {of_query} and {of_passage}, found {found}"
             questions.faults.add(where, what)
             continue
+        ratings = questions.list_at(record, "rating", where, object)
+        if not isinstance(record.get("rating"), list):
+            continue
         passages = rated.setdefault(qid, {})
         expected = len(next(iter(passages.values()), ratings))
-        if document in passages:
-            questions.faults.add(where, f"query {qid!r}: {document!r} is rated twice; remove one")
-        elif len(ratings) != expected:
+        if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is rated"):
+            continue
+        if len(ratings) != expected:
             what = f"expected {expected} ratings, one for each sub-question, as at {first[qid]}, found {len(ratings)}"
             questions.faults.add(where, f"query {qid!r}: {what}")
         elif wrong := [cell for cell in ratings if finite_number(cell) is None]:

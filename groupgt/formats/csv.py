@@ -12,21 +12,24 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
+from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
+    NAMED,
     UNIT_COLUMNS,
+    Contradictions,
     Gathered,
     Judgment,
     call_of,
     columns_of_rows,
     fields_of,
     gather,
+    misnamed_grade,
+    missing_columns,
     number_text,
-    rename_hint,
     unit_cell,
 )
 from groupgt.formats.source import Source
@@ -42,8 +45,6 @@ from groupgt.runtime import pl
 WIDEST, BLOCK = 1 << 30, 1 << 12
 # What may stand around a number, and around the name of a column.
 BLANKS = " \t\x0b\x0c"
-# So many columns of a header are named in a message.
-NAMED = 100
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
 # What a row of results may say besides query, document and score.
 OTHERS = (*UNIT_COLUMNS.values(), "start", "end", *CONTENTS, "parent", DOCUMENT)
@@ -125,15 +126,8 @@ def _check_header(header: list[str], needed: Iterable[str], where: str, faults: 
     needed = tuple(needed)
     missing = [name for name in needed if header and name not in header]
     if missing:
-        names = ", ".join(header[:NAMED]) + ", …" * (len(header) > NAMED)
-        what = f"the column {missing[0]!r} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
-        hint = rename_hint(header[:NAMED], missing)
-        if not hint and (near := near_names(missing[0], header[:1000])):
-            hint = near.replace("did you mean", "is that")
-        if not hint and missing == ["group"]:
-            hint = "; rows of a query with the same group are alternatives"
         expected = ", ".join("score (or rank)" if name == "score" else name for name in needed)
-        faults.add(where, f"{what} missing: expected {expected}, found {names}{hint}")
+        faults.add(where, missing_columns(header, missing, expected))
 
 
 def _parsed(text: _Text, faults: Faults) -> Iterator[tuple[int, list[str]]]:
@@ -182,13 +176,19 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """`qid, group, doc_id[, grade]` a row."""
     faults = Faults()
     rows: list[Judgment] = []
-    for where, row in table(source, ("qid", "group", "doc_id"), faults):
-        where = f"{where}: query {display(row['qid'])}"
+    contradictions = Contradictions()
+    header = header_of(source)
+    if {"qid", "group", "doc_id"} <= set(header) and (misnamed := misnamed_grade(header)):
+        faults.add(f"{source.path}:1", misnamed)
+    for place, row in table(source, ("qid", "group", "doc_id"), faults):
+        where = f"{place}: query {display(row['qid'])}"
         grade = validity.number_of(row["grade"]) if "grade" in row else 1.0
         if fault := validity.id_fault(row["qid"]) or validity.id_fault(row["doc_id"]):
             faults.add(where, f"an id {fault}")
         elif grade is None or not validity.is_grade(grade):
             faults.add(where, f"expected a number within ±2^31 as the grade, found {row['grade']!r}")
+        elif contradiction := contradictions.fault(row["qid"], row["group"], row["doc_id"], grade, place):
+            faults.add(where, contradiction)
         else:
             rows.append((row["qid"], row["group"], row["doc_id"], grade))
     faults.stop()

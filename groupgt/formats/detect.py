@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, Faults, first_of, listed, near_names, warn
+from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, near_names, warn
 from groupgt.formats import (
     answers,
     beir,
@@ -25,10 +25,10 @@ from groupgt.formats import (
     nuggetbank,
     nuggetizer,
     parquet,
-    parts,
     ragelo,
     trec,
 )
+from groupgt.formats import parts as run_parts
 from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
 from groupgt.formats.rows import NESTED, OTHER_NAMES
 from groupgt.formats.source import Source
@@ -36,6 +36,7 @@ from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
+from groupgt.model.validity import is_number
 from groupgt.runtime import no_garbage_collection, pl
 
 Path_ = str | os.PathLike[str]
@@ -63,7 +64,8 @@ def _in_parquet(source: Source) -> str | None:
         return None
     names = set(parquet.names_of(source))
     if not {"retrieval_gt", "group"} & names:
-        return "run"
+        # Of columns that are not known, the reader says what is missing.
+        return "run" if names & {"score", "rank", *NESTED} else "either"
     # AutoRAG writes the best results of a node beside the ground truth.
     return "either" if names & set(NESTED) else "truth"
 
@@ -94,7 +96,7 @@ def _in_csv(source: Source) -> str | None:
 def _in_trec(source: Source) -> str | None:
     # Most lines decide: one that is shorter or longer is a fault to be named, not another format.
     usual = Counter(min(len(line.split()), 6) for line in _first_lines(source)).most_common(1)[0][0]
-    return "run" if usual >= 5 else "truth" if usual in (3, 4) else None
+    return "run" if usual >= 6 else "either" if usual == 5 else "truth" if usual in (3, 4) else None
 
 
 # Every format there is; the first that knows a file has it.
@@ -123,6 +125,7 @@ FORMATS = (
     Format("csv", _in_csv, csv.read_ground_truth, csv.read_run),
     Format("trec", _in_trec, trec.read_qrels, trec.read_run),
     Format("trec-subtopics", None, trec.read_subtopics),
+    Format("trec-no-iter", None, trec.read_without_iter),
 )
 # What another folder is held against.
 _BEIR = next(known for known in FORMATS if known.name == "beir")
@@ -131,7 +134,11 @@ RUNS = {known.name: known.run for known in FORMATS if known.run is not None}
 
 
 def read_ground_truth(
-    path: Path_, format: str | None = None, policy: Policy | str | None = None, *, ceiling: int = 0
+    path: Path_,
+    format: str | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
+    *,
+    ceiling: int = 0,
 ) -> GroundTruth:
     """Reads ground truth from a file, a BEIR folder or a frame.
 
@@ -139,14 +146,14 @@ def read_ground_truth(
 
     Args:
         path: A path, a URL or a frame; files may be compressed by gzip or zstd.
-        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, beir, csv, or that of a
-            benchmark, such as freshstack (default: detected).
-        policy: What is done with doubtful data: a `Policy` or a preset (`autorag`, `trec`).
+        format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, csv, or that
+            of a benchmark, such as freshstack (default: detected).
+        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
         ceiling: How many bytes of content may be held; 0 is no limit.
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
-    if isinstance(path, str) and parts.is_url(path):
+    if isinstance(path, str) and run_parts.is_url(path):
         return _truth_at(path, format, Policy.of(policy))
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
@@ -159,6 +166,7 @@ def read_run(
     path: Path_ | Sequence[Path_],
     format: str | None = None,
     *,
+    parts: bool = False,
     qids: list[str] | None = None,
     streamed: bool = False,
     ceiling: int = 0,
@@ -166,9 +174,9 @@ def read_run(
     """Reads the results of one system. Large files are not read yet: the evaluation streams them.
 
     Args:
-        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; a folder, a glob or a list of files is one run
-            in parts, whose queries may span files.
+        path: A path, a URL (`s3://`, `gs://`, `hf://`, …) or a frame; with `parts` a folder, a glob or a list of files.
         format: trec, jsonl, json (of ranx), csv, parquet (long or nested) or autorag (node output) (default: detected).
+        parts: Whether many files are one run, whose queries may span files.
         qids: The queries that results without query ids follow, as those of a node of AutoRAG do.
         streamed: Whether small files are streamed too.
         ceiling: How many bytes of content may be held; 0 is no limit.
@@ -179,15 +187,17 @@ def read_run(
 
     if frames.is_frame(path):
         return frames.run_of(path, qids=qids)
+    if not parts:
+        run_parts.refuse_many(path)
     if not isinstance(path, (str, os.PathLike)):
         given = [Path(each) for each in path]
         title = os.path.commonpath([str(each.absolute().parent) for each in given] or ["results"])
-        return parts.joined(given, read, title)
-    if isinstance(path, str) and parts.is_url(path):
-        return parts.at_url(path, format)
-    files = parts.files_of(path)
+        return run_parts.joined(given, read, title)
+    if isinstance(path, str) and run_parts.is_url(path):
+        return run_parts.at_url(path, format)
+    files = run_parts.files_of(path)
     if files is not None:
-        return parts.joined(files, read, os.fspath(path))
+        return run_parts.joined(files, read, os.fspath(path))
     return read(replace(Source.at(path), streamed=streamed))
 
 
@@ -204,13 +214,13 @@ def located(path: Path_ | Sequence[Path_], format: str | None = None) -> tuple[l
     given: list[Path_] = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     paths: list[str] = []
     for each in given:
-        if isinstance(each, str) and parts.is_url(each):
+        if isinstance(each, str) and run_parts.is_url(each):
             paths.append(each)
         else:
-            paths += [str(Source.at(one).path.resolve()) for one in parts.files_of(each) or [Path(each)]]
+            paths += [str(Source.at(one).path.resolve()) for one in run_parts.files_of(each) or [Path(each)]]
     title = os.fspath(given[0]) if len(given) == 1 else os.path.dirname(paths[0])
     chosen = _chosen(format, RUNS) or kind_by_ending(paths[0])
-    if chosen is None and not parts.is_url(paths[0]):
+    if chosen is None and not run_parts.is_url(paths[0]):
         chosen = _detect(Source.at(paths[0]), "results")
     if chosen is None:
         raise ConfigError(f"{title}: cannot tell the format from the file name; add --run-format")
@@ -222,7 +232,7 @@ def _truth_at(url: str, format: str | None, policy: Policy) -> GroundTruth:
     if format in ("autorag", "parquet") or (format is None and url.endswith((".parquet", ".pq"))):
         frame = guarded(url, "cannot be read", pl.scan_parquet(url).collect)
         return frames.truth_of(frame, policy, url)
-    truth: GroundTruth = parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
+    truth: GroundTruth = run_parts.fetched(url, lambda copy: read_ground_truth(copy, format, policy))
     return truth
 
 
@@ -238,7 +248,7 @@ def run_paths(path: Path_) -> list[Path]:
         if not files:
             raise DataError(f"{place}: the folder contains no files")
     else:
-        matching = parts.files_of(text)
+        matching = run_parts.files_of(text)
         if matching is None:
             return [place]
         files = matching
@@ -285,12 +295,12 @@ def all_there(truth: Path_, runs: Iterable[Path_], *, in_parts: bool = False) ->
     faults = Faults()
     found: list[Path_] = []
     for path, is_run in ((truth, False), *((run, True) for run in runs)):
-        if parts.is_url(path):
+        if run_parts.is_url(path):
             found += [path] if is_run else []
             continue
         try:
             if is_run and in_parts:
-                if parts.files_of(path) is None:
+                if run_parts.files_of(path) is None:
                     what = "expected a folder or a glob, found one file"
                     raise DataError(f"{path}: {what} (--parts); quote a glob so that the shell does not expand it")
                 found.append(path)
@@ -331,18 +341,38 @@ def _detect(source: Source, wanted: str) -> str:
     """The name of the format that a file has; raises `DataError` where it does not hold what is wanted."""
     known, kind = _recognized(source)
     truth = wanted == "ground truth"
+    if (known is None or known.name == "trec") and _is_table(source):
+        return "csv"
     if known is None and (not truth or kind == EMPTY):
         # Text of no known shape: the reader of TREC files says what is wrong with each line.
         return "trec"
     if known is not None and kind in ("either", "truth" if truth else "run"):
         return "autorag" if truth and known.name == "parquet" else known.name
-    if not source.is_folder and b"\r" in source.first_line:
+    if not (source.is_folder or source.is_parquet) and b"\r" in source.first_line:
         raise DataError(f"{source.path}:1: {trec.BARE_RETURN}")
     looks = f"its first line is {kind}" if known is None else f"this looks like {_title(known, kind)}"
+    if known is not None and known.name == "json" and (text := mappings.first_text(source)):
+        looks = f"its lists hold texts, such as {display(text)}, and no ids of documents"
     raise DataError(
         f"{source.path}: expected {'ground truth' if truth else 'a run'}, but {looks}; if it was not recognized, "
         f"name its format with --{'truth' if truth else 'run'}-format: {listed(TRUTHS if truth else RUNS)}"
     )
+
+
+def _is_table(source: Source) -> bool:
+    """Whether text is a table of unknown columns: as many cells in each line, and no number in the first."""
+    lines = _first_lines(source)
+    delimiter = csv.delimiter_of(lines[0]).encode() if lines else b","
+    names = csv.header_of(source)
+    if len(names) < 2 or len({line.count(delimiter) for line in lines[:-1] or lines}) > 1:
+        return False
+    # A line of TREC's has several words, of which some are numbers; its ids and its tag may hold commas.
+    words = lines[0].decode("utf-8", "replace").split()
+    return not any(map(is_number, (*names, *words))) or (delimiter != b"\t" and all(map(_is_one_word, lines)))
+
+
+def _is_one_word(line: bytes) -> bool:
+    return len(line.split()) == 1
 
 
 def _title(known: Format, kind: str) -> str:

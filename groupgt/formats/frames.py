@@ -7,13 +7,13 @@ pyarrow.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import isnan
 from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, Faults, display, near_names
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
@@ -22,8 +22,11 @@ from groupgt.formats.rows import (
     NESTED_UNITS,
     SCORES,
     UNIT_COLUMNS,
+    Contradictions,
     Judgment,
     gather,
+    misnamed_grade,
+    missing_columns,
     unit_cell,
 )
 from groupgt.formats.validity import Guard, is_id, refuse_rows
@@ -105,6 +108,7 @@ ID_COLUMNS = {"qid", "group", "doc_id", "parent", DOCUMENT, *NESTED}
 RUN_COLUMNS = ID_COLUMNS | {"score", "rank", "start", "end", SCORES, *UNIT_COLUMNS.values(), *CONTENTS}
 RUN_COLUMNS |= {*NESTED_UNITS.values(), *FIELDS.values()}
 TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade"}
+TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"))
 
 
 def is_frame(value: Any) -> bool:
@@ -139,6 +143,11 @@ def _refuse_twins(names: list[str], title: str) -> None:
     faults.stop()
 
 
+def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
+    """The columns that are missing of the shape of which the most are there; none where one shape is complete."""
+    return min(([name for name in shape if name not in names] for shape in shapes), key=len)
+
+
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth of a frame: `qid, retrieval_gt[, query]` a query, or `qid, group, doc_id[, grade]` a judgment."""
     held = is_pandas(value)
@@ -153,11 +162,12 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
     def cells(name: str) -> list[Any]:
         return cells_of(value.iloc[:, names.index(name)]) if held else frame[name].to_list()
 
-    if "qid" not in names or not ({"retrieval_gt"} <= set(names) or {"group", "doc_id"} <= set(names)):
-        raise DataError(
-            f"{title}: expected the columns qid and retrieval_gt, or qid, group and doc_id; found {', '.join(names)}"
-        )
+    if missing := fewest_missing(names, TRUTH_SHAPES):
+        expected = "qid and retrieval_gt (a row per query), or qid, group and doc_id (a row per judgment)"
+        raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
     if "retrieval_gt" not in names:
+        if misnamed := misnamed_grade(names):
+            raise DataError(f"{title}: {misnamed}")
         return gather(_judgments(frame, title), policy)
     others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids")]
     return GroundTruth.from_rows(
@@ -174,6 +184,7 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
     """Rows of `qid, group, doc_id[, grade]`, every one checked."""
     faults = Faults()
+    contradictions = Contradictions()
     if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
         raise DataError(f"{title}: expected numbers in the column 'grade', found {frame.schema['grade']}")
     grades = frame["grade"].to_list() if "grade" in frame.columns else [1.0] * len(frame)
@@ -189,6 +200,8 @@ def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
             faults.add(where, f"an id {fault}")
         elif grade is None or not is_grade(grade):
             faults.add(where, f"expected a number within ±2^31 as the grade, found {cell}")
+        elif contradiction := contradictions.fault(qid, group, document, grade, f"row {number}"):
+            faults.add(where, contradiction)
         else:
             rows.append((qid, group, document, grade))
     faults.stop()
@@ -313,12 +326,10 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
     """A run of columns: a row a result."""
     schema = guard(frame.collect_schema)
     names = schema.names()
-    order = next((name for name in ("score", "rank") if name in names), None)
-    missing = [name for name in ("qid", "doc_id") if name not in names]
-    if missing or order is None:
+    order = "score" if "score" in names or "rank" not in names else "rank"
+    if missing := fewest_missing(names, (("qid", "doc_id", order), ("qid", "retrieved_ids"))):
         expected = "qid, doc_id and score or rank, or qid and retrieved_ids"
-        near = near_names(missing[0], names).replace("did you mean", f"is {missing[0]!r}") if missing else ""
-        raise DataError(f"{title}: expected the columns {expected}; found {', '.join(names)}{near}")
+        raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")
     call = UNIT_COLUMNS[CALLS]

@@ -14,10 +14,11 @@ from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import finite_number, id_fault, id_text, is_grade
+from groupgt.model.validity import are_texts, finite_number, id_fault, id_text, is_grade
 
 # A query whose value is a mapping of numbers, or a list; objects of JSON Lines have keys of their own.
 _BEGIN = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*"\s*:\s*(-?[0-9.]+)|\})|\[)')
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"(\s*:)?')
 _FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", b"query"}
 
 
@@ -45,12 +46,15 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     rows = _by_query(source)
     if _are_ratings(rows.values()):
         raise DataError(f"{source.path}: {RATINGS}")
-    if not all(isinstance(row, dict) for row in rows.values()):
+    if rows and not any(isinstance(row, dict) for row in rows.values()):
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
     faults = Faults()
     judged: list[tuple[str, str, float]] = []
     for qid, row in rows.items():
         where = f"{source.path}: query {display(qid)}"
+        if not isinstance(row, dict):
+            faults.add(where, f"expected {{id: grade}}, as other queries have it, found {display(row)}")
+            continue
         for document, cell in row.items():
             grade = finite_number(cell)
             if fault := id_fault(qid) or id_fault(document):
@@ -60,7 +64,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             else:
                 judged.append((qid, document, grade))
     faults.stop()
-    return gather(one_by_one(judged), policy, declared=False)
+    return gather(one_by_one(judged), policy, qids=rows, declared=False)
 
 
 def read_run(source: Source) -> Run:
@@ -92,6 +96,15 @@ def read_run(source: Source) -> Run:
     if len(kinds) > 1:
         raise DataError(f"{source.path}: some queries have scores and some do not; use one of the two throughout")
     return gathered.run(source)
+
+
+def first_text(source: Source) -> str:
+    """The first of the lists' strings, where most of the first ones are texts and no ids; else none."""
+    found = _BEGIN.match(source.head())
+    start = found.end() if found is not None else 0
+    cells = [cell for cell, is_key in _STRING.findall(source.head()[start:]) if not is_key]
+    strings = [cell.decode("utf-8", "replace") for cell in cells[:20]]
+    return strings[0] if are_texts(strings) else ""
 
 
 def _are_ratings(values: Iterable[Any]) -> bool:

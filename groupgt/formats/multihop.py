@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupgt.errors import display
 from groupgt.formats.records import Questions, holds, records
 from groupgt.formats.rows import Gathered
 from groupgt.formats.source import Source
@@ -41,14 +40,8 @@ def _read(source: Source, policy: Policy, key: str) -> GroundTruth:
     questions = Questions()
     for number, (where, record) in enumerate(records(source, questions.faults), 1):
         listed = next((name for name in EVIDENCE if name in record), EVIDENCE[0])
-        if listed not in record:
-            questions.faults.add(where, f"expected the key evidence_list, found {', '.join(record)}")
-        wanted: dict[str, None] = {}
-        for evidence in questions.list_at(record, listed, where, dict):
-            if isinstance(evidence.get(key), str):
-                wanted[evidence[key]] = None
-            else:
-                questions.faults.add(where, f"expected a string as the {key}, found {display(evidence.get(key))}")
+        found = [questions.text_at(evidence, key, where) for evidence in questions.list_at(record, listed, where, dict)]
+        wanted = dict.fromkeys(name for name in found if name is not None)
         groups: list[Any] = [[name] if key == "url" else [{"text": name}] for name in wanted]
         columns = {name: record[name] for name in COLUMNS if name in record}
         questions.add(where, number, groups, record.get("query"), columns)
@@ -60,14 +53,8 @@ def read_run(source: Source) -> Run:
     questions = Questions()
     gathered = Gathered()
     for number, (where, record) in enumerate(records(source, questions.faults), 1):
-        if "retrieval_list" not in record:
-            questions.faults.add(where, f"expected the key retrieval_list, found {', '.join(record)}")
-        texts = []
-        for result in questions.list_at(record, "retrieval_list", where, dict):
-            if isinstance(result.get("text"), str):
-                texts.append(result["text"])
-            else:
-                questions.faults.add(where, f"expected a string as the text, found {display(result.get('text'))}")
+        results = questions.list_at(record, "retrieval_list", where, dict)
+        texts = [text for result in results if (text := questions.text_at(result, "text", where)) is not None]
         gathered.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], {}, {"text": texts})
     questions.faults.stop()
     return gathered.run(source)

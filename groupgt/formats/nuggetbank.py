@@ -21,8 +21,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, display
+from groupgt.errors import DataError, display, listed
 from groupgt.formats.records import OWN, Questions, files_in, keys_of, parts_of, records
+from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -79,6 +80,9 @@ class _Banks(Questions):
         """One bank."""
         if bank.get("format_version") not in VERSIONS:
             self.faults.add(where, f"expected the format_version v3, found {display(bank['format_version'])}")
+        if all(bank.get(key) is None for key in BANKS):
+            what = f"expected nuggets as {listed(BANKS)}, found the keys {', '.join(bank)}"
+            self.faults.add(where, f"{what}{rename_hint(bank, BANKS)}")
         groups: list[dict[str, Any]] = []
         try:
             for key in BANKS:
@@ -116,7 +120,8 @@ class _Banks(Questions):
             ]
             for answer in self.values_at(nugget, "answers", where)
         ]
-        parts += [self.groups_of(sub, where, importance) for sub in self.list_at(nugget, "sub_nuggets", where, dict)]
+        subs = self.list_at(nugget, "sub_nuggets", where, dict, optional=True)
+        parts += [self.groups_of(sub, where, importance) for sub in subs]
         aggregator = nugget.get("aggregator_type")
         if not parts:
             return [_group(text, own, importance)]
@@ -141,7 +146,7 @@ class _Banks(Questions):
     def places_of(self, holder: Mapping[str, Any], where: str) -> list[Any]:
         """The documents that references name, or the places in them."""
         places: list[Any] = []
-        for reference in self.list_at(holder, "references", where, object):
+        for reference in self.list_at(holder, "references", where, object, optional=True):
             named = reference if isinstance(reference, Mapping) else {"doc_id": reference}
             name, offsets = id_text(named.get("doc_id")), named.get("offsets")
             if name is None:
@@ -159,7 +164,8 @@ class _Banks(Questions):
     def values_at(self, record: Mapping[str, Any], key: str, where: str) -> list[Any]:
         """The objects at a key, which holds them in a list or by their texts."""
         cells = record.get(key)
-        return self.list_at({key: list(cells.values()) if isinstance(cells, Mapping) else cells}, key, where, dict)
+        listed = {**record, key: list(cells.values())} if isinstance(cells, Mapping) else record
+        return self.list_at(listed, key, where, dict, optional=True)
 
 
 def _alternatives(part: list[dict[str, Any]]) -> list[Any]:

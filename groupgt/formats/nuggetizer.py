@@ -51,29 +51,26 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
     questions = Questions()
     judged: dict[str, dict[str, dict[str, int]]] = {}
     first: dict[str, tuple[str, Any]] = {}
-    importance: dict[tuple[str, str], Any] = {}
-    seen: dict[tuple[str, str], str] = {}
     for where, record in records(source, questions.faults):
         qid, document = id_text(record.get("qid")), id_text(record.get("docid"))
         if qid is None or document is None:
             found = f"{display(record.get('qid'))} and {display(record.get('docid'))}"
             questions.faults.add(where, f"expected ids (strings or integers) as qid and docid, found {found}")
             continue
-        if (qid, document) in seen:
-            what = f"query {qid!r}: {document!r} is assigned twice (first at {seen[qid, document]}); remove one"
-            questions.faults.add(where, what)
+        if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is assigned"):
             continue
-        seen[qid, document] = where
         first.setdefault(qid, (where, record.get("text", record.get("query"))))
         nuggets = judged.setdefault(qid, {})
-        for nugget in questions.list_at(record, "nuggets", where, dict):
+        for number, nugget in enumerate(questions.list_at(record, "nuggets", where, dict), 1):
             text, assignment = nugget.get("text"), nugget.get("assignment")
             if not isinstance(text, str):
                 questions.faults.add(where, f"expected a string as the text of a nugget, found {display(text)}")
             elif assignment in (*GRADES, FAILED):
-                importance.setdefault((qid, text), nugget.get("importance"))
+                place = f"{where}, nugget {number}"
+                questions.is_important(qid, text, nugget.get("importance"), place)
                 documents = nuggets.setdefault(text, {})
-                if assignment != FAILED:
+                what = f"query {qid!r}: of the nugget {display(text)} {document!r} says"
+                if assignment != FAILED and questions.agrees((qid, document, text), assignment, place, what):
                     documents[document] = GRADES[assignment]
             else:
                 known = listed((*GRADES, FAILED))
@@ -83,7 +80,7 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
             {
                 "alternatives": [{"id": name, "grade": grade} for name, grade in documents.items()],
                 "name": text,
-                "importance": importance[qid, text],
+                "importance": questions.importance_of(qid, text),
             }
             for text, documents in nuggets.items()
         ]

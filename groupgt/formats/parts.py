@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from groupgt.errors import ConfigError, DataError, Faults, listed
+from groupgt.errors import ConfigError, DataError, Faults, first_of, listed
 from groupgt.formats import csv, frames, parquet, trec
 from groupgt.formats.names import kind_by_ending, name_of
 from groupgt.formats.source import Source
@@ -51,6 +51,19 @@ def files_of(path: str | os.PathLike[str]) -> list[Path] | None:
     if not files:
         raise DataError(f"{text}: {'the folder contains no files' if found.is_dir() else 'no file matches'}")
     return files
+
+
+def refuse_many(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
+    """Raises `ConfigError` where a path names several files: whether they are runs or parts of one is to be said."""
+    if isinstance(path, (str, os.PathLike)):
+        title, runs = os.fspath(path), repr(os.fspath(path))
+        files: Sequence[Any] | None = None if is_url(path) else files_of(path)
+    else:
+        title, runs, files = first_of([os.fspath(each) for each in path], 2), "[…]", path if len(path) > 1 else None
+    if files is not None:
+        what = f"expected one run, found {len(files):,} file{'' if len(files) == 1 else 's'}"
+        way = f"measure each with groupgt.evaluate_runs(truth, {runs}, …), or read the parts of one with parts=True"
+        raise ConfigError(f"{title}: {what}; {way}")
 
 
 def joined(files: Sequence[Path], read: Callable[[Source], Run], title: str) -> Run:

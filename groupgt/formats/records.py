@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import parquet
 from groupgt.formats.jsonl import distinct_keys, has_surrogate, is_array, no_constant, objects
+from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -122,6 +124,8 @@ class Questions:
     texts: list[str | None] = field(default_factory=list)
     columns: list[dict[str, Any]] = field(default_factory=list)
     excluded: list[list[str]] = field(default_factory=list)
+    first: dict[Hashable, tuple[Any, str]] = field(default_factory=dict)
+    known_faults: int = 0
 
     def add(
         self,
@@ -132,7 +136,16 @@ class Questions:
         columns: Mapping[str, Any] | None = None,
         excluded: list[str] | None = None,
     ) -> None:
-        """Adds one question; `excluded` are ids that are left out of its results."""
+        """Adds one question; `excluded` are ids that are left out of its results.
+
+        One in whose record a fault was found is not looked at further: what follows from the fault is none of its own.
+        """
+        if self.faults.total > self.known_faults:
+            self.known_faults = self.faults.total
+            return
+        for number, group in enumerate(groups, 1):
+            if isinstance(group, Mapping):
+                self.is_important(qid, group.get("name"), group.get("importance"), f"{where}, nugget {number}")
         self.qids.append(qid)
         self.groups.append(groups)
         self.places.append(where)
@@ -140,11 +153,50 @@ class Questions:
         self.columns.append(dict(columns or {}))
         self.excluded.append(excluded or [])
 
-    def list_at(self, record: Mapping[str, Any], key: str, where: str, kind: type) -> list[Any]:
-        """The list at a key, empty where there is none; what else stands there, or in it, is a fault."""
-        cells = record.get(key)
-        if cells is None:
+    def has(self, record: Mapping[str, Any], key: str, where: str) -> bool:
+        """Whether a record has a key; a fault where it does not, with the key that may be in its place."""
+        if key not in record:
+            found = ", ".join(map(str, record)) or "no keys"
+            self.faults.add(where, f"expected the key {key}, found {found}{rename_hint(record, [key])}")
+        return key in record
+
+    def once(self, name: Hashable, where: str, what: str) -> bool:
+        """Whether something is there for the first time; what comes again is a fault that names both places."""
+        if name in self.first:
+            self.faults.add(where, f"{what} twice (first at {self.first[name][1]}); remove one")
+            return False
+        self.first[name] = (None, where)
+        return True
+
+    def agrees(self, name: Hashable, value: Any, where: str, what: str) -> bool:
+        """Whether something is what it was before, if it was; what contradicts is a fault that names both places."""
+        before, place = self.first.setdefault(name, (value, where))
+        if before != value:
+            self.faults.add(where, f"{what} {value}, and {before} at {place}; keep one")
+        return bool(before == value)
+
+    def is_important(self, qid: Any, nugget: Any, importance: Any, where: str) -> None:
+        """Notes the importance of a nugget, where it has one: the same nugget has no other."""
+        if isinstance(nugget, str) and importance is not None:
+            what = f"query {display(qid)}: the nugget {display(nugget)} is"
+            self.agrees(("importance", str(qid), nugget), importance, where, what)
+
+    def importance_of(self, qid: Any, nugget: str) -> Any:
+        """The importance of a nugget; None where it has none."""
+        return self.first.get(("importance", str(qid), nugget), (None, ""))[0]
+
+    def list_at(
+        self, record: Mapping[str, Any], key: str, where: str, kind: type, *, optional: bool = False
+    ) -> list[Any]:
+        """The list at a key; no list there is a fault, and so is what else stands in it.
+
+        An `optional` key may be absent, but not under a name that is nearly its own.
+        """
+        if optional and (record[key] is None if key in record else not _has_near(tuple(record), key)):
             return []
+        if not self.has(record, key, where):
+            return []
+        cells = record[key]
         if not isinstance(cells, list):
             self.faults.add(where, f"expected a list as {key}, found {display(cells)}")
             return []
@@ -153,6 +205,15 @@ class Questions:
             wrong = next(cell for cell in cells if not isinstance(cell, kind))
             self.faults.add(where, f"expected {_NAMES[kind]} in {key}, found {display(wrong)}")
         return sound
+
+    def text_at(self, record: Mapping[str, Any], key: str, where: str) -> str | None:
+        """The text at a key; what else stands there is a fault."""
+        if not self.has(record, key, where):
+            return None
+        if isinstance(record[key], str):
+            return str(record[key])
+        self.faults.add(where, f"expected a string as the {key}, found {display(record[key])}")
+        return None
 
     def ids_at(self, record: Mapping[str, Any], key: str, where: str) -> list[str]:
         """The ids in the list at a key."""
@@ -181,6 +242,12 @@ class Questions:
             self.faults.merge(error)
         self.faults.stop()
         return truth
+
+
+@lru_cache
+def _has_near(keys: tuple[str, ...], key: str) -> bool:
+    """Whether one of some keys nearly has the name of another; records of a file have few sequences of keys."""
+    return bool(near_names(key, keys))
 
 
 _NAMES: dict[type, str] = {dict: "objects", str: "strings"}

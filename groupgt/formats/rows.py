@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError
+from groupgt.errors import DataError, near_names
 from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import finite_number
+from groupgt.model.validity import finite_number, is_number
 from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
 from groupgt.runtime import pl
 
@@ -27,13 +27,18 @@ Judgment = tuple[str, str, str, float]
 
 
 def gather(
-    rows: Iterable[Judgment], policy: Policy, *, texts: dict[str, str] | None = None, declared: bool = True
+    rows: Iterable[Judgment],
+    policy: Policy,
+    *,
+    texts: dict[str, str] | None = None,
+    qids: Iterable[str] = (),
+    declared: bool = True,
 ) -> GroundTruth:
     """Ground truth of rows; those of one query and group become a group; a label that is its number is dropped.
 
-    `declared` says that rows name their groups.
+    The queries `qids` are there even without a row; `declared` says that rows name their groups.
     """
-    queries: dict[str, dict[str, list[Any]]] = {}
+    queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
         alternative: Any = document if grade == 1 else {"id": document, "grade": grade}
         queries.setdefault(qid, {}).setdefault(label, []).append(alternative)
@@ -65,6 +70,8 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
+# So many names are held against one that is missing, and so many are shown.
+MOST_NAMES, NAMED = 1000, 100
 # What other tools call a column.
 OTHER_NAMES = {
     "qid": ("query_id", "queryid", "question_id", "q_id", "query-id", "topic", "topic_id", "question"),
@@ -74,24 +81,71 @@ OTHER_NAMES = {
     ),
     "score": ("scores", "sim", "similarity", "relevance_score"),
     "group": ("subtopic", "group_id", "aspect", "fact"),
-    "retrieval_gt": ("gt", "ground_truth", "relevant", "relevant_ids", "positives", "answers"),
+    "grade": ("rel", "relevance", "relevancy", "relevance_grade", "judgment", "grades", "score"),
+    "retrieval_gt": ("gt", "ground_truth", "relevant", "relevant_ids", "positives", "answers", "gold"),
     "retrieved_ids": ("retrieved", "results", "ids", "doc_ids", "ranking", "docs", "documents"),
 }
 
 
 def rename_hint(names: Collection[str], wanted: Iterable[str]) -> str:
-    """`; rename query_id to qid`: which of these names stand for one that is wanted and missing.
+    """`; rename query_id to qid`: which of these names stand for one that is wanted and missing, or look like it.
 
-    >>> rename_hint(["query_id", "score"], ["qid", "score"])
-    '; rename query_id to qid'
+    >>> rename_hint(["query_id", "score"], ["qid", "score"]), rename_hint(["qid", "grps"], ["qid", "groups"])
+    ('; rename query_id to qid', " (is groups called 'grps'?)")
     """
     pairs: list[str] = []
-    for name in wanted:
-        if name not in names:
-            alike = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
-            meant = next((each for each in names if each.lower() in alike or each.strip().lower() == name), None)
-            pairs += [f"{meant} to {name}"] if meant is not None and f"{meant} to" not in " ".join(pairs) else []
-    return f"; rename {', '.join(pairs)}" if pairs else ""
+    missing = [name for name in wanted if name not in names]
+    for name in missing:
+        alike = [*OTHER_NAMES.get(name, ()), name.replace("_", "")]
+        meant = next((each for each in names if each.lower() in alike or each.strip().lower() == name), None)
+        pairs += [f"{meant} to {name}"] if meant is not None and f"{meant} to" not in " ".join(pairs) else []
+    if pairs:
+        return f"; rename {', '.join(pairs)}"
+    near = ((name, near_names(name, islice(names, MOST_NAMES))) for name in missing)
+    return next((words.replace("did you mean", f"is {name} called") for name, words in near if words), "")
+
+
+def missing_columns(names: Sequence[str], missing: Sequence[str], expected: str) -> str:
+    """What a table lacks among its columns, what there is, and which of them may be meant.
+
+    >>> missing_columns(["query_id", "doc_id"], ["qid"], "qid, doc_id")
+    "the column 'qid' is missing: expected qid, doc_id, found query_id, doc_id; rename query_id to qid"
+    """
+    what = f"the column {missing[0]!r} is" if len(missing) == 1 else f"the columns {', '.join(missing)} are"
+    hint = rename_hint(names, missing)
+    if not hint and list(missing) == ["group"]:
+        hint = "; rows of a query with the same group are alternatives"
+    if not hint and any(map(is_number, names)):
+        hint = "; is the header line missing?"
+    found = ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
+    return f"{what} missing: expected {expected}, found {found}{hint}"
+
+
+def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
+    """What is wrong with names of columns, one of which holds grades under another name; empty where none does.
+
+    >>> misnamed_grade(["qid", "group", "doc_id", "relevance"])
+    "expected the grades as 'grade', found 'relevance'; rename relevance to grade"
+    """
+    other = next((name for name in names if name.lower() in OTHER_NAMES["grade"]), None)
+    if wanted in names or other is None:
+        return ""
+    return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
+
+
+class Contradictions:
+    """Where judgments stand that are not to be judged otherwise further down."""
+
+    def __init__(self) -> None:
+        self.first: dict[tuple[str, str, str], tuple[float, str]] = {}
+
+    def fault(self, qid: str, group: str, document: str, grade: float, where: str) -> str | None:
+        """What is wrong with a judgment, where the same was judged otherwise before; None where it was not."""
+        before, place = self.first.setdefault((qid, group, document), (grade, where))
+        if before == grade:
+            return None
+        what = f"{document!r} has the grade {number_text(grade)} in the group {group!r}, and {number_text(before)}"
+        return f"{what} at {place}; remove one"
 
 
 # The columns that may hold the text of a result.

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import Faults, GroupgtWarning, display
+from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.formats.layout import layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault
@@ -29,14 +29,55 @@ BARE_RETURN = "found a carriage return (U+000D) that ends no line; end lines wit
 ITER_HINT = ", or read the second column as the group: --truth-format trec-subtopics"
 
 
+QRELS, WITHOUT_ITER = "qid iter doc rel", "qid doc rel"
+
+
 def read_qrels(source: Source, policy: Policy) -> GroundTruth:
-    """`qid iter doc rel`: each document is a group of one, with its grade."""
-    judged = judgments(source, "qid iter doc rel")
+    """`qid iter doc rel`, or `qid doc rel` where nothing else can be meant: each document is a group of one."""
+    if _is_without_iter(source):
+        return read_without_iter(source, policy)
+    judged = judgments(source, QRELS)
     if len({second for _, second, _, _ in judged}) > 1:
         text = f"{source.path}: the second column has several values; if they are subtopics (groups), "
         warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
     rows = ((qid, document, grade) for qid, _, document, grade in judged)
     return gather(one_by_one(rows), policy, declared=False)
+
+
+def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
+    """`qid doc rel`, as MS MARCO and Cranfield have it: each document is a group of one, with its grade."""
+    rows = ((qid, document, grade) for qid, _, document, grade in judgments(source, WITHOUT_ITER))
+    return gather(one_by_one(rows), policy, declared=False)
+
+
+def _is_without_iter(source: Source) -> bool:
+    """Whether qrels have the three columns `qid doc rel`; raises `DataError` where they may be `qid iter doc` as well.
+
+    The last column holds grades, and not documents, where it repeats within a query, or holds one value alone.
+    """
+    if len(_cells_of_first(source)) != 3:
+        return False
+    rows = [cells for line in source.lines(held=True) if (cells := line.split()) and not cells[0].startswith(b"#")]
+    grades = {cells[-1] for cells in rows}
+    if any(len(cells) != 3 for cells in rows) or not all(_is_whole(grade.decode()) for grade in grades):
+        return False
+    if len({(cells[0], cells[1]) for cells in rows}) < len(rows):
+        return False
+    if len({(cells[0], cells[2]) for cells in rows}) < len(rows) or len(grades) < 2 <= len(rows):
+        return True
+    what = f"expected 4 columns ({QRELS}), found 3, which may be {WITHOUT_ITER} or qid iter doc"
+    raise DataError(f"{source.path}: {what}; if they are {WITHOUT_ITER}, say so: --truth-format trec-no-iter")
+
+
+def _is_whole(text: str) -> bool:
+    number = validity.number_of(text)
+    return number is not None and number.is_integer()
+
+
+def _cells_of_first(source: Source) -> list[bytes]:
+    """The columns of the first line that is no comment."""
+    lines = (line.split() for line in source.lines(held=True))
+    return next((cells for cells in lines if cells and not cells[0].startswith(b"#")), [])
 
 
 def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
@@ -48,7 +89,8 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
     """Every line of qrels, whose columns are as `expected`; raises `DataError` with every fault."""
     faults = Faults()
     source.warn_if_empty("judgments")
-    flat = "iter" in expected
+    width = len(expected.split())
+    flat = "subtopic" not in expected
     rows: list[Judgment] = []
     first_line: dict[tuple[bytes, ...], int] = {}
     for number, line in enumerate(source.lines(held=True), 1):
@@ -59,12 +101,12 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
             continue
         if not cells or cells[0].startswith(b"#"):
             continue
-        if len(cells) != 4:
-            faults.add(where, f"expected 4 columns ({expected}), found {len(cells)}")
+        if len(cells) != width:
+            faults.add(where, f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}")
             continue
-        qid, group, document, grade_text = (cell.decode() for cell in cells)
+        qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
         grade = validity.number_of(grade_text)
-        judged = (cells[0], cells[2]) if flat else (cells[0], cells[1], cells[2])
+        judged = (cells[0], cells[-2]) if flat else (cells[0], cells[1], cells[2])
         if fault := _id_fault(qid, document):
             faults.add(where, fault)
         elif grade is None:
@@ -74,12 +116,22 @@ def judgments(source: Source, expected: str) -> list[Judgment]:
             faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
         elif judged in first_line:
             what = f"{document!r} is judged twice (first in line {first_line[judged]}); remove one"
-            faults.add(where, f"query {qid!r}: {what}{ITER_HINT if flat else ''}")
+            faults.add(where, f"query {qid!r}: {what}{ITER_HINT if expected == QRELS else ''}")
         else:
             first_line[judged] = number
             rows.append((qid, group, document, grade))
     faults.stop()
     return rows
+
+
+def _surplus(cells: Sequence[bytes]) -> str:
+    """What five columns may be; nothing of other widths."""
+    if len(cells) != 5:
+        return ""
+    rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
+    if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
+        return ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
+    return "; remove what stands after the relevance" if method is not None else ""
 
 
 def _id_fault(qid: str, document: str) -> str | None:

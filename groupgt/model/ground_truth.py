@@ -66,7 +66,7 @@ class GroundTruth:
     def of(
         cls,
         groups: Mapping[Any, Any],
-        policy: Policy | str | Mapping[str, Any] | None = None,
+        policy: Policy | str | Sequence[str] | Mapping[str, Any] | None = None,
         *,
         excluded_ids: Mapping[Any, Any] | None = None,
     ) -> GroundTruth:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -53,17 +53,23 @@ class Policy:
         faults.stop(ConfigError)
 
     @classmethod
-    def of(cls, value: Policy | str | Mapping[str, Any] | None) -> Policy:
-        """Reads a policy, the name of a preset (`autorag`, `trec`), a mapping of fields, or None for the default.
+    def of(cls, value: Policy | str | Sequence[str] | Mapping[str, Any] | None) -> Policy:
+        """Reads a policy, one as `--policy` takes it, a mapping of fields, or None for the default.
 
-        A mapping may name a preset to start from: `{"preset": "trec", "missing": "zero"}`.
+        A text, or several, names a preset (`autorag`, `trec`), fields, or both; a mapping may name a preset as well.
+
+        >>> Policy.of("trec,missing=zero") == Policy.of(["trec", "missing=zero"])
+        True
+        >>> Policy.of("trec,missing=zero") == Policy.of({"preset": "trec", "missing": "zero"})
+        True
         """
         if value is None:
             return cls()
         if isinstance(value, Policy):
             return value
-        if isinstance(value, str):
-            value = {"preset": value}
+        texts = [value] if isinstance(value, str) else value
+        if isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts):
+            value = _fields_of(texts)
         if not isinstance(value, Mapping):
             raise ConfigError(f"policy: expected the name of a preset, or fields by name, found {display(value)}")
         options = {str(key): choice for key, choice in value.items()}
@@ -102,6 +108,15 @@ class Policy:
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={text}" for name, text in self.as_texts.items())
+
+
+def _fields_of(texts: Sequence[str]) -> dict[str, str]:
+    """The fields of a policy that stand in texts, between commas; what has no name is a preset."""
+    chosen = {}
+    for text in (part.strip() for each in texts for part in each.split(",")):
+        name, equals, value = text.partition("=")
+        chosen[name.strip() if equals else "preset"] = value.strip() if equals else text
+    return chosen
 
 
 def _level(value: Any, faults: Faults) -> float | None:

@@ -140,6 +140,15 @@ def _are_single(text: str, lowest: int) -> bool:
     return lowest > 0x20 or (lowest == 0x20 and "  " not in text)
 
 
+def are_texts(names: Sequence[str]) -> bool:
+    """Whether most of these look like texts in place of ids: they have four words or more.
+
+    >>> are_texts(["What is the capital of France?", "Who founded it?"]), are_texts(["d1", "d2", "d 3"])
+    (True, False)
+    """
+    return 2 * sum(name.count(" ") > 2 for name in names) >= max(len(names), 1)
+
+
 def are_ids(names: Sequence[str]) -> bool:
     """Whether all of these texts are ids."""
     return are_plainly_ids(names) or not any(map(id_fault, names))

@@ -139,6 +139,15 @@ def test_wilcoxon_of_few_queries_is_exact() -> None:
     assert p_values("wilcoxon", differences, 10, 0)[0] == pytest.approx(10 / 32, rel=1e-12)
 
 
+def test_wilcoxon_of_differences_that_are_equal_on_paper() -> None:
+    """SciPy alone ranks .3 − .2 below .1 − 0; docs/compare.md gives these figures."""
+    stats = pytest.importorskip("scipy.stats", reason=NEEDS_SCIPY)
+    first, second = np.array([0.3, 0, 0.3, 0.7, 0.9, 0.8]), np.array([0.2, 0.1, 0.2, 0.2, 0.3, 0])
+    assert stats.wilcoxon(first, second).pvalue == pytest.approx(0.15625)
+    # The ranks of the sizes .1 .1 .1 .5 .6 .8 are 2 2 2 4 5 6: 2 × 4 of 64 subsets sum to 2 or less.
+    assert p_values("wilcoxon", (first - second)[:, None], 10, 0)[0] == pytest.approx(8 / 64, rel=1e-12)
+
+
 @pytest.mark.parametrize("n", [2, 5, 30])
 def test_bootstrap_is_a_count_of_drawn_resamples(n: int) -> None:
     differences = np.random.default_rng(n).normal(0.2, 1, (n, 4))

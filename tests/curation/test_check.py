@@ -111,3 +111,12 @@ def test_the_command_counts_them_too(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "corpus.jsonl").write_text('{"doc_id": "a", "contents": "one"}\n')
     main(["check", str(tmp_path / "truth.jsonl"), "--corpus", str(tmp_path / "corpus.jsonl"), "--format", "csv"])
     assert "ids of the ground truth that are not in the corpus,1,b" in capsys.readouterr().out
+
+
+def test_judged_passages_without_text() -> None:
+    corpus = {"a": "one", "b": " \n", "c": "", "d": ""}
+    with pytest.warns(groupgt.GroupgtWarning, match="2 judged passages have no contents: 'b', 'c'"):
+        findings = groupgt.check({"q": [["a", "b"], ["c"]], "r": [["b"]]}, corpus=corpus).findings["truth"]
+    assert [(each.count, each.example) for each in findings if "no contents" in each.what] == [(2, "b, c")]
+    sound = groupgt.check({"q": [["a"]]}, corpus=corpus).findings["truth"]
+    assert not [each for each in sound if "contents" in each.what]

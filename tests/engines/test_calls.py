@@ -220,7 +220,7 @@ def test_parts_of_which_one_has_no_calls(large: bool, tmp_path: Path, monkeypatc
     with pytest.raises(
         groupgt.DataError, match=r"for each of 2 results, found 1|some files have calls and some do not"
     ):
-        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"])
+        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"], parts=True)
 
 
 # ---- the slow loop ----------------------------------------------------------------------------------------------
@@ -428,11 +428,13 @@ def test_the_same_bits_from_every_carrier(
     data, policy = Data(ties=ties), {"duplicates": duplicates, "ties": tie_rule}
     expected, depths = by_hand(ties, duplicates, tie_rule)
     run = carried(kind, data, tmp_path, monkeypatch)
-    found = groupgt.evaluate(data.truth, run, ASKED, policy=policy, corpus=laws.WORDS)
+    parts = kind.startswith("parts")
+    found = groupgt.evaluate(data.truth, run, ASKED, policy=policy, corpus=laws.WORDS, parts=parts)
     for text, column in expected.values.items():
         np.testing.assert_array_equal(found.values[text], column, text)
     assert found.counts["duplicates"] == expected.counts["duplicates"]
-    assert [each.depth for each in groupgt.depth(data.truth, run, SHARES, unit="calls", policy=policy)] == depths
+    asked_depths = groupgt.depth(data.truth, run, SHARES, unit="calls", policy=policy, parts=parts)
+    assert [each.depth for each in asked_depths] == depths
 
 
 def test_without_the_compiled_module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -191,6 +191,6 @@ def test_everything_else_is_asked_of_columns(tmp_path: Path) -> None:
 def test_parts_of_one_run_are_columns(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.trec").write_text(f"q{name} Q0 d 1 1 t\n")
-    run = groupgt.read_run([tmp_path / "a.trec", tmp_path / "b.trec"])
+    run = groupgt.read_run([tmp_path / "a.trec", tmp_path / "b.trec"], parts=True)
     assert isinstance(run.contents, Columns)
     assert groupgt.evaluate({"qa": [["d"]], "qb": [["d"]]}, run, ["mrr"])["mrr"] == 1.0

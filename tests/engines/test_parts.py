@@ -97,7 +97,7 @@ def test_a_run_in_parts_is_one_run(tmp_path: Path, expected: Any, ending: str, s
         write(folder / f"part-{number}{ending}", rows[low:high])
     (folder / "_SUCCESS").touch()
     for given, asked in ((folder, ASKED), (f"{folder}/part-*", SOME), (sorted(folder.glob("part-*")), SOME)):
-        found = groupgt.evaluate(truth, given, asked)
+        found = groupgt.evaluate(truth, given, asked, parts=True)
         same(found, one)
         assert found.name == "system"
 
@@ -107,7 +107,7 @@ def test_parts_of_several_formats(tmp_path: Path, expected: Any) -> None:
     names = ["a.trec", "b.csv", "c.parquet", "d.jsonl"]
     for number, name in enumerate(names):
         write(tmp_path / name, rows[number::4])
-    same(expected(truth, rows), groupgt.evaluate(truth, [tmp_path / name for name in names], ASKED))
+    same(expected(truth, rows), groupgt.evaluate(truth, [tmp_path / name for name in names], ASKED, parts=True))
 
 
 def test_what_is_wrong_in_parts_is_told_with_its_file(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_what_is_wrong_in_parts_is_told_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "b.trec").write_text("q Q0 b 1 nan t\n")
     (tmp_path / "c.trec").write_text("q Q0 c 1 1 t\nq Q0 c\n")
     with pytest.raises(groupgt.DataError) as caught:
-        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"])
+        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"], parts=True)
     told = str(caught.value)
     assert "b.trec:1" in told
     assert "c.trec:2" in told
@@ -124,9 +124,9 @@ def test_what_is_wrong_in_parts_is_told_with_its_file(tmp_path: Path) -> None:
         (tmp_path / f"{name}.jsonl").write_text('{"qid": "q", "retrieved_ids": ["a"]}\n')
     (tmp_path / "c.trec").unlink()
     with pytest.raises(groupgt.DataError, match=r"is also in another file of .* without scores"):
-        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"])
+        groupgt.evaluate({"q": [["a"]]}, tmp_path, ["mrr"], parts=True)
     with pytest.raises(groupgt.DataError, match="no file matches"):
-        groupgt.evaluate({"q": [["a"]]}, f"{tmp_path}/*.trec", ["mrr"])
+        groupgt.evaluate({"q": [["a"]]}, f"{tmp_path}/*.trec", ["mrr"], parts=True)
 
 
 def test_parts_at_the_command_line(tmp_path: Path, cli: Any) -> None:
@@ -352,7 +352,7 @@ def test_a_fault_in_a_huge_table_is_never_a_zero(tmp_path: Path, huge: None, in_
     with pytest.raises(
         groupgt.DataError, match="trec:2: query 'q': expected a finite number as the score, found 'nan'"
     ):
-        groupgt.evaluate({"q": [["a"]]}, tmp_path if in_parts else tmp_path / "run.trec", ["mrr"])
+        groupgt.evaluate({"q": [["a"]]}, tmp_path if in_parts else tmp_path / "run.trec", ["mrr"], parts=in_parts)
 
 
 def test_a_huge_table_names_its_rows(tmp_path: Path, huge: None) -> None:
@@ -437,3 +437,40 @@ def test_which_plan_runs_in_batches(small_batches: None, monkeypatch: pytest.Mon
     late = pl.concat([frame[:60], frame[100:], frame[60:100]])
     same(one, groupgt.evaluate(truth, late, ASKED))
     assert seen == [in_order.__name__, in_order.__name__, any_order.__name__]
+
+
+def test_a_folder_is_no_run(tmp_path: Path) -> None:
+    """Each file of a folder, a glob or a list is a run, as in the shell, unless they are said to be parts of one."""
+    truth = {"q": [["a"], ["b"]]}
+    (tmp_path / "one.trec").write_text("q Q0 a 1 2 t\n")
+    (tmp_path / "other.trec").write_text("q Q0 b 1 1 t\n")
+    (tmp_path / "notes.md").write_text("# Two runs\n")
+    files = sorted(tmp_path.glob("*.trec"))
+    for given in (tmp_path, str(tmp_path), f"{tmp_path}/*.trec", files):
+        for function in (
+            lambda run: groupgt.evaluate(truth, run, ["recall"]),
+            lambda run: groupgt.depth(truth, run),
+            lambda run: groupgt.misses(truth, run),
+            lambda run: groupgt.agree(truth, run, other_truth=truth),
+            groupgt.read_run,
+        ):
+            with pytest.raises(
+                groupgt.ConfigError, match=r"expected one run, found \d files; .*evaluate_runs.*parts=True"
+            ):
+                function(given)
+    for given in (f"{tmp_path}/*.trec", files):
+        assert groupgt.evaluate(truth, given, ["recall"], parts=True)["recall"] == 1
+        assert list(groupgt.evaluate_runs(truth, given, ["recall"])) == ["one", "other"]
+        assert groupgt.compare(truth, given, ["recall"], resamples=10)["other"]["recall"].delta == 0
+        assert list(groupgt.check(truth, given).findings) == ["truth", *map(str, files)]
+    with pytest.warns(groupgt.GroupgtWarning, match=r"passed over notes\.md \(no run\)"):
+        found = groupgt.evaluate_runs(truth, tmp_path, ["recall"])
+    assert found.means == {"one": {"recall": 0.5}, "other": {"recall": 0.5}}
+    assert list(groupgt.evaluate_runs(truth, files[0], ["recall"])) == ["one"]
+    with pytest.raises(groupgt.ConfigError, match="expected one run, found 2 files"):
+        groupgt.evaluate_runs(truth, {"both": f"{tmp_path}/*.trec"}, ["recall"])
+    both = {"both": groupgt.read_run(f"{tmp_path}/*.trec", parts=True)}
+    assert groupgt.evaluate_runs(truth, both, ["recall"]).means == {"both": {"recall": 1.0}}
+    with pytest.raises(groupgt.DataError, match="file not found"):
+        groupgt.evaluate_runs(truth, [tmp_path / "none.trec"], ["recall"])
+    assert groupgt.evaluate(truth, files[:1], ["recall"])["recall"] == 0.5

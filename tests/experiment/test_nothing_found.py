@@ -85,3 +85,15 @@ def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path) 
     doubt = "3 ids of the ground truth are not in the corpus, and never found: lending, opening-hours, renewing-online."
     assert doubt in above
     assert doubt in summary(outcome)
+
+
+def test_judged_passages_without_text_are_warned_of(experiment: Path) -> None:
+    path = chunks(experiment.parent, "fees", "cards")
+    corpus = experiment.parent / "other.jsonl"
+    empty = '{"doc_id": "lending", "contents": ""}\n{"doc_id": "unjudged", "contents": ""}\n'
+    corpus.write_text(corpus.read_text(encoding="utf-8") + empty, encoding="utf-8")
+    with (
+        pytest.warns(groupgt.GroupgtWarning, match="2 ids of the ground truth are not in the corpus"),
+        pytest.warns(groupgt.GroupgtWarning, match="dataset 'mine': 1 judged passage has no contents: 'lending'"),
+    ):
+        run_experiment(path)

@@ -78,6 +78,13 @@ def test_records_may_have_integers_as_ids_and_no_score(tmp_path: Path) -> None:
     assert dict(groupgt.read_ground_truth(path).items()) == {"7": [["8"]]}
 
 
+def test_three_columns_need_no_header_line_in_a_folder(tmp_path: Path) -> None:
+    """Even of one row, for nothing else has this layout."""
+    assert dict(groupgt.read_ground_truth(folder(tmp_path / "marco", "dev.tsv", b"1\td1\t2\n")).items()) == {
+        "1": [[{"id": "d1", "grade": 2}]]
+    }
+
+
 def refused(capsys: pytest.CaptureFixture[str], truth: Path) -> str:
     run = truth.parent / "run.trec"
     run.write_text("1 Q0 d1 1 1 t\n")
@@ -93,7 +100,7 @@ BAD = {
         ["expected ids (strings or integers)", "'d1' is judged twice", "as the score, found True"],
     ),
     "test.txt": (b"1 0 d1 x\n", ["expected a number as the relevance of 'd1', found 'x'"]),
-    "test.tsv": (b"1\td1\t1\n", ["the columns query-id, corpus-id, score are missing"]),
+    "test.tsv": (b"1\td1\tyes\n", ["the columns query-id, corpus-id, score are missing"]),
 }
 
 

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -662,7 +663,7 @@ def test_placeholders_of_ragelo_are_no_documents(tmp_path: Path) -> None:
     path.write_text(RAGELO)
     with pytest.raises(groupgt.DataError, match="query 'q1': 1 of its 2 groups is empty"):
         groupgt.read_ground_truth(path, "ragelo")
-    truth = groupgt.read_ground_truth(path, "ragelo", {"empty_groups": "unmeetable"})  # type: ignore[arg-type]
+    truth = groupgt.read_ground_truth(path, "ragelo", {"empty_groups": "unmeetable"})
     assert dict(truth.items()) == {
         "q1": [{"alternatives": ["d1", "d2"], "name": "who"}, {"alternatives": [], "name": "when"}],
         "q2": [{"alternatives": ["d3"], "name": "why"}],
@@ -676,7 +677,14 @@ BAD: list[tuple[str, Any, str]] = [
     ("freshstack", {**FRESHSTACK[0], "nuggets": ["none"]}, "expected objects in nuggets, found 'none'"),
     ("freshstack", {**FRESHSTACK[0], "nuggets": [{"relevant_corpus_ids": [1.5]}]}, "in relevant_corpus_ids, found 1.5"),
     ("freshstack", {**FRESHSTACK[0], "query_id": None}, "expected a query id"),
-    ("freshstack", {**FRESHSTACK[0], "nuggets": [{"text": "alone"}, FRESHSTACK[0]["nuggets"][0]]}, "empty_groups=drop"),
+    (
+        "freshstack",
+        {
+            **FRESHSTACK[0],
+            "nuggets": [{"relevant_corpus_ids": [], "non_relevant_corpus_ids": []}, FRESHSTACK[0]["nuggets"][0]],
+        },
+        "empty_groups=drop",
+    ),
     ("multihop-rag", {"query": "?", "evidence_list": [{"fact": 5}]}, "expected a string as the fact, found 5"),
     ("multihop-rag", {"query": "?", "evidence": []}, "expected the key evidence_list, found query, evidence"),
     ("qampari", {**QAMPARI[0], "answer_list": [{"answer_text": "a", "aliases": [1]}]}, "expected strings in aliases"),
@@ -719,7 +727,7 @@ def test_results_of_multihop_rag_that_are_none(tmp_path: Path, capsys: pytest.Ca
     truth = put(tmp_path / "t.json", MULTIHOP)
     rows = [MULTIHOP_SAVED[0], {"query": "?", "retrieval_list": [{"score": 1}]}, {"query": "?", "gold_list": []}]
     told = fails(capsys, "evaluate", truth, put(tmp_path / "r.json", rows), "--labeller", "text", "-m", "recall")
-    assert "expected a string as the text, found None" in told
+    assert "expected the key text, found score" in told
     assert "expected the key retrieval_list, found query, gold_list" in told
 
 
@@ -760,7 +768,7 @@ def try_mutated(path: Path, seed: int, count: int) -> None:
         policy = rng.choice((None, {"empty_groups": "unmeetable"}, {"empty_groups": "drop"}))
         for named in (name, None):
             with contextlib.suppress(groupgt.GroupgtError):
-                groupgt.read_ground_truth(path, named, policy)  # type: ignore[arg-type]
+                groupgt.read_ground_truth(path, named, policy)
         if name == "multihop-rag":
             with contextlib.suppress(groupgt.GroupgtError):
                 groupgt.read_run(path, name)
@@ -854,3 +862,54 @@ def test_which_keys_hold_a_string_or_a_number(tmp_path: Path) -> None:
 
 def test_every_format_of_a_benchmark_can_be_named() -> None:
     assert {name for name, *_ in SHAPES} | {"ambigqa"} <= set(TRUTHS)
+
+
+def assigned(assignment: str, importance: str) -> dict[str, Any]:
+    return NUGGETIZER[0] | {
+        "docid": "d9",
+        "nuggets": [{"text": "It is a car", "importance": importance, "assignment": assignment}],
+    }
+
+
+def test_a_nugget_has_one_importance(tmp_path: Path) -> None:
+    path = put(tmp_path / "t.jsonl", [NUGGETIZER[0], assigned("support", "okay")], "lines")
+    words = f"{path}:2, nugget 1: query '2024-1': the nugget 'It is a car' is okay, and vital at {path}:1, nugget 1"
+    with pytest.raises(groupgt.DataError, match=re.escape(words)):
+        groupgt.read_ground_truth(path)
+    created = [{**CREATED[0], "nuggets": [{"text": "T", "importance": which} for which in ("vital", "okay")]}]
+    with pytest.raises(groupgt.DataError, match=r":1, nugget 2: query '2024-1': the nugget 'T' is okay, and vital at"):
+        groupgt.read_ground_truth(put(tmp_path / "c.jsonl", created, "lines"))
+
+
+def test_what_failed_contradicts_nothing(tmp_path: Path) -> None:
+    """Nor does a nugget that is there twice with one assignment."""
+    twice = NUGGETIZER[0]["nuggets"] * 2 + [{"text": "It is fast", "assignment": "support"}]
+    truth = groupgt.read_ground_truth(put(tmp_path / "t.jsonl", [NUGGETIZER[0] | {"nuggets": twice}], "lines"))
+    assert [len(group["alternatives"]) for group in truth["2024-1"]] == [1, 1, 1]
+
+
+def test_keys_of_banks_that_may_be_absent_are_not_misspelled(tmp_path: Path) -> None:
+    with pytest.raises(groupgt.DataError, match=r"expected the key references, found question, reference \(is refer"):
+        groupgt.read_ground_truth(put(tmp_path / "b.jsonl", [question(reference=["d"])], "lines"))
+
+
+def test_answers_of_qampari_need_their_texts_and_pages(tmp_path: Path) -> None:
+    answer = QAMPARI[0]["answer_list"][0]
+    path = put(tmp_path / "t.jsonl", [{**QAMPARI[0], "answer_list": [{**answer, "answer_text": None}]}], "lines")
+    with pytest.raises(groupgt.DataError, match=":1: expected a string as the answer_text, found None"):
+        groupgt.read_ground_truth(path)
+    proof = [{"proof_text": "…", "found_in": "u"}]
+    put(path, [{**QAMPARI[0], "answer_list": [{**answer, "proof": proof}]}], "lines")
+    with pytest.raises(groupgt.DataError, match=":1: expected the key found_in_url, found proof_text, found_in"):
+        groupgt.read_ground_truth(path, "qampari-documents")
+
+
+def test_what_follows_from_a_fault_is_not_told(tmp_path: Path) -> None:
+    """A nugget whose documents stand under another key is no empty group."""
+    nugget = {"text": "N", "relevant_ids": ["a"], "non_relevant_corpus_ids": []}
+    rows = [{**FRESHSTACK[0], "nuggets": [nugget, FRESHSTACK[0]["nuggets"][0]]}, {**FRESHSTACK[1], "query_id": None}]
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_ground_truth(put(tmp_path / "t.jsonl", rows, "lines"))
+    first, second = error.value.faults
+    assert ":1: expected the key relevant_corpus_ids, found text, relevant_ids, non_relevant_corpus_ids" in first
+    assert ":2: expected a query id" in second

@@ -23,10 +23,12 @@ def test_policies_are_read_from_names_and_mappings() -> None:
     ("value", "words"),
     [
         (5, "policy: expected the name of a preset, or fields by name, found 5"),
-        (["trec"], "policy: expected the name of a preset, or fields by name, found ['trec']"),
+        (["trec", 5], "policy: expected the name of a preset, or fields by name, found ['trec', 5]"),
+        (["trec", "mising=zero"], "policy: unknown field 'mising'; known fields: empty_groups, flat_gt, missing"),
+        ("trec,", "policy: expected default, autorag or trec, found ''"),
         ({"preset": ["trec"]}, "policy: expected default, autorag or trec, found ['trec']"),
         ("tre", "policy: expected default, autorag or trec, found 'tre' (did you mean 'trec'?)"),
-        ({"mising": "zero"}, "policy: unknown field 'mising'; known fields: empty_groups, flat_gt, missing, extra"),
+        ({"mising": "zero"}, "policy: unknown field 'mising'; known fields: empty_groups, flat_gt, missing"),
         ({"missing": "skp"}, "policy missing: expected zero, skip or error, found 'skp' (did you mean 'skip'?)"),
         ({"ties": ["id"]}, "policy ties: expected id or input, found ['id']"),
     ],
@@ -35,6 +37,18 @@ def test_policies_that_are_none(value: object, words: str) -> None:
     with pytest.raises(ConfigError) as error:
         Policy.of(value)  # type: ignore[arg-type]
     assert words in str(error.value)
+
+
+def test_policies_are_spelled_as_in_the_shell() -> None:
+    expected = Policy.of({"preset": "trec", "missing": "zero", "level": 2, "importance": ["vital", "okay"]})
+    text = "trec,missing=zero, level=2,importance=vital+okay"
+    for spelled in (text, text.split(","), tuple(text.split(",")), [text], str(expected)):
+        assert Policy.of(spelled) == expected
+    assert Policy.of([]) == Policy()
+    assert Policy.of(["missing=zero", "missing=skip"]).missing == "skip"
+    truth, run = {"1": [["a"]], "2": [["b"]]}, {"1": ["a"]}
+    for spelled in ("trec,missing=zero", ["trec", "missing=zero"]):
+        assert groupgt.evaluate(truth, run, ["recall.trec@1"], policy=spelled).means == {"recall.trec@1": 0.5}
 
 
 def test_all_fields_at_fault_are_told_at_once() -> None:

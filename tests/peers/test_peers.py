@@ -66,6 +66,17 @@ def test_pytrec_eval(graded: bool) -> None:
     assert compared > 3000
 
 
+def test_ties_of_ndeval_go_by_ascending_id() -> None:
+    """And groupgt's by descending id, as trec_eval's do."""
+    pyndeval = pytest.importorskip("pyndeval", reason=REASON.format("pyndeval"))
+    for relevant, theirs, ours in (("a", 1.0, 0.0), ("b", 0.0, 1.0)):
+        scored = [pyndeval.ScoredDoc("q", name, 1.0) for name in "ba"]
+        found = pyndeval.ndeval([pyndeval.SubtopicQrel("q", "1", relevant, 1)], scored, measures=["strec@1"])
+        assert found["q"]["strec@1"] == theirs
+        result = groupgt.evaluate({"q": [[relevant]]}, {"q": {"a": 1.0, "b": 1.0}}, ["recall.coverage@1"])
+        assert result["recall.coverage@1"] == ours
+
+
 def test_pyndeval() -> None:
     pyndeval = pytest.importorskip("pyndeval", reason=REASON.format("pyndeval"))
     truth, run = data(2, shared=True)

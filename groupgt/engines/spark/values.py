@@ -37,7 +37,7 @@ def per_query(
     *,
     convention: str = "autorag",
     k: int | Sequence[int] = (),
-    policy: Policy | str | dict[str, Any] | None = None,
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
     """A frame with `qid` and one column of doubles a metric, null where a query does not count; nothing is collected.
 

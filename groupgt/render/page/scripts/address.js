@@ -8,7 +8,7 @@ function asked() {
   const [view, query] = location.hash.slice(1).split("?");
   const values = new URLSearchParams(query || "");
   const place = page.datasets.findIndex((/** @type {Plain} */ each) => each.name === values.get("d"));
-  return { view: view in VIEWS ? view : "overview", values, place: Math.max(place, 0) };
+  return { view: Object.hasOwn(VIEWS, view) ? view : "overview", values, place: Math.max(place, 0) };
 }
 
 /** A link into a view; the data set and the metric are kept. @param {string} view @param {Plain} [changes] @param {boolean} [whole] */

@@ -22,7 +22,7 @@ const QUIET = { mode: "vega-lite", ast: true, actions: false, logLevel: 1 };
 
 /** A template filled in. @param {any} value @param {Plain} texts @param {Plain} tables @returns {any} */
 function filled(value, texts, tables) {
-  if (typeof value === "string") return value in texts ? texts[value] : value;
+  if (typeof value === "string") return Object.hasOwn(texts, value) ? texts[value] : value;
   if (Array.isArray(value)) return value.map((each) => filled(each, texts, tables));
   if (value === null || typeof value !== "object") return value;
   if (typeof value.name === "string" && Array.isArray(value.values)) return { name: value.name, values: tables[value.name] || value.values };

@@ -1,0 +1,281 @@
+"""What each reader of ground truth makes of an absent key, another key in its place, an empty list, a contradiction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import groupgt
+from groupgt.formats.detect import TRUTHS
+
+# Outcomes that are no error: read as a query of its own; read as a query that is undefined.
+READ, UNDEFINED = "read", "undefined"
+# What a format has no way to say.
+NO_WAY = None
+Record = dict[str, Any]
+
+
+def lines(path: Path, records: list[Record]) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def parquet(path: Path, records: list[Record]) -> None:
+    pl.DataFrame(records, infer_schema_length=None).write_parquet(path)
+
+
+def text(path: Path, parts: list[str]) -> None:
+    path.write_text("".join(parts))
+
+
+def mapping(path: Path, parts: list[Record]) -> None:
+    path.write_text("{" + ", ".join(json.dumps(part)[1:-1] for part in parts) + "}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is in a sound file, and what comes after it (a list: in its place) in four cases, each with its outcome.
+
+    The outcome of an error is words of it; `{path}` stands for the file.
+    """
+
+    sound: Any
+    absent: tuple[Any, str] | None
+    wrong: tuple[Any, str] | None
+    empty: tuple[Any, str] | None
+    contradictory: tuple[Any, str] | None
+    write: Callable[[Path, Any], None] = lines
+
+
+def without(record: Record, key: str) -> Record:
+    return {name: value for name, value in record.items() if name != key}
+
+
+def renamed(record: Record, key: str, other: str) -> Record:
+    return {(other if name == key else name): value for name, value in record.items()}
+
+
+def of_records(sound: Record, key: str, other: str, contradictory: tuple[Any, str], qid: str = "id") -> Row:
+    """A format of records with a list at a key."""
+    second = {**sound, qid: "2"}
+    found = ", ".join(second if key not in second else without(second, key))
+    return Row(
+        [sound],
+        (without(second, key), f"{{path}}:2: expected the key {key}, found {found}"),
+        (renamed(second, key, other), f"{{path}}:2: expected the key {key}, found "),
+        ({**second, key: []}, UNDEFINED),
+        contradictory,
+    )
+
+
+NUGGET = {"text": "N", "relevant_corpus_ids": ["a"], "non_relevant_corpus_ids": []}
+FRESHSTACK = {"query_id": "1", "query_text": "?", "nuggets": [NUGGET]}
+ASSIGNED = {"text": "N", "importance": "vital", "assignment": "support"}
+NUGGETIZER = {"qid": "1", "docid": "a", "nuggets": [ASSIGNED]}
+MULTIHOP = {"query": "?", "evidence_list": [{"fact": "F", "url": "u"}]}
+ANSWER = {"answer_text": "A", "aliases": [], "proof": [{"found_in_url": "u"}]}
+QAMPARI = {"qid": "1", "question_text": "?", "answer_list": [ANSWER]}
+OFFSETS = {"start_offset": 3, "end_offset": 9}
+BANK: dict[str, Any] = {
+    "query_id": "1",
+    "nugget_bank": {"Q": {"question": "Q", "importance": "vital", "references": [{"doc_id": "a", "offsets": OFFSETS}]}},
+}
+OKAY = {"question": "Q", "importance": "okay", "references": [{"doc_id": "b", "offsets": OFFSETS}]}
+BRIGHT = {"query": "?", "id": "1", "excluded_ids": ["N/A"], "gold_ids": ["a"], "gold_ids_long": ["a"]}
+ASPECT = {"id": "1-a1", "content": "C", "weight": 1, "supporting_docs": ["a"]}
+CRUX = {"id": "1", "docid": "a", "rating": [5]}
+AMBIGQA = {"id": "1", "question": "?", "annotations": [{"type": "singleAnswer", "answer": ["A"]}]}
+JSONL = {"qid": "1", "retrieval_gt": [["a"]]}
+BEIR = {"query-id": "1", "corpus-id": "a", "score": 1}
+JUDGED = {"qid": "1", "group": "g", "doc_id": "a", "grade": 1}
+
+TWICE = "{path}:2: query '1': duplicate query (first at {path}:1)"
+TWO_JUDGMENTS = "{path}:2: query '1': 'a' is judged twice (first in line 1); remove one"
+OF_BANKS = Row(
+    [BANK],
+    ({"query_id": "2"}, "{path}:2: expected nuggets as nugget_bank or claim_bank, found the keys query_id"),
+    (
+        {"query_id": "2", "nuggets_bank": {}},
+        "{path}:2: expected nuggets as nugget_bank or claim_bank, found the keys query_id, nuggets_bank (is",
+    ),
+    ({"query_id": "2", "nugget_bank": []}, UNDEFINED),
+    (
+        {"query_id": "2", "nugget_bank": [*BANK["nugget_bank"].values(), OKAY]},
+        "{path}:2, nugget 2: query '2': the nugget 'Q' is okay, and vital at {path}:2, nugget 1; keep one",
+    ),
+)
+OF_PARQUET = Row(
+    [{**JSONL, "query": "?"}],
+    (
+        [{"qid": "1"}],
+        "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or",
+    ),
+    (
+        [{"qid": "1", "gt": [["a"]]}],
+        "{path}: the column 'retrieval_gt' is missing: expected qid and retrieval_gt (a row per query), or qid, group "
+        "and doc_id (a row per judgment), found qid, gt; rename gt to retrieval_gt",
+    ),
+    ({"qid": "2", "query": "?", "retrieval_gt": []}, UNDEFINED),
+    ({"qid": "1", "query": "?", "retrieval_gt": [["b"]]}, "query '1': duplicate query (first at {path}: row 1)"),
+    parquet,
+)
+
+OUTCOMES: dict[str, Row] = {
+    "freshstack": of_records(FRESHSTACK, "nuggets", "nugget", (FRESHSTACK, TWICE), "query_id"),
+    "nuggetizer": of_records(
+        NUGGETIZER,
+        "nuggets",
+        "nugget",
+        (
+            {**NUGGETIZER, "docid": "b", "nuggets": [ASSIGNED, {**ASSIGNED, "assignment": "not_support"}]},
+            "{path}:2, nugget 2: query '1': of the nugget 'N' 'b' says not_support, and support at {path}:2, nugget 1",
+        ),
+        "qid",
+    ),
+    "multihop-rag": of_records(MULTIHOP, "evidence_list", "evidence", (MULTIHOP, READ)),
+    "multihop-rag-documents": of_records(MULTIHOP, "evidence_list", "evidence", (MULTIHOP, READ)),
+    "qampari": of_records(QAMPARI, "answer_list", "answers", (QAMPARI, TWICE), "qid"),
+    "qampari-documents": of_records(QAMPARI, "answer_list", "answers", (QAMPARI, TWICE), "qid"),
+    "nuggetbank": OF_BANKS,
+    "nuggetbank-spans": OF_BANKS,
+    "bright": of_records(BRIGHT, "gold_ids", "gold", (BRIGHT, TWICE)),
+    "bright-long": of_records(BRIGHT, "gold_ids_long", "gold_long", (BRIGHT, TWICE)),
+    "bright-pro": Row(
+        [ASPECT],
+        (without({**ASPECT, "id": "2-a1"}, "supporting_docs"), "{path}:2: expected the key supporting_docs, found id,"),
+        (
+            renamed({**ASPECT, "id": "2-a1"}, "supporting_docs", "supporting_doc"),
+            "{path}:2: expected the key supporting_docs, found id, content, weight, supporting_doc (is supporting_docs",
+        ),
+        ({**ASPECT, "id": "2-a1", "supporting_docs": []}, UNDEFINED),
+        (
+            {**ASPECT, "supporting_docs": ["b"]},
+            "{path}:2: the aspect '1-a1' is described twice (first at {path}:1); remove one",
+        ),
+    ),
+    "crux": of_records(
+        CRUX, "rating", "ratings", (CRUX, "{path}:2: query '1': 'a' is rated twice (first at {path}:1); remove one")
+    ),
+    "ambigqa": of_records(AMBIGQA, "annotations", "annotation", (AMBIGQA, TWICE)),
+    "ragelo": Row(
+        ["1 g a 1\n"],
+        ("2 g b\n", "{path}:2: expected 4 columns (topic subtopic doc rel), found 3"),
+        ("2 g 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        ("2 g __ragelo_unaddressed__g 1\n", UNDEFINED),
+        ("1 g a 0\n", TWO_JUDGMENTS),
+        text,
+    ),
+    "beir": Row(
+        [BEIR],
+        (
+            {"query-id": "2", "score": 1},
+            "{path}:2: expected ids (strings or integers) as query-id and corpus-id, found",
+        ),
+        (
+            {"query-id": "2", "corpus-id": "b", "relevance": 0},
+            "{path}:2: expected the grades as 'score', found 'relevance'; rename relevance to score",
+        ),
+        NO_WAY,
+        ({**BEIR, "score": 0}, "{path}:2: query '1': 'a' is judged twice (first at {path}:1); remove one"),
+    ),
+    "autorag": OF_PARQUET,
+    "parquet": OF_PARQUET,
+    "json": Row(
+        [{"1": {"a": 1}}],
+        ({"2": None}, "{path}: query '2': expected {{id: grade}}, as other queries have it, found None"),
+        ({"2": [["b"]]}, "{path}: query '2': expected {{id: grade}}, as other queries have it, found [['b']]"),
+        ({"2": {}}, UNDEFINED),
+        ({"1": {"a": 0}}, "duplicate key '1'"),
+        mapping,
+    ),
+    "jsonl": Row(
+        [JSONL],
+        ({"qid": "2"}, "{path}:2: expected the keys qid and retrieval_gt, found qid"),
+        ({"qid": "2", "gt": [["a"]]}, "{path}:2: expected the keys qid and retrieval_gt, found qid, gt; rename gt to"),
+        ({"qid": "2", "retrieval_gt": []}, UNDEFINED),
+        ({"qid": "1", "retrieval_gt": [["b"]]}, TWICE),
+    ),
+    "csv": Row(
+        ["qid,group,doc_id,grade\n1,g,a,1\n"],
+        ("2,g\n", "{path}:3: expected 4 columns (qid, group, doc_id, grade), found 2"),
+        (
+            ["qid,group,doc_id,relevance\n1,g,a,0\n"],
+            "{path}:1: expected the grades as 'grade', found 'relevance'; rename relevance to grade",
+        ),
+        NO_WAY,
+        (
+            "1,g,a,0\n",
+            "{path}:3: query '1': 'a' has the grade 0 in the group 'g', and 1 at {path}:2; remove one",
+        ),
+        text,
+    ),
+    "trec": Row(
+        ["1 0 a 1\n"],
+        ("2 0 b\n", "{path}:2: expected 4 columns (qid iter doc rel), found 3"),
+        ("2 0 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        NO_WAY,
+        ("1 0 a 0\n", TWO_JUDGMENTS),
+        text,
+    ),
+    "trec-no-iter": Row(
+        ["1 a 1\n"],
+        ("2 b\n", "{path}:2: expected 3 columns (qid doc rel), found 2"),
+        ("2 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        NO_WAY,
+        ("1 a 0\n", TWO_JUDGMENTS),
+        text,
+    ),
+    "trec-subtopics": Row(
+        ["1 1 a 1\n"],
+        ("2 1 b\n", "{path}:2: expected 4 columns (topic subtopic doc rel), found 3"),
+        ("2 1 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        NO_WAY,
+        ("1 1 a 0\n", TWO_JUDGMENTS),
+        text,
+    ),
+}
+
+
+def test_every_format_has_a_row() -> None:
+    assert set(OUTCOMES) == set(TRUTHS)
+
+
+@pytest.mark.parametrize("case", ["absent", "wrong", "empty", "contradictory"])
+@pytest.mark.parametrize("name", TRUTHS)
+def test_absent_is_not_empty(tmp_path: Path, name: str, case: str) -> None:
+    row, path = OUTCOMES[name], tmp_path / "truth"
+    row.write(path, row.sound)
+    assert len(groupgt.read_ground_truth(path, name)) == 1
+    if getattr(row, case) is NO_WAY:
+        return
+    content, outcome = getattr(row, case)
+    row.write(path, content if isinstance(content, list) else [*row.sound, content])
+    if outcome in (READ, UNDEFINED):
+        truth = groupgt.read_ground_truth(path, name)
+        assert truth.judgments.defined.tolist() == [True, outcome == READ]
+        return
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_ground_truth(path, name)
+    assert outcome.format(path=path) in str(error.value)
+
+
+@pytest.mark.parametrize("carrier", [pl.DataFrame, pytest.importorskip("pandas").DataFrame])
+def test_frames_of_judgments(carrier: Callable[[Any], Any]) -> None:
+    """They have the rules of CSV."""
+    judged = {"qid": ["1", "1"], "group": ["g", "g"], "doc_id": ["a", "a"], "grade": [1, 0]}
+    with pytest.raises(groupgt.DataError, match="row 2: query '1': 'a' has the grade 0 in the group 'g', and 1 at row"):
+        groupgt.read_ground_truth(carrier(judged))
+    with pytest.raises(groupgt.DataError, match="found 'rel'; rename rel to grade"):
+        groupgt.read_ground_truth(carrier(renamed(judged, "grade", "rel")))
+    assert groupgt.read_ground_truth(carrier({**judged, "grade": [2, 2]})).repeated_ids == 1
+
+
+def test_equal_rows_contradict_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "truth.csv"
+    text(path, ["qid,group,doc_id,grade\n1,g,a,2\n", "1,g,a,2\n", "1,h,a,1\n"])
+    assert groupgt.read_ground_truth(path).repeated_ids == 1

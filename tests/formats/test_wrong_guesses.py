@@ -1,0 +1,135 @@
+"""Files that are none of the formats, or nearly one: the message says what they look like, and what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import groupgt
+from tests.bad_input import QRELS, TREC, TRUTH, Cli, fails, put
+
+Table = dict[str, list[Any]]
+QUESTIONS = {"q1": ["What is the capital of France?", "Who founded the city?"], "q2": ["Why was it built there?"]}
+
+# Where it is read, the file, and what the message says.
+TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
+    (
+        "truth",
+        {"question": ["q1"], "gold": [["d1"]]},
+        ("the columns qid, retrieval_gt are missing", "found question, gold; rename question to qid"),
+    ),
+    ("truth", {"qid": ["q1"], "retrieval": [[["d1"]]]}, ("(is retrieval_gt called 'retrieval'?)",)),
+    ("truth", {"qid": ["q1"], "doc_id": ["d1"]}, ("is missing", "qid, group and doc_id (a row per judgment)")),
+    ("truth", {"a": ["q1"], "b\rc": ["d1"]}, ("the columns qid, retrieval_gt are missing", "found a, b")),
+    ("run", {"a": ["q1"], "b": ["d1"]}, ("the columns qid, retrieved_ids are missing", "found a, b")),
+    ("run", {"qid": ["q1"], "doc": ["d1"], "score": [1.0]}, ("the column 'doc_id' is missing", "rename doc to doc_id")),
+    (
+        "truth",
+        b"question,passage_no,flag\nq1,d1,1\n",
+        (":1: the columns qid, group, doc_id are missing", "rename question"),
+    ),
+    ("run", b"question,passage_no,flag\r\nq1,d1,1\r\n", (":1: the columns qid, doc_id, score are missing",)),
+    (
+        "truth",
+        b"query\tgold\trel\nq1\td1\t1\n",
+        (":1: the columns qid, group, doc_id are missing", "found query, gold, rel"),
+    ),
+    ("run", b"query\tgold\trel\nq1\td1\t1\n", (":1: the columns qid, doc_id, score are missing",)),
+    ("run", b"a,b c,d e,f g,h i,j k\nq,1,2,3,4,5\n", (":1: the columns qid, doc_id, score are missing",)),
+    ("truth", b"q1,d1,1\nq2,d3,1\n", (":1: the columns qid, group, doc_id are missing", "is the header line missing?")),
+    ("run", b"q1,d1,1\nq2,d3,1\n", (":1: the columns qid, doc_id, score are missing", "is the header line missing?")),
+    (
+        "truth",
+        b"701 GX000-00 0 1 1.0\n701 GX000-01 1 2 0.5\n",
+        (":1: expected 4 columns (qid iter doc rel), found 5: these are prels (qid doc rel method probability); keep",),
+    ),
+    ("truth", QRELS.replace(b"\n", b" x\n"), (":1: expected 4 columns (qid iter doc rel), found 5; remove what",)),
+    ("truth", TREC.replace(b" t\n", b"\n"), (":1: expected 4 columns (qid iter doc rel), found 5",)),
+    ("run", TREC.replace(b" t\n", b"\n"), (":1: expected 6 columns (qid Q0 doc rank score tag), found 5",)),
+    ("truth", TREC, ("expected ground truth, but this looks like a run (trec run)",)),
+    (
+        "truth",
+        json.dumps(QUESTIONS).encode(),
+        ("its lists hold texts, such as 'What is the capital of France?', and no ids of documents",),
+    ),
+    ("truth", b'{"q1": ["d1", "d2"]}', ("expected ground truth, but this looks like a run (json run)",)),
+]
+
+
+@pytest.mark.parametrize(("side", "content", "words"), TABLES, ids=[f"{side}-{words[0]}" for side, _, words in TABLES])
+def test_what_is_missing_is_named(tmp_path: Path, cli: Cli, side: str, content: Table | bytes, words: Any) -> None:
+    path = tmp_path / "file"
+    if isinstance(content, bytes):
+        put(path, content)
+    else:
+        pl.DataFrame(content).write_parquet(path)
+    truth, run = put(tmp_path / "t.jsonl", TRUTH), put(tmp_path / "r.trec", TREC)
+    given = (path, run) if side == "truth" else (truth, path)
+    fails(cli("evaluate", *given, "-m", "recall"), *words)
+
+
+# Qrels without the column iter, as MS MARCO (tabs) and Cranfield have them.
+MARCO = b"q1\td1\t1\nq2\td2\t1\n"
+CRANFIELD = b"# cranqrel\n1 184 2\n1 29 2\n1 31 3\n2 12 3\n"
+
+
+def test_qrels_of_three_columns(tmp_path: Path) -> None:
+    assert dict(groupgt.read_ground_truth(put(tmp_path / "m", MARCO)).items()) == {"q1": [["d1"]], "q2": [["d2"]]}
+    cranfield = groupgt.read_ground_truth(put(tmp_path / "c", CRANFIELD))
+    assert cranfield["1"] == [[{"id": "184", "grade": 2}], [{"id": "29", "grade": 2}], [{"id": "31", "grade": 3}]]
+    assert not cranfield.declared
+
+
+@pytest.mark.parametrize("data", [b"1 184 2\n", b"q1 1 5\nq2 2 6\n", b"q1 d1 1\nq1 d2 2\n"])
+def test_three_columns_that_may_be_others(tmp_path: Path, cli: Cli, data: bytes) -> None:
+    """`q1 1 5` may be the document 1 with grade 5, or document 5 in the iteration 1."""
+    path, run = put(tmp_path / "qrels", data), put(tmp_path / "r.trec", TREC)
+    fails(cli("evaluate", path, run, "-m", "recall"), "which may be qid doc rel or qid iter doc", "trec-no-iter")
+    assert len(groupgt.read_ground_truth(path, "trec-no-iter").ids) == data.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"q1 0 d1\nq1 0 d2\n", ":1: expected 4 columns (qid iter doc rel), found 3"),  # no relevance
+        (b"q1 0 17\nq1 0 18\n", ":1: expected 4 columns (qid iter doc rel), found 3"),  # the same with numbers
+        (b"q1 d1 0.5\nq1 d2 0.5\n", ":1: expected 4 columns (qid iter doc rel), found 3"),  # scores
+        (b"q1 d1 1\nq1 d2 1\nq1 0 d3 1\n", ":1: expected 4 columns (qid iter doc rel), found 3"),
+    ],
+)
+def test_three_columns_that_are_none(tmp_path: Path, data: bytes, words: str) -> None:
+    with pytest.raises(groupgt.DataError) as error:
+        groupgt.read_ground_truth(put(tmp_path / "qrels", data))
+    assert words in str(error.value)
+
+
+def test_texts_in_place_of_ids(cli: Cli, tmp_path: Path) -> None:
+    """They are called so where nothing matches, however few queries there are."""
+    text = "The capital of France is Paris."
+    with pytest.warns(
+        groupgt.GroupgtWarning, match=f"the results may hold texts in place of ids, such as '{text}'; give"
+    ):
+        groupgt.evaluate({"q": [["a"]]}, {"q": [text]}, ["recall"])
+    with pytest.warns(
+        groupgt.GroupgtWarning, match="the ground truth may hold texts in place of ids, such as 'The cap"
+    ):
+        groupgt.evaluate({"q": [[text]]}, {"q": ["a"]}, ["recall"])
+    asked = cli(
+        "evaluate", put(tmp_path / "t.jsonl", TRUTH), put(tmp_path / "r.json", json.dumps(QUESTIONS)), "-m", "mrr"
+    )
+    assert asked.status == 0
+    assert "texts in place of ids, such as 'What is the capital of France?'" in asked.err
+    # Titles are ids where they match.
+    assert groupgt.evaluate({"q": [[text]]}, {"q": [text]}, ["recall"])["recall"] == 1
+
+
+def test_commas_in_trec_files_separate_nothing(tmp_path: Path, cli: Cli) -> None:
+    truth, run = (
+        put(tmp_path / "t", b"q1 0 d,1 1\nq2 0 d,3 1\n"),
+        put(tmp_path / "r", b"q1 Q0 d,1 1 2.5 bm25[k1=1,b=0]\n"),
+    )
+    assert cli("evaluate", truth, run, "-m", "recall").status == 0
