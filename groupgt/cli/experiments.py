@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +26,85 @@ from groupgt.cli.output import (
     show_json,
     show_rows,
 )
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError, GroupgtError, near_names, reason
 from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
 
 CACHE = Path(".groupgt/cache")
 
 
-@click.command("run")
+class _RunCommand(click.Command):
+    """`groupgt run`: where it ends in an error, --junit and --summary hold that, and nothing of an earlier run."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
+        # What is wrong may be the name of the file itself: `--junit experiment.yaml` lacks one.
+        paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
+        with _error_written(paths, "groupgt run"):
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        config: Path = ctx.params["config"]
+        paths = {option: path for option, name in REPORTS.items() if (path := ctx.params[name]) is not None}
+        for option, path in paths.items():
+            if path.resolve() == config.resolve():
+                raise ConfigError(f"{option} {path}: would overwrite the experiment; name another file")
+        with _error_written(paths, config.name):
+            return super().invoke(ctx)
+
+
+# Options that name files which other programs read, and their parameters.
+REPORTS = {"--junit": "junit", "--summary": "summary_path"}
+
+
+def _named_in(args: list[str]) -> dict[str, Path]:
+    """The files that options name, of arguments which may be wrong."""
+    following = {option: Path(value) for option, value in pairwise(args) if option in REPORTS and value}
+    joined = (arg.partition("=") for arg in args)
+    return following | {option: Path(value) for option, _, value in joined if option in REPORTS and value}
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is not there, is empty, or is one that `groupgt run` may have written."""
+    try:
+        with path.open("rb") as file:
+            return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True
+    except OSError:
+        return not path.exists()
+
+
+@contextmanager
+def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
+    """Writes what ends a run into its reports, if it is no result; a report that cannot be written is removed."""
+    try:
+        yield
+    except (click.exceptions.Exit, BrokenPipeError):
+        raise
+    except BaseException as error:
+        if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were judged
+            raise
+        from groupgt.experiment.display import failure_junit, failure_summary
+        from groupgt.store.files import write_text
+
+        texts = {"--junit": failure_junit, "--summary": failure_summary}
+        for option, path in paths.items():
+            try:
+                write_text(path, texts[option](title, _why(error)) + "\n")
+            except GroupgtError:
+                with suppress(OSError):
+                    path.unlink()
+        raise
+
+
+def _why(error: BaseException) -> str:
+    """What ended a run, in words."""
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, (click.Abort, KeyboardInterrupt, SystemExit)):
+        return "stopped"
+    return reason(error) or f"{type(error).__name__}: {error}"
+
+
+@click.command("run", cls=_RunCommand)
 @click.argument("config", type=FILE)
 @click.option("--check", is_flag=True, help="Check the file without retrieving anything, and print the plan.")
 @click.option(
@@ -76,9 +150,8 @@ def run_command(
 
     bar = Bar()
     bar.doing(f"reading {config}")
-    from groupgt.experiment.display import summary
+    from groupgt.experiment.display import junit_report, summary
     from groupgt.experiment.runner import plan, run_experiment
-    from groupgt.render.exports import junit_text
     from groupgt.store.files import write_text
 
     if junit is not None and junit.is_dir():
@@ -110,11 +183,7 @@ def run_command(
     if summary_path is not None:
         write_text(summary_path, summary(outcome) + "\n")
     if junit is not None:
-        cases = [
-            (f"{gate.dataset}.{gate.system}", f"gate {gate.gate}: {gate.metric}", None if gate.passed else gate.reason)
-            for gate in outcome.gates
-        ]
-        write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
+        write_text(junit, junit_report(outcome) + "\n")
     kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals came from the cache"
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     say(f"results are in {outcome.folder}{page}{kept if outcome.cached else ''}")

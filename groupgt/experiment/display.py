@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Table, Verdict, document
-from groupgt.render.exports import nulls
+from groupgt.render.exports import junit_text, nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, fixed, signed
 from groupgt.retrievers.base import Answers
@@ -207,6 +208,29 @@ def summary(outcome: Outcome) -> str:
         if dataset in outcome.comparison:
             parts += changed(outcome.comparison[dataset])
     return document(parts, "github")
+
+
+def junit_report(outcome: Outcome) -> str:
+    """The gates as JUnit XML: a case is named by what it is held against and what it asks, wherever it stands."""
+    cases: list[tuple[str, str, str | None]] = []
+    used: Counter[tuple[str, str]] = Counter()
+    for gate in outcome.gates:
+        case = f"{gate.dataset}.{gate.system}", gate.bound
+        used[case] += 1
+        again = f" ({used[case]})" if used[case] > 1 else ""
+        cases.append((case[0], f"{case[1]}{again}", None if gate.passed else gate.reason))
+    return junit_text(outcome.experiment.config.name, cases)
+
+
+def failure_summary(title: str, why: str) -> str:
+    """The summary of a run that ended in an error, as text that no Markdown is read in."""
+    lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
+    return f"## {title}\n\nThe run failed, and no gate was judged:\n\n{lines}"
+
+
+def failure_junit(title: str, why: str) -> str:
+    """The same as JUnit XML: one case that could not be tried."""
+    return junit_text(title, [("run", title, why)], "error")
 
 
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
