@@ -27,6 +27,7 @@ from groupgt.cli.output import (
     show_rows,
 )
 from groupgt.errors import ConfigError, GroupgtError, near_names, reason
+from groupgt.private import Hide, private_messages
 from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
 
@@ -88,7 +89,7 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
         texts = {"--junit": failure_junit, "--summary": failure_summary}
         for option, path in paths.items():
             try:
-                write_text(path, texts[option](title, _why(error)) + "\n")
+                write_text(path, texts[option](title, Hide()(_why(error))) + "\n")
             except GroupgtError:
                 with suppress(OSError):
                     path.unlink()
@@ -186,10 +187,11 @@ def run_command(
         write_text(junit, junit_report(outcome) + "\n")
     kept = f"; {outcome.cached:,} of {outcome.cached + outcome.retrieved:,} retrievals came from the cache"
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
-    say(f"results are in {outcome.folder}{page}{kept if outcome.cached else ''}")
+    hide = outcome.experiment.hide
+    say(hide.message(f"results are in {outcome.folder}{page}{kept if outcome.cached else ''}"))
     for gate in outcome.gates:
         if not gate.passed:
-            say(f"gate {gate.gate} failed: {gate.reason}")
+            say(hide.sure(f"gate {gate.gate} failed: {gate.reason}"))
     if not outcome.passed:
         raise SystemExit(1)
 
@@ -204,7 +206,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
         show_csv(*means_grid(outcome))
     else:
         above, below = ([text] if text else [] for text in (outcome.from_cache, outcome.unseen))
-        show_document([*above, *items(outcome, timed=True), *below], style, outcome.experiment.config.name)
+        show_document([*above, *items(outcome, timed=True), *below], style, outcome.experiment.title)
 
 
 @click.command("report")
@@ -312,12 +314,19 @@ def init_command(folder: Path) -> None:
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear the cached runs that a run of CONFIG would use, whoever made them, or all of a cache folder."""
+    secrets: dict[str, str] = {}
+    with private_messages(secrets):
+        _cache(place, only, style, secrets, clear=clear)
+
+
+def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, str], *, clear: bool) -> None:
     from groupgt.experiment.retrieval import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 
     is_folder = place.is_dir() or place == CACHE
-    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place)
+    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place, secrets)
+    hide = Hide(secrets).message
     cache, kept = used.cache, used.entries
     systems = {str(entry.about.get("system", "")) for entry in kept}
     for pattern in only:
@@ -332,12 +341,12 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
         return
     if used.others and cache is not None:
         more = counted(used.others, "more cached run")
-        say(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}")
+        say(hide(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}"))
     headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
     if not rows:
-        say(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}")
+        say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
     if rows or style in ("json", "csv"):
         show_rows(headers, sorted(rows, key=str), style, keep=3)
 

@@ -91,7 +91,7 @@ class Outcome(Result):
         systems = sum(map(len, self.evaluations.values()))
         gates = f", {sum(gate.passed for gate in self.gates)} of {len(self.gates)} gates passed" if self.gates else ""
         best = f"best {self.best}{gates}, {self.folder}"
-        return printable(f"Outcome({self.experiment.config.name}: {systems} evaluations, {best})")
+        return printable(f"Outcome({self.experiment.title}: {systems} evaluations, {best})")
 
     @property
     def best(self) -> dict[str, str | None]:
@@ -166,12 +166,16 @@ class Outcome(Result):
 def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
     """The verdict, the tables of every data set with their populations, and the gates: the same bytes each time."""
     if style not in outcome.texts:  # the same is written to more than one file
-        outcome.texts[style] = document(items(outcome), style, outcome.experiment.config.name)
+        outcome.texts[style] = document(items(outcome), style, outcome.experiment.title)
     return outcome.texts[style]
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
     """Everything that is said of an outcome, the verdict first; with `timed` what is time, too."""
+    return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
+
+
+def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     from groupgt.experiment.verdict import across, verdict
 
     several = len(outcome.evaluations) > 1
@@ -195,7 +199,7 @@ def summary(outcome: Outcome) -> str:
     """Short Markdown for a pull request: verdict, gates that failed, what differs significantly from the baseline."""
     from groupgt.experiment.verdict import across, verdict
 
-    parts: list[Item] = [f"## {outcome.experiment.config.name}", Verdict(list(across(outcome, timed=True)))]
+    parts: list[Item] = [f"## {outcome.experiment.title}", Verdict(list(across(outcome, timed=True)))]
     for dataset in outcome.evaluations:
         if len(outcome.evaluations) > 1:
             parts.append(f"### {dataset}")
@@ -207,7 +211,7 @@ def summary(outcome: Outcome) -> str:
             parts.append((["gate", "result", "why"], failed))
         if dataset in outcome.comparison:
             parts += changed(outcome.comparison[dataset])
-    return document(parts, "github")
+    return document(outcome.experiment.hide.sure(parts), "github")
 
 
 def junit_report(outcome: Outcome) -> str:
@@ -219,7 +223,7 @@ def junit_report(outcome: Outcome) -> str:
         used[case] += 1
         again = f" ({used[case]})" if used[case] > 1 else ""
         cases.append((case[0], f"{case[1]}{again}", None if gate.passed else gate.reason))
-    return junit_text(outcome.experiment.config.name, cases)
+    return junit_text(outcome.experiment.title, outcome.experiment.hide.sure(cases))
 
 
 def failure_summary(title: str, why: str) -> str:
@@ -244,7 +248,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)
-    yield below_means(evaluations, [convention])
+    yield outcome.experiment.hide(below_means(evaluations, [convention]))
     yield Detail(f"policy {evaluations[0].policy}")
 
 

@@ -127,11 +127,11 @@ class Used:
     others: int = 0
 
     @classmethod
-    def by(cls, path: Path) -> Used:
+    def by(cls, path: Path, secrets: dict[str, str]) -> Used:
         """Raises what is at fault in the file and its data; no code of the user's is run."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
-            experiment = load(path, allow_code=True)
+            experiment = load(path, allow_code=True, secrets=secrets)
             asked = {name: read_asked(experiment, name) for name in experiment.config.datasets}
         cache = cache_of(experiment)
         if cache is None:
@@ -146,7 +146,7 @@ class Used:
             task_of = tasks.get(entry.key)
             if task_of is not None and (not entry.about or _is_as_it_was(experiment, task_of, entry.about)):
                 used.append(entry)
-            elif entry.about.get("experiment") == experiment.config.name:
+            elif entry.about.get("experiment") == experiment.title:
                 others += 1
         return cls(cache, used, others)
 
@@ -293,8 +293,8 @@ def now() -> str:
 def described(experiment: Experiment, task: Task, done: Done, questions: int) -> dict[str, Any]:
     """What the cache says of an entry."""
     system = experiment.systems[task.system]
-    return {
-        "experiment": experiment.config.name,
+    about: dict[str, Any] = {
+        "experiment": experiment.title,
         "dataset": task.dataset,
         "system": task.system,
         "use": system.config.use,
@@ -304,8 +304,8 @@ def described(experiment: Experiment, task: Task, done: Done, questions: int) ->
         "since": done.since or now(),
         "resumed": done.resumed,
         "timing": asdict(done.timing),
-        **({} if done.seen is None else {"seen": done.seen}),
     }
+    return {**experiment.hide.sure(about), **({} if done.seen is None else {"seen": done.seen})}
 
 
 def encoded(answers: Answers) -> list[Any]:

@@ -210,7 +210,7 @@ def test_a_run_that_fails_replaces_its_reports(
     why = suite[0][0].get("message") or ""
     assert suite[0][0].tag == "error"
     assert why
-    assert why.splitlines()[-1] in capsys.readouterr().err
+    assert why.splitlines()[-1] in capsys.readouterr().err.replace(f"{file.parent}{os.sep}", "")
     assert f"    {why.splitlines()[0]}" in summary.read_text(encoding="utf-8")
 
 
