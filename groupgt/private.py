@@ -36,7 +36,7 @@ _ASSIGNED = re.compile(
     rf"(?<![\w.-])({_KEYS}=|{_KEYS}[\"']\s*:\s*|(?i:(?:proxy-)?authorization|[\w-]*api-key):\s+)"
     r"(\"[^\"]*\"|'[^']*'|(?:(?i:bearer|basic|digest|token|apikey|negotiate)\s+)?[^\s&\"',;]+)"
 )
-_URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*://)([^\s\"'<>]+)")
+_URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)([^\s\"'<>]+)")
 _QUERY = re.compile(r"([?&;][^=&;#?]*=)(?!\$\{env:)[^&;#]+")
 _REFERENCES = re.compile(r"(?:\$\{env:[^}]*\}|:)+")
 # A folder's name may hold blanks, but neither begin nor end with one, or the text around a path would be a part of it.

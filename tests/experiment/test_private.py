@@ -6,6 +6,7 @@ import copy
 import json
 import re
 import shutil
+import time
 import types
 import typing
 import warnings
@@ -411,3 +412,14 @@ def test_how_a_secret_may_be_spelled() -> None:
     assert Hide({"../a b/key-1.txt": "${env:X}"}).message("/srv/a b/key-1.txt") == "/srv/${env:X}"
     assert Hide({"production": "${env:X}"}).sure("in production") == "in production"
     assert Hide({"production": "${env:X}"})("in production") == "in ${env:X}"
+
+
+@pytest.mark.parametrize(
+    "part", ["/a b", "a b c ", "x y/", "a:b", "a=&", "secret", "a-", "'", "A_", "\\", " ", "/a://"]
+)
+def test_a_long_text_takes_no_time(part: str) -> None:
+    hide, text = Hide({SECRETS["plain"]: "${env:X}"}), part * (100_000 // len(part))
+    start = time.perf_counter()
+    for start_of_text in ("", "/a", "https://h?", "KEY_"):
+        hide(start_of_text + text)
+    assert time.perf_counter() - start < 4

@@ -137,7 +137,8 @@ def test_secrets_and_places_of_this_machine_are_nowhere_on_the_page(
     monkeypatch.setenv("PRIVATE_KEY", SECRET)
     outcome = groupgt.run_experiment(tmp_path / "private.yaml", allow_code=True)
     assert outcome.folder is not None
-    assert "refused {'key': '${env:PRIVATE_KEY}'} for https://…@host/a?api_key=…" in outcome.failed["own"]["mine"]
+    failed = outcome.failed["own"]["mine"]
+    assert "{'key': '${env:PRIVATE_KEY}'}} for https://…@host/a?api_key=… in retriever.py" in failed
     reader = page_at(outcome.folder / "report.html")
     held = (outcome.folder / "report.html").read_text(encoding="utf-8")
     held += "".join(json.dumps(value(reader, name)) for name in reader.blocks if not name.startswith("library"))
