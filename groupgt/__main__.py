@@ -1,6 +1,30 @@
-"""`python -m groupgt`."""
+"""`groupgt`, and `python -m groupgt`: Ctrl-C ends it quietly while the modules of the command line are loaded, too."""
 
-from groupgt.cli.main import main
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+
+def main() -> None:
+    """Loads the command line and runs it."""
+    heard = signal.getsignal(signal.SIGINT)
+    if heard is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _quit)
+    from groupgt.cli.main import main as run
+
+    try:
+        signal.signal(signal.SIGINT, heard)
+        run()
+    except KeyboardInterrupt:  # a second one, while the first was answered
+        _quit()
+
+
+def _quit(*_: Any) -> None:
+    """Ends the process, which has nothing to put in order."""
+    os._exit(130)
+
 
 if __name__ == "__main__":
     main()

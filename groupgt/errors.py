@@ -73,6 +73,25 @@ class RetrieverError(GroupgtError):
     kinds_once = True
 
 
+def reason(error: BaseException) -> str | None:
+    """What users are told of an error; None of one that is a bug, whose traceback is worth reading.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "a.trec")), reason(KeyError("a"))
+    ('a.trec: No such file or directory', None)
+    """
+    if isinstance(error, GroupgtError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        return str(GroupgtError(f"{name}{error.strerror or error}"))
+    # What polars raises, a panic of its own included, is about data.
+    if type(error).__module__.split(".")[0] in ("polars", "pyo3_runtime"):
+        return f"the data cannot be read: {str(error).splitlines()[0]}"
+    return None
+
+
 # What faults of one kind differ in: what stands in quotes, and numbers.
 _VALUES = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+]?[0-9][0-9,._]*(?:[eE][-+]?[0-9]+)?""")
 # Where an object lies in memory, which tells nobody anything and makes faults differ.

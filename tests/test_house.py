@@ -22,7 +22,7 @@ ROOT = Path(groupgt.__file__).parent
 # Left never imports right; members of one set do not know one another.
 LAYERS = [
     {"errors", "native", "runtime"},
-    {"plugins"},
+    {"plugins", "private"},
     {"options"},
     {"model"},
     {"formats"},

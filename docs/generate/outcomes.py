@@ -92,8 +92,8 @@ def pages() -> dict[str, str]:
             bullets(
                 [
                     "`.groupgt/cache`: finished retrievals. `groupgt cache` lists and clears them.",
-                    "`--summary FILE`: short Markdown for a job summary or a pull request.",
-                    "`--junit FILE`: gates as JUnit XML.",
+                    "`--summary FILE`: short Markdown for a job summary or a pull request, or the error of a run.",
+                    "`--junit FILE`: gates as JUnit XML, or the error of a run.",
                     "`--html FILE`: the report.",
                 ]
             ),

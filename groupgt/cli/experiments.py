@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,8 @@ from groupgt.cli.output import (
     show_json,
     show_rows,
 )
-from groupgt.errors import ConfigError, near_names
+from groupgt.errors import ConfigError, GroupgtError, near_names, reason
+from groupgt.private import Hide, private_messages
 from groupgt.render.document import Item
 from groupgt.render.tables import Grid, counted, signed, small
 from groupgt.runtime import TRACEBACK
@@ -37,7 +41,78 @@ def _renamed(_context: click.Context, _option: click.Parameter, given: bool) -> 
         raise ConfigError("--check: this option is now --dry-run")
 
 
-@click.command("run")
+class _RunCommand(click.Command):
+    """`groupgt run`: where it ends in an error, --junit and --summary hold that, and nothing of an earlier run."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
+        # What is wrong may be the name of the file itself: `--junit experiment.yaml` lacks one.
+        paths = {name: path for name, path in _named_in(args).items() if _is_report(path)}
+        with _error_written(paths, "groupgt run"):
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        config: Path = ctx.params["config"]
+        paths = {option: path for option, name in REPORTS.items() if (path := ctx.params[name]) is not None}
+        for option, path in paths.items():
+            if path.resolve() == config.resolve():
+                raise ConfigError(f"{option} {path}: would overwrite the experiment; name another file")
+        with _error_written(paths, config.name):
+            return super().invoke(ctx)
+
+
+# Options that name files which other programs read, and their parameters.
+REPORTS = {"--junit": "junit", "--summary": "summary_path"}
+
+
+def _named_in(args: list[str]) -> dict[str, Path]:
+    """The files that options name, of arguments which may be wrong."""
+    following = {option: Path(value) for option, value in pairwise(args) if option in REPORTS and value}
+    joined = (arg.partition("=") for arg in args)
+    return following | {option: Path(value) for option, _, value in joined if option in REPORTS and value}
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is not there, is empty, or is one that `groupgt run` may have written."""
+    try:
+        with path.open("rb") as file:
+            return file.read(5).startswith((b"<?xml", b"## ")) if path.stat().st_size else True
+    except OSError:
+        return not path.exists()
+
+
+@contextmanager
+def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
+    """Writes what ends a run into its reports, if it is no result; a report that cannot be written is removed."""
+    try:
+        yield
+    except (click.exceptions.Exit, BrokenPipeError):
+        raise
+    except BaseException as error:
+        if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were judged
+            raise
+        from groupgt.experiment.display import failure_junit, failure_summary
+        from groupgt.store.files import write_text
+
+        texts = {"--junit": failure_junit, "--summary": failure_summary}
+        for option, path in paths.items():
+            try:
+                write_text(path, texts[option](title, Hide()(_why(error))) + "\n")
+            except GroupgtError:
+                with suppress(OSError):
+                    path.unlink()
+        raise
+
+
+def _why(error: BaseException) -> str:
+    """What ended a run, in words."""
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, (click.Abort, KeyboardInterrupt, SystemExit)):
+        return "stopped"
+    return reason(error) or f"{type(error).__name__}: {error}"
+
+
+@click.command("run", cls=_RunCommand)
 @click.argument("config", type=FILE)
 @click.option("--dry-run", is_flag=True, help="Check the file without retrieving anything, and print the plan.")
 @click.option("--check", is_flag=True, hidden=True, expose_value=False, callback=_renamed)
@@ -88,10 +163,9 @@ def run_command(
 
     bar = Bar()
     bar.doing(f"reading {config}")
-    from groupgt.experiment.display import summary
+    from groupgt.experiment.display import junit_report, summary
     from groupgt.experiment.plan import plan
     from groupgt.experiment.runner import run_experiment
-    from groupgt.render.exports import junit_text
     from groupgt.store.files import write_text
 
     if junit is not None and junit.is_dir():
@@ -127,18 +201,15 @@ def run_command(
     if summary_path is not None:
         write_text(summary_path, summary(outcome) + "\n")
     if junit is not None:
-        cases = [
-            (f"{gate.dataset}.{gate.system}", f"gate {gate.gate}: {gate.metric}", None if gate.passed else gate.reason)
-            for gate in outcome.gates
-        ]
-        write_text(junit, junit_text(outcome.experiment.config.name, cases) + "\n")
+        write_text(junit, junit_report(outcome) + "\n")
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
-    say(f"results are in {outcome.folder}{page}")
+    hide = outcome.experiment.hide
+    say(hide.message(f"results are in {outcome.folder}{page}"))
     if outcome.ways_to_keep:
-        say(outcome.ways_to_keep)
+        say(hide.sure(outcome.ways_to_keep))
     for gate in outcome.gates:
         if not gate.passed:
-            say(f"gate {gate.gate} failed: {gate.reason}")
+            say(hide.sure(f"gate {gate.gate} failed: {gate.reason}"))
     if not outcome.passed:
         raise SystemExit(1)
 
@@ -152,8 +223,8 @@ def _show_outcome(outcome: Any, style: str) -> None:
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        kept = [outcome.from_cache] if outcome.from_cache else []
-        show_document([*kept, *items(outcome, timed=True)], style, outcome.experiment.config.name)
+        kept = [outcome.experiment.hide.sure(outcome.from_cache)] if outcome.from_cache else []
+        show_document([*kept, *items(outcome, timed=True)], style, outcome.experiment.title)
 
 
 @click.command("report")
@@ -261,12 +332,19 @@ def init_command(folder: Path) -> None:
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
     """List or clear the cached runs that a run of CONFIG would use, whoever made them, or all of a cache folder."""
+    secrets: dict[str, str] = {}
+    with private_messages(secrets):
+        _cache(place, only, style, secrets, clear=clear)
+
+
+def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, str], *, clear: bool) -> None:
     from groupgt.experiment.cache import Used
     from groupgt.experiment.systems import matching
     from groupgt.store.cache import Cache
 
     is_folder = place.is_dir() or place == CACHE
-    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place)
+    used = Used(Cache(place), list(Cache(place).entries())) if is_folder else Used.by(place, secrets)
+    hide = Hide(secrets).message
     cache, kept = used.cache, used.entries
     systems = {str(entry.about.get("system", "")) for entry in kept}
     for pattern in only:
@@ -281,12 +359,12 @@ def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -
         return
     if used.others and cache is not None:
         more = counted(used.others, "more cached run")
-        say(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}")
+        say(hide(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}"))
     headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
     if not rows:
-        say(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}")
+        say(hide(f"no cached runs {'here' if cache is None else f'in {cache.folder}'}"))
     if rows or style in ("json", "csv"):
         show_rows(headers, sorted(rows, key=str), style, keep=3)
 

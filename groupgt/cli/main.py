@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 import click
 
 import groupgt
-from groupgt.errors import GroupgtError, near_names, printable
+from groupgt.errors import GroupgtError, near_names, printable, reason
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.
 COMMANDS = {
@@ -89,21 +92,57 @@ def cli() -> None:
     """
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and exits; no error of ours reaches the user as a traceback."""
+class _Closed(io.TextIOBase):
+    """Standard output that was closed before the process began: writing to it is an error, as to one that is full."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EBADF, "standard output is closed")
+
+
+def _prepare_streams() -> None:
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Else a file that is opened later has this number, and what native code prints goes there.
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdout = sys.stdout or _Closed()
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # as long as the process
     for stream in (sys.stdout, sys.stderr):
         # Tables hold characters that a terminal's own encoding may not have.
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(encoding="utf-8", errors="replace")
+
+
+def _drop_unwritten() -> None:
+    """Drops what a stream could not take, so that Python does not try again, and complain, when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits; no error of ours reaches the user as a traceback."""
+    _prepare_streams()
     warnings.showwarning = _warn
     warnings.simplefilter("always", groupgt.GroupgtWarning)
     try:
-        cli.main(arguments, standalone_mode=False)
-    except GroupgtError as error:
-        several = f"{error.total:,} faults\n" if error.total > 1 else ""
-        say(f"{several}{error}")
+        _run(arguments)
+    except OSError:
+        # Standard error itself takes nothing more: it is full, or its reader is gone.
         sys.exit(2)
+    finally:
+        _drop_unwritten()
+
+
+def _run(arguments: list[str] | None) -> None:
+    """Runs a command; what it raises becomes a message and an exit status."""
+    try:
+        cli.main(arguments, standalone_mode=False)
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
@@ -116,20 +155,13 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of the pipe, `head` say, has had enough.
-        sys.stderr.close()
         sys.exit(0)
-    except MemoryError:
-        say("not enough memory")
-        sys.exit(2)
-    except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        say(str(GroupgtError(f"{name}{error.strerror or error}")))
-        sys.exit(2)
     except BaseException as error:
-        # What polars raises, a panic of its own included, is about data: no traceback for that.
-        if type(error).__module__.split(".")[0] not in ("polars", "pyo3_runtime"):
+        why = reason(error)
+        if why is None:
             raise
-        say(f"the data cannot be read: {str(error).splitlines()[0]}")
+        several = f"{error.total:,} faults\n" if isinstance(error, GroupgtError) and error.total > 1 else ""
+        say(f"{several}{why}")
         sys.exit(2)
 
 

@@ -17,6 +17,7 @@ import click
 
 from groupgt.errors import ConfigError, Faults, printable
 from groupgt.formats.parts import is_url
+from groupgt.private import Hide
 from groupgt.render import tables
 from groupgt.render.document import Item, Table, document
 from groupgt.render.exports import check_ending, csv_text, json_text, write_rows
@@ -40,7 +41,7 @@ def show_prose(text: str) -> None:
 
 def say(text: str) -> None:
     """Says what was done, or what is doubtful, on standard error."""
-    line = f"groupgt: {printable(text)}"
+    line = f"groupgt: {printable(Hide().message(text))}"
     if _is_colored(sys.stderr):
         if text.startswith("warning:"):
             line = painted(line, "yellow")

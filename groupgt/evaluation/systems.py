@@ -22,9 +22,9 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import Budget
+from groupgt.private import Hide
 from groupgt.render.encodings import About
 from groupgt.render.page import data
-from groupgt.render.page.private import Hide
 
 # Results shown of each ranking.
 RESULTS = 20

@@ -283,14 +283,16 @@ def _version(name: str) -> str | None:
 
 def _described(experiment: Experiment, data: Asked, task: Task) -> dict[str, Any]:
     """What the cache says of an entry."""
-    return {
-        "experiment": experiment.config.name,
+    about = {
+        "experiment": experiment.title,
         "dataset": task.dataset,
         "system": task.system,
         "use": experiment.systems[task.system].config.use,
         "depth": task.depth,
         "questions": len(data.queries),
     }
+    hidden: dict[str, Any] = experiment.hide.sure(about)
+    return hidden
 
 
 def _rows(answers: Answers) -> list[Any]:
@@ -338,11 +340,11 @@ class Used:
     others: int = 0
 
     @classmethod
-    def by(cls, path: Path) -> Used:
+    def by(cls, path: Path, secrets: dict[str, str]) -> Used:
         """Raises what is at fault in the file and its data; no code of the user's is run."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GroupgtWarning)
-            experiment = load(path, allow_code=True)
+            experiment = load(path, allow_code=True, secrets=secrets)
             asked = {name: read_asked(experiment, name) for name in experiment.config.datasets}
         cache = AnswerCache.of(experiment).cache
         if cache is None:
@@ -356,6 +358,6 @@ class Used:
         for entry in cache.entries():
             if entry.key in keys:
                 used.append(entry)
-            elif entry.about.get("experiment") == experiment.config.name:
+            elif entry.about.get("experiment") == experiment.title:
                 others += 1
         return cls(cache, used, others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Table, Verdict, document
-from groupgt.render.exports import nulls
+from groupgt.render.exports import junit_text, nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted, fixed, signed
 from groupgt.retrievers.base import Answers
@@ -90,7 +91,7 @@ class Outcome(Result):
         systems = sum(map(len, self.evaluations.values()))
         gates = f", {sum(gate.passed for gate in self.gates)} of {len(self.gates)} gates passed" if self.gates else ""
         best = f"best {self.best}{gates}, {self.folder}"
-        return printable(f"Outcome({self.experiment.config.name}: {systems} evaluations, {best})")
+        return printable(f"Outcome({self.experiment.title}: {systems} evaluations, {best})")
 
     @property
     def best(self) -> dict[str, str | None]:
@@ -179,12 +180,16 @@ class Outcome(Result):
 def report(outcome: Outcome, style: str = tables.DEFAULT) -> str:
     """The verdict, the tables of every data set with their populations, and the gates: the same bytes each time."""
     if style not in outcome.texts:  # the same is written to more than one file
-        outcome.texts[style] = document(items(outcome), style, outcome.experiment.config.name)
+        outcome.texts[style] = document(items(outcome), style, outcome.experiment.title)
     return outcome.texts[style]
 
 
 def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
     """Everything that is said of an outcome, the verdict first; with `timed` what is time, too."""
+    return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
+
+
+def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     from groupgt.experiment.verdict import across, verdict
 
     several = len(outcome.evaluations) > 1
@@ -208,7 +213,7 @@ def summary(outcome: Outcome) -> str:
     """Short Markdown for a pull request: verdict, gates that failed, what differs significantly from the baseline."""
     from groupgt.experiment.verdict import across, verdict
 
-    parts: list[Item] = [f"## {outcome.experiment.config.name}", Verdict(list(across(outcome, timed=True)))]
+    parts: list[Item] = [f"## {outcome.experiment.title}", Verdict(list(across(outcome, timed=True)))]
     for dataset in outcome.evaluations:
         if len(outcome.evaluations) > 1:
             parts.append(f"### {dataset}")
@@ -220,7 +225,30 @@ def summary(outcome: Outcome) -> str:
             parts.append((["gate", "result", "why"], failed))
         if dataset in outcome.comparison:
             parts += changed(outcome.comparison[dataset])
-    return document(parts, "github")
+    return document(outcome.experiment.hide.sure(parts), "github")
+
+
+def junit_report(outcome: Outcome) -> str:
+    """The gates as JUnit XML: a case is named by what it is held against and what it asks, wherever it stands."""
+    cases: list[tuple[str, str, str | None]] = []
+    used: Counter[tuple[str, str]] = Counter()
+    for gate in outcome.gates:
+        case = f"{gate.dataset}.{gate.system}", gate.bound
+        used[case] += 1
+        again = f" ({used[case]})" if used[case] > 1 else ""
+        cases.append((case[0], f"{case[1]}{again}", None if gate.passed else gate.reason))
+    return junit_text(outcome.experiment.title, outcome.experiment.hide.sure(cases))
+
+
+def failure_summary(title: str, why: str) -> str:
+    """The summary of a run that ended in an error, as text that no Markdown is read in."""
+    lines = "\n".join(f"    {line}" for line in printable(why).splitlines())
+    return f"## {title}\n\nThe run failed, and no gate was judged:\n\n{lines}"
+
+
+def failure_junit(title: str, why: str) -> str:
+    """The same as JUnit XML: one case that could not be tried."""
+    return junit_text(title, [("run", title, why)], "error")
 
 
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
@@ -234,7 +262,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)
-    yield below_means(evaluations, [convention])
+    yield outcome.experiment.hide(below_means(evaluations, [convention]))
     yield Detail(f"policy {evaluations[0].policy}")
 
 

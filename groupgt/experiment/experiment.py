@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +33,7 @@ from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
 from groupgt.options import options_of, paths_of, read_options
 from groupgt.plugins import Plugin, find
+from groupgt.private import Hide
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +79,17 @@ class Experiment:
         """What systems are compared with."""
         return None if self.config.compare is None else self.config.compare.baseline
 
+    @cached_property
+    def hide(self) -> Hide:
+        """What is told of the experiment goes through it."""
+        secrets, choices = self.document.secrets, self.document.choices
+        return Hide({value: shown for value, shown in secrets.items() if value not in choices})
+
+    @property
+    def title(self) -> str:
+        """The name of the experiment, as the file has it."""
+        return str(self.document.as_written(self.config.name, ("name",)))
+
     def at(self, path: str) -> Path:
         """A path of the file: relative ones are relative to the file."""
         return self.document.resolved(path)
@@ -95,6 +107,16 @@ class Experiment:
         paths = {name: getattr(options, name).replace("{dataset}", dataset) for name in self.paths_of(system)}
         # A URL stays as it is.
         return replace(options, **{name: path if is_url(path) else str(self.at(path)) for name, path in paths.items()})
+
+    def shown_options(self, system: str) -> dict[str, Any]:
+        """The options of a system as they may be told, defaults included."""
+        options, paths = self.systems[system].options, self.systems[system].paths
+        written = {
+            field.name: self.document.as_written(getattr(options, field.name), paths.get(field.name, ()))
+            for field in fields(options)
+        }
+        shown: dict[str, Any] = self.hide(written)
+        return shown
 
     def paths_of(self, system: str) -> list[str]:
         """Which options of a system are paths that are given: those of files, and of a folder where it is there."""
@@ -114,13 +136,14 @@ def load(
     only: Sequence[str] = (),
     allow_code: bool = False,
     dry: bool = False,
+    secrets: dict[str, str] | None = None,
 ) -> Experiment:
     """Reads and checks an experiment file; raises `ConfigError` with every fault, each with line and column.
 
     `changes` are settings such as `evaluate.k=[5]`; `only` are patterns of the systems to report; code of the user's
-    is refused without `allow_code`, or with `dry` left out.
+    is refused without `allow_code`, or with `dry` left out. What comes from the environment is added to `secrets`.
     """
-    document = read_yaml(path)
+    document = read_yaml(path, secrets)
     for setting in changes:
         change(document, setting)
     config = _validated(document)

@@ -47,12 +47,20 @@ class Gate(Section):
         default=None, description="not_significant: a drop passes unless compare.test finds it significant."
     )
 
+    @property
+    def bound(self) -> str:
+        """The metric, the slice and the bound: `recall@10, type multi, min 0.8`."""
+        slices = [f"{column} {wanted}" for column, wanted in self.slice.items()]
+        bounds = [f"{key} {value:g}" for key in ("min", "max", "max_drop") if (value := getattr(self, key)) is not None]
+        return ", ".join([self.metric, *slices, *bounds, *([f"unless {self.unless}"] if self.unless else [])])
+
 
 @dataclass(frozen=True)
 class GateResult:
     """One gate (counted from 1) on one system and data set: whether it passed, and why in one line.
 
-    `timed` gates are about latency: their results are times too, and stand where times stand.
+    `bound` says in short what it asks. `timed` gates are about latency: their results are times too, and stand where
+    times stand.
     """
 
     gate: int
@@ -63,6 +71,7 @@ class GateResult:
     reason: str
     value: float | None = None
     timed: bool = False
+    bound: str = ""
 
 
 # --- What is checked of the file.
@@ -225,7 +234,8 @@ class _Trial:
         metric = self.gate.metric
         where = "".join(f", {column} {wanted}" for column, wanted in self.gate.slice.items())
         line = f"{self.system} on {self.dataset}{where}: {metric} {reason}"
-        return GateResult(self.number, self.system, self.dataset, metric, passed, line, value, metric in LATENCIES)
+        timed, bound = metric in LATENCIES, self.gate.bound
+        return GateResult(self.number, self.system, self.dataset, metric, passed, line, value, timed, bound)
 
     def _failed(self, reason: str) -> GateResult:
         """A gate fails where there is nothing to hold it against."""

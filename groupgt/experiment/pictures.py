@@ -16,7 +16,6 @@ from groupgt.evaluation.systems import Systems
 from groupgt.experiment.display import Outcome
 from groupgt.render import tradeoffs
 from groupgt.render.drawing import Figure
-from groupgt.render.page.private import Hide
 
 # Systems on the front are named where their latencies differ by this factor at least.
 APART = 3.0
@@ -38,7 +37,7 @@ def _differences(outcome: Outcome, dataset: str) -> Differences:
         table = comparison_of(found, next(iter(found)), Settings(seed=config.seed))
     answers = {system: outcome.answers.get((dataset, system)) for system in found}
     scores = {system: own.scores for system, own in answers.items() if own is not None and own.scores}
-    hide = Hide(outcome.experiment.document.secrets)
+    hide = outcome.experiment.hide
     passages = outcome.passages.get(dataset, {})
     absent = frozenset(outcome.absent.get(dataset, []))
     one = Differences.of(table, config.evaluate.primary, passages=passages, absent=absent, scores=scores, hide=hide)

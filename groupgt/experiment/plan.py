@@ -38,8 +38,8 @@ def plan(
     allow_code: bool = False,
 ) -> Plan:
     """Checks everything that can be checked without retrieving; raises what a run would."""
-    with shared_process():
-        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True)
+    with shared_process() as secrets:
+        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, dry=True, secrets=secrets)
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         datasets = read_all(experiment, cache.verdicts())
         pairs = [pair for pair in experiment.pairs() if pair[0] in datasets]
@@ -54,7 +54,8 @@ def plan(
             rows += [_row(experiment, data, dataset, name, cache, tasks[dataset, name], faults) for name in names]
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
-        return Plan(HEADERS, rows, experiment.unchecked or [])
+        hide = experiment.hide
+        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []))
 
 
 def _row(

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import fields
 from datetime import datetime
+from typing import Any
 
 import groupgt
 from groupgt.comparison.report import dataset_of
 from groupgt.evaluation.report import drawing
 from groupgt.experiment import pictures
 from groupgt.experiment.display import Outcome
-from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
 from groupgt.experiment.verdict import across, on_time, verdict
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
-from groupgt.render.page.private import Hide
 from groupgt.render.tables import counted
 
 # What the table of systems shows of times, and where a timing has it.
@@ -28,6 +26,8 @@ TIMES = {
     "p95 ms": "latency_p95_ms",
     "batched ms": "batched_p50_ms",
 }
+# What of a data set is data, which secrets are not taken out of.
+MEASURED = ("questions", "details", "passages")
 
 
 def page_bytes_of(outcome: Outcome) -> bytes:
@@ -38,10 +38,14 @@ def page_bytes_of(outcome: Outcome) -> bytes:
 def page_of(outcome: Outcome) -> data.Page:
     """The page of an experiment's outcome: every data set with its systems, gates, times and versions."""
     parts = {name: Part(outcome, name) for name, found in outcome.evaluations.items() if found}
-    document = outcome.experiment.document
-    return {
-        "title": str(document.as_written(outcome.experiment.config.name, ("name",))),
-        "datasets": [part.dataset() for part in parts.values()],
+    sure = outcome.experiment.hide.sure
+    datasets: list[Any] = [
+        {key: held if key in MEASURED else sure(held) for key, held in part.dataset().items()}
+        for part in parts.values()
+    ]
+    page: data.Page = {
+        "title": outcome.experiment.title,
+        "datasets": datasets,
         "facts": _facts(outcome),
         "across": list(across(outcome, timed=False)),
         "times": {
@@ -51,9 +55,10 @@ def page_of(outcome: Outcome) -> data.Page:
             "systems": {name: part.times() for name, part in parts.items()},
             "gates": {name: part.gates(timed=True) for name, part in parts.items()},
             "drawings": {name: part.timed_drawings() for name, part in parts.items()},
-            "verdict": {name: list(on_time(outcome, name, part.hide)) for name, part in parts.items()},
+            "verdict": {name: list(on_time(outcome, name)) for name in parts},
         },
     }
+    return {**page, "times": sure(page["times"])}
 
 
 class Part:
@@ -62,42 +67,35 @@ class Part:
     def __init__(self, outcome: Outcome, name: str) -> None:
         self.outcome, self.name = outcome, name
         self.found = outcome.evaluations[name]
-        self.hide = Hide(outcome.experiment.document.secrets)
         self.differences = pictures.differences(outcome, name)
         self.systems = self.differences.systems
 
     def dataset(self) -> data.Dataset:
         """Its tables."""
         dataset = dataset_of(self.differences, self.name)
-        failed: dict[str, str] = self.hide(self.outcome.failed.get(self.name, {}))
-        dataset["failed"] = list(failed.items())
+        dataset["failed"] = list(self.outcome.failed.get(self.name, {}).items())
         dataset["gates"] = self.gates(timed=False)
-        dataset["verdict"] = verdict(self.outcome, self.name, timed=False, hide=self.hide)
+        dataset["verdict"] = verdict(self.outcome, self.name, timed=False)
         for system in dataset["systems"]:
-            system["about"] = self._about(self.outcome.experiment.systems[system["name"]])
+            system["about"] = self._about(system["name"])
         dataset["drawings"] |= {
             key: drawing(figure) for key, figure in pictures.sweeps(self.outcome, self.systems).items()
         }
         return dataset
 
-    def _about(self, system: System) -> str:
+    def _about(self, name: str) -> str:
         """What a system is made of: the retriever and its options, as the file has them."""
-        shown = self.outcome.experiment.document.as_written
-        options = {
-            field.name: shown(getattr(system.options, field.name), system.paths.get(field.name, ()))
-            for field in fields(system.options)
-        }
+        system, options = self.outcome.experiment.systems[name], self.outcome.experiment.shown_options(name)
         plain = {key: json.dumps(value, ensure_ascii=False, default=str) for key, value in options.items()}
         listed = ", ".join(f"{key}={value}" for key, value in plain.items() if value != "null")
         inputs = f" of {', '.join(system.inputs)}" if system.inputs else ""
-        return str(self.hide(f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")))
+        return f"{system.config.use}{inputs}" + (f": {listed}" if listed else "")
 
     def gates(self, *, timed: bool) -> list[data.Gate]:
         """The gates held against its systems."""
         own = [gate for gate in self.outcome.gates if gate.dataset == self.name and gate.timed == timed]
         return [
-            {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": self.hide(gate.reason)}
-            for gate in own
+            {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": gate.reason} for gate in own
         ]
 
     def times(self) -> dict[str, list[float | None]]:
@@ -128,5 +126,4 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     """Versions and digests."""
     facts = [("groupgt", groupgt.__version__), ("python", platform.python_version())]
     facts.append(("seed", str(outcome.experiment.config.seed)))
-    hide = Hide(outcome.experiment.document.secrets)
-    return [*facts, *((hide(name), f"SHA-256 {digest}") for name, digest in outcome.digests.items())]
+    return [*facts, *((name, f"SHA-256 {digest}") for name, digest in outcome.digests.items())]

@@ -12,7 +12,7 @@ import os
 import platform
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
@@ -167,7 +167,7 @@ def results_of(outcome: Outcome) -> Results:
     """What results.json holds."""
     is_timeless = outcome.experiment.rule.is_timeless
     results: Results = {
-        "name": outcome.experiment.config.name,
+        "name": outcome.experiment.title,
         "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
     }
     if is_timeless and outcome.overall is not None:
@@ -175,11 +175,14 @@ def results_of(outcome: Outcome) -> Results:
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
-    return results
+    hidden: Results = outcome.experiment.hide.sure(results)
+    return hidden
 
 
 def _dataset(outcome: Outcome, dataset: str) -> DatasetResult:
     evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
+    for evaluation in evaluations:
+        evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
     result: DatasetResult = {"systems": evaluations}
     if outcome.experiment.rule.is_timeless:
         result = {"best": outcome.best.get(dataset), "systems": evaluations}
@@ -219,7 +222,8 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Timings:
         timings["gates"] = timed
     if outcome.from_cache:
         timings["kept"] = outcome.from_cache
-    return timings
+    hidden: Timings = outcome.experiment.hide.sure(timings)
+    return hidden
 
 
 def _way_back(experiment: Path, folder: Path) -> str | None:
@@ -233,7 +237,7 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 def manifest_of(outcome: Outcome) -> Manifest:
     """What manifest.json holds; what came from the environment stands there as the file has it."""
     experiment = outcome.experiment
-    return {
+    manifest: Manifest = {
         "groupgt": groupgt.__version__,
         "python": platform.python_version(),
         "libraries": libraries(list(experiment.systems.values())),
@@ -246,25 +250,22 @@ def manifest_of(outcome: Outcome) -> Manifest:
         },
         "metrics": [str(metric) for metric in experiment.metrics.values()],
         "policy": str(experiment.policy),
-        "config": experiment.document.as_written(experiment.config.model_dump(by_alias=True), ()),
+        "config": experiment.hide(experiment.document.as_written(experiment.config.model_dump(by_alias=True), ())),
         "systems": {name: _resolved(outcome, name) for name in experiment.chosen},
         "counts": {
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
             for dataset, by_system in outcome.evaluations.items()
         },
     }
+    hidden: Manifest = experiment.hide.sure(manifest)
+    return hidden
 
 
 def _resolved(outcome: Outcome, name: str) -> dict[str, Any]:
     """One system: its options, defaults included, its inputs, and how its files are named."""
     system = outcome.experiment.systems[name]
-    options = {
-        field.name: outcome.experiment.document.as_written(
-            getattr(system.options, field.name), system.paths.get(field.name, ())
-        )
-        for field in fields(system.options)
-    }
     inputs = {"inputs": system.inputs} if system.inputs else {}
+    options = outcome.experiment.shown_options(name)
     return {"use": system.config.use, "options": options, **inputs, "files": file_name(name)}
 
 
@@ -328,7 +329,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     if "parquet" in formats:
         writers["per_query.parquet"] = lambda path: write_rows(path, *per_query_grid(outcome), ".parquet")
     writers |= _runs(outcome, all_of_them="runs" in formats)
-    parent = folder / slug(outcome.experiment.config.name)
+    parent = folder / slug(outcome.experiment.title)
     writers["timings.json"] = _text(json_text(timings_of(outcome, parent)) + "\n")
     manifest = json.dumps(manifest_of(outcome), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     writers["manifest.json"] = _text(manifest)

@@ -27,6 +27,7 @@ from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.results import write_results
 from groupgt.experiment.timing import Timing
 from groupgt.labellers.code import Code
+from groupgt.private import private_messages
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
 from groupgt.runtime import no_silent_exit
@@ -35,25 +36,33 @@ from groupgt.store.verdicts import VerdictStore
 
 
 @contextmanager
-def shared_process() -> Iterator[None]:
+def shared_process() -> Iterator[dict[str, str]]:
     """Code of the user's may change the process while the run lasts, and end it only as an error.
 
     Modules put themselves on `sys.path`, change the umask, the working folder or standard output, and may count on it
-    as long as the run lasts; then all of it is as it was. What they imported stays in `sys.modules`.
+    as long as the run lasts; then all of it is as it was. What they imported stays in `sys.modules`. What is added to
+    the dict that it gives is taken out of errors and warnings.
     """
+    secrets: dict[str, str] = {}
     path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
     try:
-        with no_silent_exit():
-            yield
-    except SystemExit as error:
-        ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
-        raise GroupgtError(f"your code ended the run: {ended_by}") from None
+        with private_messages(secrets), _exit_as_error(), no_silent_exit():
+            yield secrets
     finally:
         sys.path[:] = path
         os.umask(mask)
         sys.stdout, sys.stderr = streams
         if folder is not None and folder != working_folder():
             os.chdir(folder)
+
+
+@contextmanager
+def _exit_as_error() -> Iterator[None]:
+    try:
+        yield
+    except SystemExit as error:
+        ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
+        raise GroupgtError(f"your code ended the run: {ended_by}") from None
 
 
 def working_folder() -> str | None:
@@ -91,9 +100,9 @@ def run_experiment(
         allow_code: Let the file run code of yours.
         progress: Who is told how far retrieval is.
     """
-    with shared_process():
+    with shared_process() as secrets:
         told = progress or Silence()
-        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code)
+        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
         told.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         judged = cache.verdicts()
@@ -154,13 +163,13 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
                 raise
             # Paths below the file's folder stand there as the file would have them: the same bytes everywhere.
             why = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")
-            failed.setdefault(dataset, {})[name] = why
+            failed.setdefault(dataset, {})[name] = experiment.hide(why)
     return Outcome(
         experiment=experiment,
         evaluations={dataset: _ranked(experiment, by_system) for dataset, by_system in evaluations.items()},
         answers=answers,
         timings=timings,
-        digests=digests(experiment, dict(datasets)),
+        digests={experiment.hide(name): digest for name, digest in digests(experiment, dict(datasets)).items()},
         failed=failed,
         absent={name: data.absent for name, data in datasets.items() if data.absent},
         truths={name: data.truth for name, data in datasets.items()},

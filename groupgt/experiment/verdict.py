@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from groupgt.comparison.verdict import verdict as compared
 from groupgt.evaluation.systems import known
@@ -22,37 +21,32 @@ TOLD = 3
 LAST = ("doubt", "note")
 
 
-def verdict(
-    outcome: Outcome, dataset: str, *, timed: bool, hide: Callable[[Any], Any] = lambda text: text
-) -> list[data.Sentence]:
-    """All sentences of one data set, doubts last; with `timed` those on time as well, which differ from run to run.
-
-    `hide` takes secrets out of the reasons of gates and failures.
-    """
+def verdict(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Sentence]:
+    """All sentences of one data set, doubts last; with `timed` those on time as well, which differ from run to run."""
     sentences = list(compared(differences(outcome, dataset))) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     return [
         *(sentence for sentence in sentences if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *_on_gates(outcome, dataset, hide, timed=False),
-        *(_on_gates(outcome, dataset, hide, timed=True) if timed else []),
-        *failed_sentences(hide(outcome.failed.get(dataset, {}))),
+        *_on_gates(outcome, dataset, timed=False),
+        *(_on_gates(outcome, dataset, timed=True) if timed else []),
+        *failed_sentences(outcome.failed.get(dataset, {})),
         *([doubt(absent_ids(dataset, absent))] if absent else []),
         *(sentence for sentence in sentences if sentence["kind"] in LAST),
     ]
 
 
-def on_time(outcome: Outcome, dataset: str, hide: Callable[[Any], Any]) -> Iterator[data.Sentence]:
+def on_time(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
     """The sentences of one data set that differ from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
-    yield from _on_gates(outcome, dataset, hide, timed=True)
+    yield from _on_gates(outcome, dataset, timed=True)
 
 
-def _on_gates(outcome: Outcome, dataset: str, hide: Callable[[Any], Any], *, timed: bool) -> Iterator[data.Sentence]:
+def _on_gates(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[data.Sentence]:
     """What the gates of one data set said: those on time, or the others."""
     gates = [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
-    return gate_sentences([(gate.passed, hide(gate.reason)) for gate in gates], timed=timed)
+    return gate_sentences([(gate.passed, gate.reason) for gate in gates], timed=timed)
 
 
 def gate_sentences(gates: Sequence[tuple[bool, str]], *, timed: bool) -> Iterator[data.Sentence]:

@@ -39,6 +39,9 @@ PROBLEMS = {
 }
 
 KeyPath = tuple[str | int, ...]
+# Keys below which any text may stand, and keys whose own text may be any.
+FREE = {"with", "where", "slice"}
+FREE_ENDS = ("name", "ground_truth", "queries", "corpus", "fetch", "build", "tokenizer", "version", "folder", "cache")
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?", re.ASCII)
@@ -50,8 +53,9 @@ class Document:
     """The values of a file, and the place (file:line:column) of each by its path of keys; `faults` are collected.
 
     `written` holds texts as they stand in the file where environment variables were filled in: what may be shown.
-    `secrets` holds values of the environment, and what the file has in their place. `partial` are paths at fault, at
-    which something was left out or stands in.
+    `secrets` holds values of the environment, and what the file has in their place; `choices` are those that stand
+    where only names are accepted, of metrics and systems say. `partial` are paths at fault, at which something was left
+    out or stands in.
     """
 
     path: Path
@@ -60,6 +64,7 @@ class Document:
     keys: dict[KeyPath, str] = field(default_factory=dict)
     written: dict[KeyPath, tuple[str, str]] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
+    choices: set[str] = field(default_factory=set)
     partial: set[KeyPath] = field(default_factory=set)
     faults: Faults = field(default_factory=Faults)
 
@@ -116,12 +121,12 @@ class Document:
         return any(filled[: len(path)] == path for filled in self.written)
 
     def as_written(self, value: Any, path: KeyPath) -> Any:
-        """A value as the file has it: what came from the environment is not shown."""
+        """A value as the file has it: what came from the environment is not shown, where it can be a secret."""
         if isinstance(value, dict):
             return {key: self.as_written(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.as_written(item, (*path, position)) for position, item in enumerate(value)]
-        lengths = range(len(path), 0, -1) if isinstance(value, str) else ()
+        lengths = range(len(path), 0, -1) if isinstance(value, str) and is_free(path) else ()
         return next((self.written[path[:length]][0] for length in lengths if path[:length] in self.written), value)
 
     def place_of(self, mark: Any) -> str:
@@ -141,6 +146,11 @@ class Document:
         self.faults.order = order
 
 
+def is_free(path: KeyPath) -> bool:
+    """Whether any text may stand at a path; elsewhere a file chooses among names, which are no secrets."""
+    return not FREE.isdisjoint(path[:-1]) or bool(path and path[-1] in FREE_ENDS)
+
+
 def exists(path: Path) -> bool:
     """Whether there is such a file or folder, or what a pattern matches; what cannot be a path is none."""
     try:
@@ -158,11 +168,11 @@ def plain_text(text: str) -> str:
     return text if text.isprintable() else ascii(text)
 
 
-def read_yaml(path: Path) -> Document:
+def read_yaml(path: Path, secrets: dict[str, str] | None = None) -> Document:
     """Reads one YAML 1.2 core document without aliases and tags; raises `ConfigError` where it is no YAML at all.
 
     Only `true` and `false` are booleans, `1e-3` is a number; `010`, `1:30` and dates stay text. `${env:X}` and
-    `${env:X:-default}` are filled in.
+    `${env:X:-default}` are filled in; what is filled in is added to `secrets`.
     """
     try:
         raw = path.read_bytes()
@@ -181,7 +191,7 @@ def read_yaml(path: Path) -> Document:
     except UnicodeDecodeError as error:
         line, column = raw.count(b"\n", 0, error.start) + 1, error.start - raw.rfind(b"\n", 0, error.start)
         raise ConfigError(f"{path}:{line}:{column}: expected UTF-8, found the byte 0x{raw[error.start]:02x}") from None
-    document = Document(path)
+    document = Document(path, secrets={} if secrets is None else secrets)
     document.value = composed(text, document, ())
     if not document.places:
         raise ConfigError(f"{path}:1:1: the file is empty; `groupgt init` writes a starter")
@@ -326,6 +336,8 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
         held = os.environ.get(name, default)
         if name in os.environ:
             document.secrets[os.environ[name]] = f"${{env:{name}}}"
+            if not is_free(path):
+                document.choices.add(os.environ[name])
         if held is None:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
@@ -380,7 +392,8 @@ def change(document: Document, setting: str) -> None:
     document.places |= dict.fromkeys([*setting_document.places, path], place)
     document.keys |= dict.fromkeys([*setting_document.keys, path], place)
     document.written |= setting_document.written
-    document.secrets |= setting_document.secrets
+    document.secrets.update(setting_document.secrets)
+    document.choices |= setting_document.choices
     document.partial |= setting_document.partial
 
 

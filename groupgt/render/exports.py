@@ -115,8 +115,8 @@ def _kind(cells: Sequence[Any]) -> Any:
     return pl.String if str in kinds else pl.Int64 if kinds == {int} else pl.Float64
 
 
-def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]]) -> str:
-    """One suite; a case has a class, a name, and why it failed or None.
+def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]], kind: str = "failure") -> str:
+    """One suite; a case has a class, a name, and why it failed or None; of the `kind` "error" it could not be tried.
 
     >>> print(junit_text("gates", [("handbook", "recall@5", "is 0.2"), ("handbook", "mrr", None)]))
     <?xml version="1.0" encoding="UTF-8"?>
@@ -135,11 +135,12 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]]) -> str:
     def quoted(text: str) -> str:
         return quoteattr(_plain(text))
 
-    failures = sum(why is not None for _, _, why in cases)
+    count = sum(why is not None for _, _, why in cases)
+    failures, errors = (count, 0) if kind == "failure" else (0, count)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         "<testsuites>",
-        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="0" skipped="0">',
+        f'  <testsuite name={quoted(suite)} tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="0">',
     ]
     for family, name, why in cases:
         start = f"    <testcase classname={quoted(family)} name={quoted(name)}"
@@ -147,7 +148,7 @@ def junit_text(suite: str, cases: Sequence[tuple[str, str, str | None]]) -> str:
             lines.append(f"{start}/>")
         else:
             lines.append(f"{start}>")
-            lines.append(f"      <failure message={quoted(why)}>{escape(_plain(why))}</failure>")
+            lines.append(f"      <{kind} message={quoted(why)}>{escape(_plain(why))}</{kind}>")
             lines.append("    </testcase>")
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"])
 

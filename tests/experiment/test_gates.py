@@ -129,7 +129,7 @@ def test_exit_status_and_one_line(swept: Path, tmp_path: Path, capsys: pytest.Ca
     suite = ET.parse(tmp_path / "gates.xml").getroot()[0]
     assert (suite.attrib["tests"], suite.attrib["failures"]) == ("7", "1")
     failed = [case for case in suite if len(case)]
-    assert [case.attrib["name"] for case in failed] == ["gate 2: recall@10"]
+    assert [case.attrib["name"] for case in failed] == ["recall@10, min 1"]
     main(["run", str(swept), "--set", "gate.1.min=0", "--only", "bm25*"])
 
 

@@ -145,7 +145,7 @@ def test_what_the_blocks_hold() -> None:
     assert ids == ["d0", "x0-0", "y", "x0-1"]
     assert homes == [0, -1, 0, -1]
     assert groups == [["group 1", 1, [[0, 1]]]]
-    assert rankings[0] == [3, [1, 0, 2], [3, 2, 1], [[2, 0, [0]]], {}]
+    assert rankings[0] == [3, [1, 0, 2], ["3.000", "2.000", "1.000"], [[2, 0, [0]]], {}]
     assert value(reader, "passages-0-0") == {"d0": "zero"}
     assert value(reader, "others-0-0") == {"y": "why", "x1-0": "one"}
     assert value(reader, "page")["datasets"][0]["chunks"] == [[0, 1, 2, 3]]
@@ -253,9 +253,8 @@ def test_libraries_are_what_their_packages_have() -> None:
 
 
 @pytest.mark.parametrize("value", [0.1 + 0.2, 1.0, 0.0, 1e-9, 123456789.0, -0.25])
-def test_values_keep_six_digits(value: float) -> None:
-    short = blocks.rounded(value)
-    assert short is not None
+def test_weights_keep_six_digits(value: float) -> None:
+    short = blocks.short(value)
     assert abs(short - value) <= 5e-6 * abs(value)
     assert len(repr(short)) <= 12
 

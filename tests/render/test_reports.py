@@ -13,9 +13,9 @@ from click.testing import CliRunner
 import groupgt
 from groupgt.cli.main import cli
 from groupgt.experiment.display import Outcome, items
+from groupgt.private import Hide
 from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.page.page import SCRIPTS
-from groupgt.render.page.private import Hide
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent
@@ -137,7 +137,8 @@ def test_secrets_and_places_of_this_machine_are_nowhere_on_the_page(
     monkeypatch.setenv("PRIVATE_KEY", SECRET)
     outcome = groupgt.run_experiment(tmp_path / "private.yaml", allow_code=True)
     assert outcome.folder is not None
-    assert SECRET in outcome.failed["own"]["mine"]
+    failed = outcome.failed["own"]["mine"]
+    assert "{'key': '${env:PRIVATE_KEY}'}} for https://…@host/a?api_key=… in retriever.py" in failed
     reader = page_at(outcome.folder / "report.html")
     held = (outcome.folder / "report.html").read_text(encoding="utf-8")
     held += "".join(json.dumps(value(reader, name)) for name in reader.blocks if not name.startswith("library"))
@@ -153,7 +154,7 @@ def test_secrets_and_places_of_this_machine_are_nowhere_on_the_page(
     ("text", "shown"),
     [
         ("https://me:secret@host/a failed", "https://…@host/a failed"),
-        ("https://host/a?q=1&api_key=abc&k=2", "https://host/a?q=1&api_key=…&k=2"),
+        ("https://host/a?q=1&api_key=abc&k=2", "https://host/a?q=…&api_key=…&k=…"),
         ("host=db user=me password=abc dbname=x", "host=db user=me password=… dbname=x"),
         ('headers={"Authorization": "Bearer abc"}', 'headers={"Authorization": …}'),
         ("/home/me/data/run.trec: no such file", "run.trec: no such file"),

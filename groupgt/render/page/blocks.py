@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from groupgt.render.page.data import Dataset, Detail
+from groupgt.render.tables import fixed
 
 # Questions whose details lie in one block, which is opened when one of them is asked for.
 TOGETHER = 40
@@ -32,12 +34,23 @@ def opened(data: bytes) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(data)))
 
 
-def rounded(value: float | None) -> float | int | None:
-    """A value with six significant digits, which is more than the page shows."""
-    if value is None:
-        return None
-    short = float(f"{value:.6g}")
-    return int(short) if short.is_integer() else short
+def short(value: float) -> float | int:
+    """A weight or a grade, which the page shows as it stands, with six significant digits."""
+    known = float(f"{value:.6g}")
+    return int(known) if known.is_integer() else known
+
+
+def score_texts(scores: Sequence[float]) -> list[str]:
+    """The scores of a ranking as the page shows them: as many decimals for all, so that the largest has four digits.
+
+    >>> score_texts([123.4, 5.678]), score_texts([1e-7, 2e-8]), score_texts([0.0, 0.0])
+    (['123.4', '5.7'], ['1e-07', '2e-08'], ['0', '0'])
+    """
+    largest = max(map(abs, scores), default=0.0)
+    if not 0.001 <= largest < 1e15:
+        return [f"{score:.4g}" for score in scores]
+    decimals = max(0, 3 - math.floor(math.log10(max(largest, 0.1))))
+    return [fixed(score, decimals) for score in scores]
 
 
 @dataclass
@@ -107,8 +120,8 @@ class Chunks:
         groups = [
             [
                 group["name"],
-                rounded(group["weight"]),
-                [[at(name), rounded(grade)] for name, grade in group["alternatives"]],
+                short(group["weight"]),
+                [[at(name), short(grade)] for name, grade in group["alternatives"]],
                 *([group["cannot"]] if group["cannot"] else []),
             ]
             for group in detail["groups"]
@@ -121,7 +134,7 @@ class Chunks:
             ids = [at(name) for name in ranking["ids"]]
             marks = [[rank, KINDS.index(kind), met] for rank, kind, met in ranking["marks"]]
             far = {str(rank): at(name) for rank, name in ranking["far"].items()}
-            scores = None if ranking["scores"] is None else [_brief(score) for score in ranking["scores"]]
+            scores = None if ranking["scores"] is None else score_texts(ranking["scores"])
             rankings.append([ranking["results"], ids, scores, marks, far])
         important = _important(detail)
         homes = [self._home(name, name in important, passages, number, matter, others) for name in places]
@@ -208,12 +221,6 @@ def _important(detail: Detail) -> set[str]:
             found.update(ranking["ids"][rank - 1] for rank, _, _ in ranking["marks"] if rank <= length)
             found.update(ranking["far"].values())
     return found
-
-
-def _brief(score: float) -> float | int:
-    """A score with four significant digits."""
-    short = float(f"{score:.4g}")
-    return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
 def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:

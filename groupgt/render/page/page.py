@@ -1,6 +1,7 @@
 """The page: one HTML file from plain tables, which opens from disk, asks for nothing and runs no code but its own.
 
-Every text of users lies in blocks of deflated JSON, or is escaped; scripts are allowed by their SHA-256 alone.
+Every text of users lies in blocks of deflated JSON, or is escaped; scripts are allowed by their SHA-256 alone. Values
+are whole doubles, which the scripts round once, as `render.tables` does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit, rounded
+from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
@@ -167,17 +168,6 @@ APART = ("questions", "details", "passages", "contrasts", "left_out")
 
 def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
     plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
-    plain["systems"] = [
-        {
-            **system,
-            "means": [rounded(mean) for mean in system["means"]],
-            "intervals": [_ends(interval) for interval in system["intervals"]],
-        }
-        for system in dataset["systems"]
-    ]
-    plain["slices"] = [
-        {**part, "means": [[rounded(mean) for mean in means] for means in part["means"]]} for part in dataset["slices"]
-    ]
     plain["leftOut"] = dataset["left_out"]
     plain["count"] = len(dataset["questions"]["qids"])
     plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks.chunks]
@@ -187,14 +177,9 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
 
 def _contrast(each: Any) -> list[Any]:
     """A row, whose columns `page.js` names."""
-    numbers = [rounded(each[key]) for key in ("raw", "p", "effect")]
-    counts = [each[key] for key in ("pairs", "wins", "ties", "losses")]
-    first = [each["first"], each["second"], each["metric"], each.get("within", -1), rounded(each["delta"])]
-    return [*first, _ends(each["interval"]), *counts, *numbers, int(each["significant"])]
-
-
-def _ends(interval: tuple[float, float] | None) -> list[float | int | None] | None:
-    return None if interval is None else [rounded(end) for end in interval]
+    first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
+    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect")
+    return [*first, *(each[key] for key in keys), int(each["significant"])]
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
@@ -204,7 +189,7 @@ def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
         plain = {key: value for key, value in questions.items() if key != "values"}
         yield f"questions-{place}", block(plain)
         for metric, systems in enumerate(questions["values"]):
-            yield f"values-{place}-{metric}", block([[rounded(value) for value in column] for column in systems])
+            yield f"values-{place}-{metric}", block(systems)
 
 
 def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:

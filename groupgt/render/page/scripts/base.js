@@ -80,8 +80,14 @@ const hidden = (text) => h("span", { class: "hidden" }, text);
 /** @param {unknown} value @returns {value is number} */
 const known = (value) => typeof value === "number";
 
-/** @param {number | null | undefined} value @param {number} [digits] */
-const fixed = (value, digits = 4) => (known(value) ? value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1") : "–");
+/** A value as tables have it: of two that are equally near the even one, where `toFixed` takes the larger. @param {number | null | undefined} value @param {number} [digits] */
+function fixed(value, digits = 4) {
+  if (!known(value)) return "–";
+  const halves = Math.abs(value) * 2 ** (digits + 1);
+  let text = value.toFixed(digits);
+  if (halves % 2 === 1 && Number(text.slice(-1)) % 2) text = value.toFixed(digits + 1).replace(/\.?.$/, "");
+  return text.replace(/^-(0\.?0*)$/, "$1");
+}
 
 /** @param {number | null | undefined} value @param {number} [digits] */
 function signed(value, digits = 4) {
@@ -90,13 +96,13 @@ function signed(value, digits = 4) {
 }
 
 /** @param {number | null} value */
-const small = (value) => (!known(value) ? "–" : value < 0.0001 ? "< 0.0001" : value.toFixed(4));
+const small = (value) => (!known(value) ? "–" : value < 0.0001 ? "< 0.0001" : fixed(value));
 
 /** @param {number} count @param {string} one @param {string} [many] */
 const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many || `${one}s`}`;
 
 /** @param {number} value */
-const time = (value) => (value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(1) : value.toFixed(3));
+const time = (value) => fixed(value, value >= 100 ? 0 : value >= 1 ? 1 : 3);
 
 /** A table; cells are children, or elements of rows. @param {Child[]} heads @param {Child[][]} rows @param {string} label @param {string} [kind] */
 function table(heads, rows, label, kind = "") {

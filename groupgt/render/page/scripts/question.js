@@ -21,17 +21,9 @@ async function detailOf(set, at) {
       const [results, own, scores, marks, far] = each;
       const met = new Map();
       for (const [rank, kind, found] of marks) if (kind === 0) for (const group of found) met.set(group, rank);
-      return { results, ids: own, scores, shape: shapeOf(scores), marks: new Map(marks.map((/** @type {any[]} */ mark) => [mark[0], mark])), far, met };
+      return { results, ids: own, scores, marks: new Map(marks.map((/** @type {any[]} */ mark) => [mark[0], mark])), far, met };
     }),
   };
-}
-
-/** How the scores of a ranking are written: all with as many decimals, so that the largest has four digits. @param {number[] | null} scores */
-function shapeOf(scores) {
-  const largest = Math.max(...(scores || []).map(Math.abs));
-  if (!(largest > 0 && largest < 1e15)) return String;
-  const decimals = Math.max(0, 3 - Math.floor(Math.log10(Math.max(largest, 0.1))));
-  return (/** @type {number} */ score) => (largest < 0.001 ? String(score) : fixed(score, decimals));
 }
 
 /** The passages of a question, by id. @param {Plain} set @param {Plain} detail @returns {Promise<Map<string, string>>} */
@@ -233,7 +225,7 @@ function resultRow(own, detail, passages, rank, order, cutoff) {
     h("td", { class: "number" }, rank),
     h("td", null, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign, short ? h("sub", null, short) : null), hidden(`${said}${groups}`)),
     h("td", null, passage(id, passages.get(id))),
-    own.scores ? h("td", { class: "number" }, score === null ? "" : own.shape(score)) : null
+    own.scores ? h("td", { class: "number" }, score ?? "") : null
   );
 }
 

@@ -1,0 +1,211 @@
+"""The door: what is told passes it, so that neither secrets nor the folders of this machine leave with it.
+
+Three things go through `Hide`. Errors, options of systems and names of files are texts from anywhere: `hide(value)`
+takes out of them all that is secret, and where files lie. Messages on a terminal keep their paths, for their reader has
+to go there: `hide.message(text)`. And all else that is written or printed, whoever made it: `hide.sure(value)`. Ids,
+questions and passages pass as they are: they are the data that is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from groupgt.errors import GroupgtError, GroupgtWarning, reason
+
+HIDDEN = "…"
+# How a reference to the environment begins, which is no secret.
+REFERENCE = "${env:"
+# Names of keys whose values are secret; of those that end in KEY, as of variables, but not `id_key` or `sort_key`.
+_KEYS = (
+    r"(?:(?:[A-Z0-9]+_)+KEY|(?i:sig|[\w-]*(?:password|passwd|passphrase|pwd|secret|token|signature|credentials?|"
+    r"(?:api|access|account|private|secret|auth|shared)[-_]?key|authorization)))"
+)
+_NAME = re.compile(_KEYS)
+# `NAME_KEY=…`, `"Authorization": "…"`, and a line `x-api-key: …`, of which a scheme such as `Bearer` is a part.
+_ASSIGNED = re.compile(
+    rf"(?<![\w.-])({_KEYS}=|{_KEYS}[\"']\s*:\s*|(?i:(?:proxy-)?authorization|[\w-]*api-key):\s+)"
+    r"(\"[^\"]*\"|'[^']*'|(?:(?i:bearer|basic|digest|token|apikey|negotiate)\s+)?[^\s&\"',;]+)"
+)
+_URL = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]{0,30}://)([^\s\"'<>]+)")
+_QUERY = re.compile(r"([?&;][^=&;#?]*=)(?!\$\{env:)[^&;#]+")
+_REFERENCES = re.compile(r"(?:\$\{env:[^}]*\}|:)+")
+# A folder's name may hold blanks, but neither begin nor end with one, or the text around a path would be a part of it.
+_FOLDER = r"(?:[^\s\"'<>|*?:;/\\]|(?<=\w)'(?=\w)|[ ](?=[^\s\"'<>|*?:;/\\]))+[\\/]+"
+# From the root, a drive or a share on; a slash after a word or a digit belongs to something else.
+_FOLDERS = re.compile(rf"(?<![\w./\\}}~…])(?:/(?!/)|[A-Za-z]:[\\/]+|\\\\+)(?:{_FOLDER})+")
+_LONG, _SHORTEST = 8, 3
+# A longer value may be shown without its end, by this many of its first characters it is recognized.
+_CUT, _HEAD = 60, 24
+
+
+@dataclass(frozen=True)
+class Hide:
+    """What the door takes out: `secrets`, values of the environment with what the file has in their place.
+
+    What is right for a value depends on where it stands and on how much of a secret it can be. A short value or a
+    common word (`1`, `test`, `english`) stands in a text for many reasons. So
+
+    - at the key that it was written for a value is never shown, however short: `Document.as_written` is asked there;
+    - in errors and options one of eight characters is hidden wherever it stands, one of three to seven as a whole word,
+      and a shorter one stays: with each `1` of a text replaced it could not be read, and is no safer;
+    - in everything else one is hidden that can stand there for no other reason: of eight characters, not all letters.
+
+    Besides, options and errors lose what looks like a secret (keys and passwords, user and query values of URLs) and of
+    absolute paths all but the last part.
+
+    >>> Hide()("https://me:secret@host/a?k=1 failed for /home/me/my data/run.trec")
+    'https://…@host/a?k=… failed for run.trec'
+    >>> hide = Hide({"abc-123": "${env:KEY}", "1": "${env:ONE}", "c0rrect-horse": "${env:PASSWORD}"})
+    >>> hide(["the key abc-123 was refused 1 time"])
+    ['the key ${env:KEY} was refused 1 time']
+    >>> hide.sure("abc-123, c0rrect-horse"), hide.message("/home/me/c0rrect-horse")
+    ('abc-123, ${env:PASSWORD}', '/home/me/${env:PASSWORD}')
+    """
+
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, value: Any) -> Any:
+        """Errors and options, without secrets and folders."""
+        return _mapped(value, lambda text: _without_folders(self.message(text)), by_name=True)
+
+    def message(self, text: str) -> str:
+        """An error without secrets."""
+        return _without_credentials(self._any.sub(self._reference, text) if self._any else text)
+
+    def sure(self, value: Any) -> Any:
+        """Anything at all, without what can only be a secret."""
+        pattern = self._sure
+        return value if pattern is None else _mapped(value, lambda text: pattern.sub(self._reference, text))
+
+    def _reference(self, found: re.Match[str]) -> str:
+        """What the file has in place of a secret; of one that was cut, found by its first characters."""
+        shown = self._spellings.get(found[0])
+        return shown or next(known for text, known in self._spellings.items() if text.startswith(found[0][:_HEAD]))
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        """Each value as it is, as Python, JSON and URLs spell it, and as a path that was resolved; longest first."""
+        found: dict[str, str] = {}
+        for secret, shown in self.secrets.items():
+            path = re.sub(r"^(?:\.{0,2}[\\/])+", "", secret)
+            for text in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), path):
+                if len(text) >= _SHORTEST:
+                    found.setdefault(text, shown)
+        return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+
+    @cached_property
+    def _any(self) -> re.Pattern[str] | None:
+        return _pattern(self._spellings, lambda text: True)
+
+    @cached_property
+    def _sure(self) -> re.Pattern[str] | None:
+        return _pattern(self._spellings, lambda text: len(text) >= _LONG and not text.isalpha())
+
+
+def _pattern(texts: Mapping[str, str], wanted: Callable[[str], bool]) -> re.Pattern[str] | None:
+    """What finds any of these texts: a short one as a word, the beginning of a long one that was cut as well."""
+    parts = []
+    for text in filter(wanted, texts):
+        parts.append(re.escape(text) if len(text) >= _LONG else rf"(?<!\w){re.escape(text)}(?!\w)")
+        if len(text) > _CUT:
+            parts.append(rf"{re.escape(text[:_HEAD])}[^\s…]*…")
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) -> Any:
+    """A value with each of its texts changed; `by_name` hides what stands at a key whose name says it is secret."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        secret = {key for key in value if by_name and isinstance(key, str) and _NAME.fullmatch(key)}
+        return {
+            key: _hidden(held) if key in secret and isinstance(held, str) else _mapped(held, change, by_name=by_name)
+            for key, held in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return type(value)(_mapped(held, change, by_name=by_name) for held in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _mapped(getattr(value, each.name), change) for each in fields(value)})
+    return value
+
+
+def _hidden(text: str) -> str:
+    """A secret, or how the file refers to it."""
+    return text if REFERENCE in text or not text else HIDDEN
+
+
+def _without_credentials(text: str) -> str:
+    """A text without what looks like a secret."""
+    text = _URL.sub(lambda found: found[1] + _bare_url(found[2]), text)
+    return _ASSIGNED.sub(lambda found: found[1] + _hidden(found[2]), text)
+
+
+def _bare_url(rest: str) -> str:
+    """What follows `://`, without user and password, and without the values of its query."""
+    before_query = rest.partition("?")[0]
+    authority = re.split("[/#]", before_query, maxsplit=1)[0]
+    # A password with a slash in it: what follows the colon is no port.
+    is_split = re.match(r"[^/#@]*:(?!\d+(?:[/#]|$))", before_query) is not None
+    end = before_query.rfind("@") if is_split else authority.rfind("@")
+    if end < 0 and is_split:
+        end = rest.rfind("@")
+    if end >= 0 and not _REFERENCES.fullmatch(rest[:end]):
+        rest = f"{HIDDEN}{rest[end:]}"
+    return _QUERY.sub(rf"\1{HIDDEN}", rest)
+
+
+def _without_folders(text: str) -> str:
+    """A text in which of absolute paths the last part is left."""
+    text = text.replace("file://", "")
+    for folder in _known_folders():
+        text = text.replace(folder, "")
+    return _FOLDERS.sub("", text)
+
+
+def _known_folders() -> list[str]:
+    """Folders whose names may hold any character, longest first."""
+    known = set()
+    for folder in (os.curdir, os.path.expanduser("~")):
+        try:
+            path = str(Path(folder).resolve())
+        except (OSError, RuntimeError):  # the current folder was removed
+            continue
+        if path.count(os.sep) > 1:
+            known.add(path + os.sep)
+    return sorted(known, key=len, reverse=True)
+
+
+@contextmanager
+def private_messages(secrets: Mapping[str, str]) -> Iterator[None]:
+    """Has the errors and warnings that leave it lose what `secrets` holds by then."""
+    show = warnings.showwarning
+
+    def show_private(message: Any, *rest: Any, **more: Any) -> None:
+        if isinstance(message, GroupgtWarning):
+            message = type(message)(Hide(secrets).message(str(message)))
+        show(message, *rest, **more)
+
+    warnings.showwarning = show_private
+    try:
+        yield
+    except BaseException as error:
+        hide, why = Hide(dict(secrets)), reason(error)
+        if why is None or (hide.message(why) == why and not secrets):
+            raise
+        if not isinstance(error, GroupgtError):
+            raise GroupgtError(hide.message(why)) from None
+        error.faults = tuple(map(hide.message, error.faults))
+        error.args = (str(error),)
+        raise error from None  # what lies behind it may hold the same
+    finally:
+        warnings.showwarning = show
