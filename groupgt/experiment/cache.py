@@ -157,11 +157,9 @@ class Unfinished:
 
     def begun(self, source: Here | Fresh) -> Begun:
         """What an interrupted run has left, where the modules of what has been built are the same now as then."""
-        self.header = {"about": self.about, "built": source.modules}
+        self.header = {"about": self.about, "built": source.modules, "process": source.process}
         trace = Trace.of(self.lines)
-        same = self.is_trusted or (
-            trace.is_recent and trace.built == source.modules and not source.changed(trace.later)
-        )
+        same = self.is_trusted or (trace.fits(source.modules) and not source.changed(trace.later))
         begun = _resumed(self.task, self.qids, self.lines, trace) if same else None
         if begun is None:
             self.journal.remove()

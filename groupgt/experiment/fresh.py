@@ -27,7 +27,7 @@ from groupgt.errors import ConfigError, GroupgtError, RetrieverError
 from groupgt.formats.modules import imported
 from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, Setting, ask, checked
 from groupgt.runtime import raised, signals_held_back, users_code
-from groupgt.store.loaded import Loaded, changed
+from groupgt.store.loaded import PROCESS, Loaded, changed
 
 # Ctrl-C is for the process that asks, which ends this one.
 BEGIN = """
@@ -71,6 +71,7 @@ class Here:
         self.build_s = time.perf_counter() - start
         self.singly: bool | None = order.options.asks_singly()
         self.loaded = Loaded() if order.kind.is_foreign and not order.kind.live else None
+        self.process = PROCESS
         self.modules = self._new()
 
     def ask(self, queries: Queries, k: int) -> tuple[Sequence[Ranking], list[float], dict[str, str]]:
@@ -95,8 +96,10 @@ class Here:
 class Fresh:
     """The same in a new process; ends with `close`, or with this process. `way` says how the code is called."""
 
+    process = ""
+
     def __init__(self, order: Order) -> None:
-        self.process = _started()
+        self.child = _started()
         try:
             self._call(order.folder)
             plugin, setting = order.kind, order.setting
@@ -126,17 +129,17 @@ class Fresh:
 
     def close(self) -> None:
         """Ends the process."""
-        self.process.kill()
-        for stream in (self.process.stdin, self.process.stdout):
+        self.child.kill()
+        for stream in (self.child.stdin, self.child.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):  # what was not sent
                     stream.close()
-        self.process.wait()
+        self.child.wait()
 
     def _call(self, message: Any) -> Any:
         """Sends a message; what comes back. Raises what went wrong there."""
         try:
-            _send(self.process.stdin, message)
+            _send(self.child.stdin, message)
             value, fault = pickle.loads(self._received())  # noqa: S301 - from code that is allowed to run
         except (OSError, EOFError, pickle.UnpicklingError):
             raise RetrieverError(self._last_words()) from None
@@ -151,14 +154,14 @@ class Fresh:
 
     def _bytes(self, count: int) -> bytes:
         """So many bytes; a process that is gone is noticed even where another holds its end of the pipe."""
-        stream = self.process.stdout
+        stream = self.child.stdout
         if stream is None:
             raise EOFError
         parts: list[bytes] = []
         while count:
             if os.name == "posix":
                 while not select.select([stream], [], [], LOOK)[0]:
-                    if self.process.poll() is not None and not select.select([stream], [], [], 0)[0]:
+                    if self.child.poll() is not None and not select.select([stream], [], [], 0)[0]:
                         raise EOFError
             part = os.read(stream.fileno(), min(count, 1 << 20))
             if not part:
@@ -169,7 +172,7 @@ class Fresh:
 
     def _last_words(self) -> str:
         try:
-            status = self.process.wait(timeout=10)
+            status = self.child.wait(timeout=10)
         except subprocess.TimeoutExpired:
             return "its process no longer answers"
         if status < 0:

@@ -19,9 +19,11 @@ from functools import lru_cache
 from typing import Any
 
 from groupgt.formats.modules import READ, spec_of
+from groupgt.store.files import owner
 from groupgt.store.journal import TIME
 
 STARTED = time.time()
+PROCESS = f"{owner()} {STARTED}"
 # What an interrupted run left is of no use after this.
 OLDEST = timedelta(days=1)
 
@@ -36,9 +38,20 @@ class Loaded:
         """{module: digest} of those that came since this was last asked."""
         names = sys.modules.keys() - self._names
         self._names |= names
-        files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(names)}
-        digests = {name: _digest(name, file, since=STARTED) for name, file in files.items() if name[:2] != "__"}
+        digests = {name: _of_loaded(name) for name in sorted(names) if name[:2] != "__"}
         return {name: digest for name, digest in digests.items() if digest}
+
+
+# Each module that was looked at, and its digest then: in this process it stays what it is, whatever its file becomes.
+_LOOKED_AT: dict[str, tuple[Any, str]] = {}
+
+
+def _of_loaded(name: str) -> str:
+    module = sys.modules.get(name)
+    before = _LOOKED_AT.get(name)
+    if before is None or before[0] is not module:
+        before = _LOOKED_AT[name] = module, _digest(name, getattr(module, "__file__", None), since=STARTED)
+    return before[1]
 
 
 def changed(modules: Mapping[str, str], path: Iterable[str]) -> list[str]:
@@ -125,29 +138,43 @@ def _distributions() -> Mapping[str, list[str]]:
 
 @dataclass(frozen=True)
 class Trace:
-    """Of a journal: the modules there were when all was built, those that came later, and when the last line came."""
+    """Of a journal: the modules there were when all was built, those that came later, and when the last line came.
+
+    `process` is the one that had built it, where that is the one that ran groupgt.
+    """
 
     built: dict[str, str]
     later: dict[str, str]
     at: str
+    process: str = ""
 
     @classmethod
     def of(cls, lines: Iterable[Any]) -> Trace:
-        """What the lines of a journal say of it, those with the keys built, modules and at."""
+        """What the lines of a journal say of it, those with the keys built, modules, at and process."""
         built: dict[str, str] = {}
         later: dict[str, str] = {}
-        at = ""
+        at = process = ""
         for line in lines:
             if isinstance(line, dict):
                 built = line.get("built", built)
                 later |= line.get("modules", {})
                 at = line.get("at", at)
-        return cls(built, later, at)
+                process = line.get("process", process)
+        return cls(built, later, at, process)
 
     @property
     def modules(self) -> dict[str, str]:
         """All of them."""
         return {**self.built, **self.later}
+
+    def fits(self, built: Mapping[str, str]) -> bool:
+        """Whether it is recent, and the modules of what has been built now are the same as then.
+
+        In the same process others may have come since, which what was built then does not see.
+        """
+        if self.process == PROCESS:
+            return self.is_recent and all(built.get(name) == digest for name, digest in self.built.items())
+        return self.is_recent and self.built == built
 
     @property
     def is_recent(self) -> bool:

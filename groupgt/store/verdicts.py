@@ -31,14 +31,14 @@ class Verdicts:
         journal: Journal | None = None,
         earlier: Mapping[str, float] | None = None,
         loaded: Loaded | None = None,
-        built: Mapping[str, str] | None = None,
+        header: Mapping[str, Any] | None = None,
     ) -> None:
         self.journal = journal or Journal(None)
         self.earlier = dict(earlier or {})
         self.scores = dict(self.earlier)
         self.used: set[str] = set()
         self.loaded = loaded
-        self.unsaid: dict[str, Any] = {"built": dict(built or {})}
+        self.header = header or {}
 
     def known(self, keys: Iterable[str]) -> dict[str, float]:
         """The scores there are of these keys."""
@@ -55,8 +55,8 @@ class Verdicts:
         self.scores.update(scores)
         if scores and self.journal.path is not None:
             new = {} if self.loaded is None else self.loaded.new()
-            about = {**self.unsaid, "modules": new, "at": now()}
-            self.unsaid = {}
+            about = {**self.header, "modules": new, "at": now()}
+            self.header = {}
             self.journal.append(about, *([key, score] for key, score in scores.items()), sync=True)
 
 
@@ -81,7 +81,7 @@ class VerdictStore:
         return self._judges[judge][0]
 
     def _opened(self, name: str, *, vouched: bool) -> tuple[Verdicts, Journal]:
-        from groupgt.store.loaded import Loaded, Trace, changed
+        from groupgt.store.loaded import PROCESS, Loaded, Trace, changed
 
         finished = Journal(self.folder / f"{name}.jsonl")
         loaded = Loaded()
@@ -95,12 +95,13 @@ class VerdictStore:
         if not vouched:
             lines = list(journal.lines())
             trace = Trace.of(lines)
-            if not self.refresh and trace.is_recent and trace.built == built and not changed(trace.later, sys.path):
+            if not self.refresh and trace.fits(built) and not changed(trace.later, sys.path):
                 earlier |= _scores(lines)
             elif lines:
                 finished.append(*lines)  # paid for: `reuse` knows them
                 journal.remove()
-        return Verdicts(journal, earlier, None if vouched else loaded, built), finished
+        header = {} if vouched else {"built": built, "process": PROCESS}
+        return Verdicts(journal, earlier, None if vouched else loaded, header), finished
 
     def finish(self) -> None:
         """The run is finished: its verdicts are used again only where they are asked for by `reuse`."""

@@ -125,7 +125,8 @@ def planted() -> dict[str, tuple[dict[str, Any], KeyPath]]:
                     inputs = {"inputs": ["bm25"]} if name in ("rrf", "convex") else {}
                     options = NEEDED.get(f"{kind} {name}", {})
                     config = changed(BASE, place, {"use": name, "with": dict(options), **more, **inputs})
-                    found[f"{kind} {name}: {'.'.join(map(str, path))}"] = (config, (*place, "with", *path))
+                    beside = place if (name, option.name) == ("code", "version") else (*place, "with")
+                    found[f"{kind} {name}: {'.'.join(map(str, path))}"] = (config, (*beside, *path))
     return found
 
 

@@ -150,14 +150,14 @@ FAULTS: list[Fault] = [
     (
         "a version of what is ours",
         [("plain: bm25", "plain: {use: bm25, version: a}")],
-        "16:23",
+        "15:22",
         "systems.plain.version",
         "bm25 needs no version",
     ),
     (
         "a version among the options",
         [(STORED, 'use: http\n    with: {url: "http://127.0.0.1/", version: a}')],
-        "24:39",
+        "24:38",
         "systems.stored.with.version",
         "goes beside `use`, not among the options",
     ),

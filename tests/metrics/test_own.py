@@ -327,8 +327,8 @@ def leaves(hits: Any) -> Any:
         (lambda hits: ["a", "b", "c"], "ValueError: could not convert string to float"),
         (lambda hits: None, r"found an array of shape \(\)"),
         (lambda hits: np.array([1, np.inf, 0]), "query 'q2': expected a finite number, or NaN where there is none"),
-        (fails, r"KeyError: 'nothing\\nthere' \(.*test_own.py:\d+\)"),
-        (leaves, r"SystemExit: 3 \(.*test_own.py:\d+\)"),
+        (fails, r"KeyError: 'nothing\\nthere' \(.*test_own.py:\d+ in \w+\)"),
+        (leaves, r"SystemExit: 3 \(.*test_own.py:\d+ in \w+\)"),
     ],
 )
 def test_values_that_are_none(function: Any, words: str) -> None:

@@ -88,6 +88,7 @@ def test_an_interrupted_run_of_other_modules_is_asked_for_again_but_not_lost(
     os.utime(tmp_path / "another.py", (0, 0))
     module.__file__ = str(tmp_path / "another.py")
     monkeypatch.setitem(sys.modules, "another", module)
+    monkeypatch.setattr("groupgt.store.loaded.PROCESS", "another")
     assert of_run(tmp_path / "kept", vouched=False)[1].known(["a"]) == {}
     assert of_run(tmp_path / "kept", vouched=False, reuse=True)[1].known(["a"]) == {"a": 1.0}
 
