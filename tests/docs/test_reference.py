@@ -209,6 +209,7 @@ def test_what_is_missing_is_named(road: str, page: str, start: str, told: str, m
 
 
 def test_a_choice_that_is_new_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing(choices()) == []
     monkeypatch.setitem(CHOICES, "colors", ("many",))
     assert missing(choices()) == ["policy: many is not on reference/policies.md"]
 
