@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from groupgt.evaluation.misses import Misses
     from groupgt.evaluation.result import Evaluation
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
-    from groupgt.experiment.display import Outcome
-    from groupgt.experiment.runner import run_experiment
+    from groupgt.experiment.outcome import Outcome
     from groupgt.formats.corpus import read_lengths
     from groupgt.formats.detect import read_ground_truth, read_run
     from groupgt.metrics.language import Metric, list_metrics, parse_metric
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from groupgt.model.policy import Policy
     from groupgt.model.run import Run
     from groupgt.model.values import Lengths
+    from groupgt.report.run import run_experiment
 
 __version__ = "0.1.0"
 
@@ -62,7 +62,7 @@ _HOME = {
     "Metric": "metrics.language",
     "MetricError": "errors",
     "Misses": "evaluation.misses",
-    "Outcome": "experiment.display",
+    "Outcome": "experiment.outcome",
     "Policy": "model.policy",
     "PowerAnalysis": "comparison.power_analysis",
     "Rechunked": "curation.rechunk",
@@ -85,7 +85,7 @@ _HOME = {
     "read_lengths": "formats.corpus",
     "read_run": "formats.detect",
     "rechunk": "curation.rechunk",
-    "run_experiment": "experiment.runner",
+    "run_experiment": "report.run",
     "suggest": "curation.suggest",
 }
 

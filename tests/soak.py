@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from tests.experiment.conftest import SWEEP
 
 WARM = 4

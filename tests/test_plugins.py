@@ -15,9 +15,9 @@ import pytest
 
 import groupgt
 from groupgt import plugins
-from groupgt.experiment.runner import run_experiment
 from groupgt.labellers.ids import Ids
 from groupgt.plugins import KINDS, OURS, Plugin, find, names, ours
+from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import Options, RetrieverPlugin, Setting
 from tests.retrievers.small import small
 

@@ -11,7 +11,7 @@ import yaml
 
 from docs.generate.markdown import bullets, code, page, table
 from groupgt.cli import main as command_line
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.experiment.starter import write_starter
 
 EXITS = {

@@ -90,7 +90,7 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were judged
             raise
-        from groupgt.experiment.display import failure_junit, failure_summary
+        from groupgt.report.document import failure_junit, failure_summary
         from groupgt.store.files import write_text
 
         texts = {"--junit": failure_junit, "--summary": failure_summary}
@@ -163,9 +163,9 @@ def run_command(
 
     bar = Bar()
     bar.doing(f"reading {config}")
-    from groupgt.experiment.display import junit_report, summary
     from groupgt.experiment.plan import plan
-    from groupgt.experiment.runner import run_experiment
+    from groupgt.report.document import junit_report, summary, ways_to_keep
+    from groupgt.report.run import run_experiment
     from groupgt.store.files import write_text
 
     if junit is not None and junit.is_dir():
@@ -205,8 +205,8 @@ def run_command(
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     hide = outcome.experiment.hide
     say(hide.message(f"results are in {outcome.folder}{page}"))
-    if outcome.ways_to_keep:
-        say(hide.sure(outcome.ways_to_keep))
+    if way := ways_to_keep(outcome):
+        say(hide.sure(way))
     for gate in outcome.gates:
         if not gate.passed:
             say(hide.sure(f"gate {gate.gate} failed: {gate.reason}"))
@@ -215,16 +215,17 @@ def run_command(
 
 
 def _show_outcome(outcome: Any, style: str) -> None:
-    from groupgt.experiment.display import items
-    from groupgt.experiment.results import means_grid, results_of, timings_of
+    from groupgt.report.document import from_cache, items
+    from groupgt.report.results import means_grid, results_of, timings_of
 
     if style == "json":
         show_json({**results_of(outcome), "times": timings_of(outcome)})
     elif style == "csv":
         show_csv(*means_grid(outcome))
     else:
-        kept = [outcome.experiment.hide.sure(outcome.from_cache)] if outcome.from_cache else []
-        show_document([*kept, *items(outcome, timed=True)], style, outcome.experiment.title)
+        kept = from_cache(outcome)
+        above = [outcome.experiment.hide.sure(kept)] if kept else []
+        show_document([*above, *items(outcome, timed=True)], style, outcome.experiment.title)
 
 
 @click.command("report")
@@ -252,9 +253,9 @@ def report_command(
     A folder that holds result folders (FOLDER/<name>) stands for all of them; FOLDER/<name>/latest for the newest.
     Folders must share the same ground truth. Test, correction, alpha and seed default to those of the folders.
     """
-    from groupgt.experiment.history import compared_metrics, history, merged, merged_page, settings_of
-    from groupgt.experiment.result_folders import folders_of, read_folders
     from groupgt.render.page.page import page_bytes
+    from groupgt.report.history import compared_metrics, history, merged, merged_page, settings_of
+    from groupgt.report.result_folders import folders_of, read_folders
     from groupgt.store.files import write_bytes
 
     check_outputs([], [page])
@@ -376,7 +377,8 @@ def schema_command(of: str) -> None:
 
     `results` describes results.json in a result folder, `comparison` the output of `groupgt compare --format json`.
     """
-    from groupgt.experiment.json_schema import comparison_schema, results_schema, schema_text
+    from groupgt.experiment.json_schema import schema_text
+    from groupgt.report.schema import comparison_schema, results_schema
 
     if of == "experiment":
         click.echo(schema_text(), nl=False)

@@ -37,7 +37,7 @@ from groupgt.plugins import ours
 from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
-    from groupgt.experiment.reopened import Reopened
+    from groupgt.report.reopened import Reopened
 
 # Options of a kind, with the arguments that belong to them.
 Group = list[Any]
@@ -76,7 +76,7 @@ class Inputs:
         """The result folder that stands in place of TRUTH and RUNS: what is not typed is as it was there."""
         if not (self.takes_folder and _is_result_folder(self.truth_path)):
             return None
-        from groupgt.experiment.reopened import Reopened
+        from groupgt.report.reopened import Reopened
 
         return Reopened.at(self.truth_path, self.dataset_name, self.systems)
 

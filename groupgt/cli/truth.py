@@ -263,7 +263,7 @@ def convert_command(
 
 
 def _import_project(project: Path, target: Path) -> None:
-    from groupgt.experiment.autorag import import_project
+    from groupgt.report.autorag import import_project
 
     if target.exists():
         raise ConfigError(f"{target}: already exists; choose another file")

@@ -1,15 +1,11 @@
-"""What `groupgt schema` prints: the JSON Schema of experiment files, and of what is written."""
+"""What `groupgt schema` prints: the JSON Schema of experiment files."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from groupgt.comparison.schema import ComparisonDict
 from groupgt.experiment.config import Config
-from groupgt.experiment.results import Results
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.model.policy import CHOICES, PRESETS
 from groupgt.options import options_of, schema_of
@@ -18,37 +14,17 @@ from groupgt.plugins import find, ours
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def results_schema() -> dict[str, Any]:
-    """The schema of results.json; keys that a file does not ask for are absent."""
-    return _written_schema(Results, "groupgt results")
+def schema_text() -> str:
+    """The schema of experiment files, by which editors complete and check them, as text."""
+    return json.dumps(_experiment_schema(), ensure_ascii=False, indent=2) + "\n"
 
 
-def comparison_schema() -> dict[str, Any]:
-    """The schema of a comparison as JSON."""
-    return _written_schema(ComparisonDict, "groupgt comparison")
-
-
-def _written_schema(kind: Any, title: str) -> dict[str, Any]:
-    """The schema of a `TypedDict`: it has these keys and no others."""
-    schema = TypeAdapter(kind).json_schema()
-    definitions = schema.pop("$defs", {})
-    _without_titles(schema, definitions)
-    for part in [schema, *definitions.values()]:
-        part["additionalProperties"] = False
-    return {"$schema": DRAFT, "title": title, **schema, "$defs": definitions}
-
-
-def _without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
+def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
     """Titles say no more than the keys do."""
     for part in [schema, *definitions.values()]:
         part.pop("title", None)
         for key in part.get("properties", {}).values():
             key.pop("title", None)
-
-
-def schema_text() -> str:
-    """The schema of experiment files, by which editors complete and check them, as text."""
-    return json.dumps(_experiment_schema(), ensure_ascii=False, indent=2) + "\n"
 
 
 def _experiment_schema() -> dict[str, Any]:
@@ -69,7 +45,7 @@ def _experiment_schema() -> dict[str, Any]:
     }
     whole["properties"]["convention"]["enum"] = list(CONVENTIONS)
     whole["properties"]["version"]["const"] = 1
-    _without_titles(whole, definitions)
+    without_titles(whole, definitions)
     return {"$schema": DRAFT, "title": "groupgt experiment", **whole}
 
 

@@ -13,8 +13,8 @@ from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Order
+from groupgt.experiment.process import shared_process
 from groupgt.experiment.retrieval import Task, calls, check_timed, needed
-from groupgt.experiment.runner import shared_process
 from groupgt.labellers.code import Code
 
 HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]

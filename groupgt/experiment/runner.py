@@ -1,142 +1,80 @@
-"""`run_experiment`: an experiment from file to results.
-
-The process, which code of the user's shares, is put back when the run ends.
-"""
+"""An experiment from its file to an `Outcome`: read, retrieved, evaluated, compared, judged."""
 
 from __future__ import annotations
 
 import math
 import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from groupgt.comparison.compare import comparison_of
 from groupgt.errors import GroupgtError, RetrieverError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.answers import Kept, Progress, Retrieval, Silence
+from groupgt.experiment.answers import Kept, Progress, Retrieval
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, digests, read_all
-from groupgt.experiment.display import Outcome
-from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import Findings, judged
-from groupgt.experiment.results import write_results
+from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.timing import Timing
 from groupgt.labellers.code import Code
-from groupgt.private import private_messages
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
-from groupgt.runtime import no_silent_exit
-from groupgt.store.files import umask
 from groupgt.store.verdicts import VerdictStore
 
 
-@contextmanager
-def shared_process() -> Iterator[dict[str, str]]:
-    """Code of the user's may change the process while the run lasts, and end it only as an error.
+@dataclass(frozen=True, eq=False)
+class Running:
+    """A run of an experiment: its data, what retrieves, and what keeps verdicts until the run is finished."""
 
-    Modules put themselves on `sys.path`, change the umask, the working folder or standard output, and may count on it
-    as long as the run lasts; then all of it is as it was. What they imported stays in `sys.modules`. What is added to
-    the dict that it gives is taken out of errors and warnings.
-    """
-    secrets: dict[str, str] = {}
-    path, mask, streams, folder = [*sys.path], umask(), (sys.stdout, sys.stderr), working_folder()
-    try:
-        with private_messages(secrets), _exit_as_error(), no_silent_exit():
-            yield secrets
-    finally:
-        sys.path[:] = path
-        os.umask(mask)
-        sys.stdout, sys.stderr = streams
-        if folder is not None and folder != working_folder():
-            os.chdir(folder)
+    experiment: Experiment
+    datasets: Mapping[str, Data]
+    retrieval: Retrieval
+    verdicts: VerdictStore | None
+    progress: Progress
 
-
-@contextmanager
-def _exit_as_error() -> Iterator[None]:
-    try:
-        yield
-    except SystemExit as error:
-        ended_by = error.code if isinstance(error.code, str) else f"sys.exit({error.code or ''})"
-        raise GroupgtError(f"your code ended the run: {ended_by}") from None
-
-
-def working_folder() -> str | None:
-    """The current folder, None where it is there no more."""
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed
-        return None
-
-
-def run_experiment(
-    path: str | os.PathLike[str],
-    *,
-    output: str | os.PathLike[str] | None = None,
-    changes: Sequence[str] = (),
-    only: Sequence[str] = (),
-    jobs: int = 1,
-    refresh: bool = False,
-    reuse: bool = False,
-    allow_code: bool = False,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Runs an experiment file and writes its results; raises `GroupgtError` with everything that is wrong.
-
-    A gate that fails is no error: see `Outcome.gates`.
-
-    Args:
-        path: The experiment file.
-        output: The folder of results, in place of the one that the file names.
-        changes: Single values of the file that are changed, such as `evaluate.k=[5]`.
-        only: Patterns of the systems to report.
-        jobs: How many processes retrieve at once.
-        refresh: Retrieve what is kept as well, ask judges again, and make again what scripts have made.
-        reuse: Use what services, judges and code of yours said in earlier runs instead of asking again.
-        allow_code: Let the file run code of yours.
-        progress: Who is told how far retrieval is.
-    """
-    with shared_process() as secrets:
-        told = progress or Silence()
-        experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
-        told.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
+    @classmethod
+    def of(cls, experiment: Experiment, progress: Progress, *, refresh: bool, reuse: bool) -> Running:
+        """Reads the data; raises `GroupgtError` with everything that is wrong."""
+        progress.doing(f"reading {counted(len(experiment.config.datasets), 'data set')}")
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
-        judged = cache.verdicts()
-        datasets = read_all(experiment, judged, refresh=refresh)
-        retrieval = Retrieval(experiment, datasets, cache, told)
-        retrieval.run(changes, jobs)
-        told.doing(f"evaluating {counted(len(experiment.chosen), 'system')}")
-        outcome = _concluded(_evaluated(experiment, datasets, retrieval))
-        folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
-        outcome = replace(outcome, kept=_kept(retrieval, judged, datasets))
-        outcome = replace(outcome, folder=write_results(outcome, folder))
-        retrieval.finish()
-        if judged is not None:
-            judged.finish()
-        return outcome
+        verdicts = cache.verdicts()
+        datasets = read_all(experiment, verdicts, refresh=refresh)
+        return cls(experiment, datasets, Retrieval(experiment, datasets, cache, progress), verdicts, progress)
 
+    def outcome(self, changes: Sequence[str], jobs: int) -> Outcome:
+        """Retrieves, evaluates and concludes, in some processes; workers read the file with the same `changes`."""
+        self.retrieval.run(changes, jobs)
+        self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
+        outcome = _concluded(_evaluated(self.experiment, self.datasets, self.retrieval))
+        return replace(outcome, kept=self._kept())
 
-def _kept(retrieval: Retrieval, judged: VerdictStore | None, datasets: Mapping[str, Data]) -> Kept:
-    """What earlier runs had said already, and how long this one waited for code of the user's and services."""
-    seconds = retrieval.seconds()
-    for data in datasets.values():
-        judge = data.request.labeller
-        if isinstance(judge, Code) and not judge.options.version and judge.seconds:
-            seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
-    verdicts = judged or VerdictStore(Path())
-    return Kept(
-        cached=retrieval.kept,
-        retrieved=len(retrieval.done) - retrieval.kept,
-        answers=retrieval.earlier(),
-        verdicts=verdicts.used,
-        judged=verdicts.judged,
-        changed=tuple(verdicts.changed),
-        seconds=seconds,
-    )
+    def finish(self) -> None:
+        """The results are written: the next run asks anew."""
+        self.retrieval.finish()
+        if self.verdicts is not None:
+            self.verdicts.finish()
+
+    def _kept(self) -> Kept:
+        """What earlier runs had said already, and how long this one waited for code of the user's and services."""
+        seconds = self.retrieval.seconds()
+        for data in self.datasets.values():
+            judge = data.request.labeller
+            if isinstance(judge, Code) and not judge.options.version and judge.seconds:
+                seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
+        verdicts = self.verdicts or VerdictStore(Path())
+        return Kept(
+            cached=self.retrieval.kept,
+            retrieved=len(self.retrieval.done) - self.retrieval.kept,
+            answers=self.retrieval.earlier(),
+            verdicts=verdicts.used,
+            judged=verdicts.judged,
+            changed=tuple(verdicts.changed),
+            seconds=seconds,
+        )
 
 
 def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: Retrieval) -> Outcome:

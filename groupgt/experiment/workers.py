@@ -24,8 +24,8 @@ from groupgt.errors import GroupgtError, GroupgtWarning, RetrieverError
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
+from groupgt.experiment.process import working_folder
 from groupgt.experiment.retrieval import Done, Task
-from groupgt.experiment.runner import working_folder
 from groupgt.runtime import signals_held_back
 from groupgt.store.cache import Cache
 

@@ -66,3 +66,36 @@ class Result(ABC):
         # A figure of its own mime type would stand in place of the tables.
         figure = self._figure() if has_converter() else None
         return "".join(drawn(item, "html") for item in bare) + ("" if figure is None else figure.picture_html())
+
+
+class Told(Result):
+    """A result that `report` tells: what it shows is made there, when it is asked for."""
+
+    @property
+    def _teller(self) -> Any:
+        """The module of `report` that is named after this class: the one way from data to what is told of it."""
+        from importlib import import_module
+
+        return import_module(f"groupgt.report.{type(self).__name__.lower()}")
+
+    def blocks(self) -> Sequence[Item]:
+        """Everything there is to show."""
+        shown: Sequence[Item] = self._teller.blocks(self)
+        return shown
+
+    def text(self, style: str = tables.DEFAULT) -> str:
+        """Everything, in any tabulate format: what `print` shows."""
+        return str(self._teller.text(self, style))
+
+    def csv_rows(self) -> Grid:
+        """Headers and rows with full doubles, None where there is no value."""
+        grid: Grid = self._teller.csv_rows(self)
+        return grid
+
+    def to_dict(self) -> Any:
+        """Everything as plain Python, None for undefined."""
+        return self._teller.to_dict(self)
+
+    def _figure(self) -> Figure | None:
+        figure: Figure | None = self._teller.figure(self)
+        return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import groupgt
-from groupgt.experiment.verdict import gate_sentences
+from groupgt.report.verdict import gate_sentences
 
 TRUTH = {f"q{number}": [["a"]] for number in range(8)}
 GOOD = {qid: ["a"] for qid in TRUTH}

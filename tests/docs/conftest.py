@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupgt.experiment.display import Outcome
+from groupgt.experiment.outcome import Outcome
 from tests.docs import rechunked
 
 

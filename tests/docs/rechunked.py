@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groupgt.experiment.display import Outcome
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
+from groupgt.report.run import run_experiment
 
 CONFIG = Path(__file__).parents[2] / "configs" / "rechunk.yaml"
 

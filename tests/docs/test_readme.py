@@ -16,9 +16,9 @@ import yaml
 from groupgt import plugins
 from groupgt.cli.experiments import run_command
 from groupgt.cli.main import COMMANDS, main
-from groupgt.experiment.display import Outcome, report
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
 from groupgt.render.drawing import MIME
+from groupgt.report.run import run_experiment
 from tests.docs import rechunked
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def test_the_quickstart_table_is_that_of_the_config(tmp_path: Path) -> None:
     outcome = run_experiment(ROOT / "configs" / "quickstart.yaml", output=tmp_path)
     shown = re.search(r"<!-- quickstart -->\n```text\n(.*?)\n```", PAGES, re.DOTALL)
     assert shown is not None
-    assert shown[1] == report(outcome)
+    assert shown[1] == outcome.text()
 
 
 def test_the_sweep_table_is_that_of_the_config(tmp_path: Path) -> None:

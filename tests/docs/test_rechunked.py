@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.experiment.display import Outcome
+from groupgt.experiment.outcome import Outcome
 from tests.docs.rechunked import run
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from groupgt.experiment.display import Outcome
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.report.run import run_experiment
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 

@@ -11,7 +11,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment import retrieval
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 
 SEARCH = """\
 import os

@@ -13,8 +13,9 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.runner import run_experiment
 from groupgt.plugins import REGISTERED
+from groupgt.report.document import from_cache, ways_to_keep
+from groupgt.report.run import run_experiment
 from groupgt.store.loaded import Loaded, Trace, changed
 from tests.retrievers.small import small
 
@@ -108,7 +109,7 @@ def test_whatever_code_reads_the_next_run_sees_it(
     recall = [outcome.evaluations["set"]["mine"]["recall@1"] for outcome in (before, after)]
     # q3 is answered by d3 in both; q1 by d1 once it is there.
     assert recall == [pytest.approx(1 / 3), pytest.approx(2 / 3)]
-    assert after.from_cache == ""
+    assert from_cache(after) == ""
 
 
 def counting(folder: Path) -> Path:
@@ -148,13 +149,13 @@ def test_an_interrupted_run_is_gone_on_from_and_that_is_told(tmp_path: Path) -> 
     outcome = run_experiment(file, allow_code=True, changes=["gate=[{system: mine, metric: recall@1, min: 0}]"])
     assert asked(tmp_path) == 1
     told = "resumed: 2 of 3 answers of mine are from the run interrupted at 20"
-    assert outcome.from_cache.startswith(told)
-    assert outcome.from_cache.endswith("UTC (--refresh asks all again)")
+    assert from_cache(outcome).startswith(told)
+    assert from_cache(outcome).endswith("UTC (--refresh asks all again)")
     assert outcome.folder is not None
-    assert json.loads((outcome.folder / "timings.json").read_text())["kept"] == outcome.from_cache
+    assert json.loads((outcome.folder / "timings.json").read_text())["kept"] == from_cache(outcome)
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)
     # It is finished now.
-    assert run_experiment(file, allow_code=True).from_cache == ""
+    assert from_cache(run_experiment(file, allow_code=True)) == ""
     assert asked(tmp_path) == 3
 
 
@@ -188,14 +189,14 @@ def test_what_was_interrupted_is_begun_anew_where_anything_differs(
 ) -> None:
     file = interrupted(tmp_path)
     change(tmp_path)
-    assert run_experiment(file, allow_code=True).from_cache == ""
+    assert from_cache(run_experiment(file, allow_code=True)) == ""
     assert asked(tmp_path) == 3
 
 
 @pytest.mark.slow
 def test_refresh_asks_all_again(tmp_path: Path) -> None:
     file = interrupted(tmp_path)
-    assert run_experiment(file, allow_code=True, refresh=True).from_cache == ""
+    assert from_cache(run_experiment(file, allow_code=True, refresh=True)) == ""
     assert asked(tmp_path) == 3
     run_experiment(file, allow_code=True, changes=['systems.mine.version="1"'])
     assert asked(tmp_path) == 3
@@ -214,8 +215,8 @@ def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path) -
     (tmp_path / "beside.py").write_text("FIRST = 'd2'\n")
     outcome = run_experiment(file, allow_code=True, reuse=True)
     assert asked(tmp_path) == 0
-    assert outcome.from_cache.startswith("reused: 3 of 3 answers of mine are from the run that ended at 20")
-    assert "; changed since: beside (--refresh" in outcome.from_cache
+    assert from_cache(outcome).startswith("reused: 3 of 3 answers of mine are from the run that ended at 20")
+    assert "; changed since: beside (--refresh" in from_cache(outcome)
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)
 
 
@@ -293,7 +294,7 @@ def test_verdicts_are_asked_once_in_each_run_over_all_systems_and_displays(
     assert outcome.folder is not None
     main(["misses", str(outcome.folder), "--system", "one", "--allow-code"])
     assert asked(tmp_path) == 0
-    assert "verdicts are of earlier runs" in run_experiment(file, allow_code=True, reuse=True).from_cache
+    assert "verdicts are of earlier runs" in from_cache(run_experiment(file, allow_code=True, reuse=True))
     assert asked(tmp_path) == 0
     file.write_text(text.replace("LABEL", versioned))
     for expected in (len(pairs), 0):
@@ -313,22 +314,22 @@ def test_verdicts_of_a_run_that_failed_are_kept(tmp_path: Path, monkeypatch: pyt
     file.write_text(text)
     (tmp_path / "judging.py").write_text(JUDGE)
     with monkeypatch.context() as broken:
-        broken.setattr("groupgt.experiment.runner.write_results", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        broken.setattr("groupgt.report.run.write_results", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
             run_experiment(file, allow_code=True)
     count = asked(tmp_path)
     assert count
     outcome = run_experiment(file, allow_code=True)
     assert asked(tmp_path) == 0
-    assert f"{count} of {count} verdicts are of earlier runs" in outcome.from_cache
+    assert f"{count} of {count} verdicts are of earlier runs" in from_cache(outcome)
 
 
 def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text("def search(query, k):\n    return ['d1']\n")
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
-    assert outcome.ways_to_keep == ""
-    monkeypatch.setattr("groupgt.experiment.display.LONG", 0.0)
-    assert "each run asks mine (0 s) again: to keep what they say, name a `version`" in outcome.ways_to_keep
+    assert ways_to_keep(outcome) == ""
+    monkeypatch.setattr("groupgt.report.document.LONG", 0.0)
+    assert "each run asks mine (0 s) again: to keep what they say, name a `version`" in ways_to_keep(outcome)
 
 
 # ---- the modules of a process ------------------------------------------------------------------------------------

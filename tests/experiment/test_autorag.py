@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from groupgt.errors import ConfigError, DataError, GroupgtWarning
-from groupgt.experiment.autorag import METRICS, experiment_text, stored_means
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.autorag import METRICS, experiment_text, stored_means
+from groupgt.report.run import run_experiment
 
 PROJECT = Path(__file__).parent / "autorag_project"
 LEXICAL = PROJECT / "0" / "retrieve_node_line" / "lexical_retrieval"

@@ -9,8 +9,8 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.runner import run_experiment
 from groupgt.formats.corpus import read_corpus
+from groupgt.report.run import run_experiment
 
 CONFIG = Path(__file__).parents[2] / "configs" / "benchmarks" / "bright.yaml"
 TASKS = "biology", "earth_science", "economics", "psychology", "robotics", "stackoverflow", "sustainable_living"

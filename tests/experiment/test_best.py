@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.experiment.best import best_of, scores
-from groupgt.experiment.display import Outcome
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import Fault, check_one
 
 # Three systems, two metrics.

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.display import Outcome, report
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.report.run import run_experiment
 
 BASE = "bm25[k1=0.9,b=0.4]"
 
@@ -30,7 +30,7 @@ def test_every_setting_arrives(swept: Path) -> None:
     assert (settings.intervals, settings.resamples, settings.seed, settings.pairs) == (0.9, 500, 7, True)
     assert [str(metric) for metric in table.metrics.values()] == ["ndcg.coverage@10", "recall.coverage@5"]
     assert len(table.pairs) == 2 * 15
-    text = report(outcome)
+    text = outcome.text()
     # The primary metric in full, the other as deltas.
     assert "ndcg@10" in text
     assert "90 % interval of delta" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import (
     Fault,
     changed,

@@ -10,7 +10,7 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 
 FILE = """\
 version: 1

@@ -18,8 +18,8 @@ import tabulate
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.json_schema import comparison_schema, results_schema
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
+from groupgt.report.schema import comparison_schema, results_schema
 
 QIDS = [f"q{number:02d}" for number in range(20)]
 KINDS = ["=cmd|' /C calc'!A0", "a & b_c % $ # {x} ~ ^", "x|y\nz", "naïve – ∞"]

@@ -10,9 +10,9 @@ import pytest
 
 from groupgt.cli.main import main
 from groupgt.experiment import timing
-from groupgt.experiment.display import Outcome
 from groupgt.experiment.gates import GateResult
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.report.run import run_experiment
 from tests.experiment.faulty_files import COMPARE, Fault, check_one
 
 SWEPT = "bm25[k1=1.2,b=0.75]"

@@ -11,9 +11,9 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.comparison.settings import Settings
-from groupgt.experiment.history import history, merged
-from groupgt.experiment.result_folders import folders_of, read_folder
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.history import history, merged
+from groupgt.report.result_folders import folders_of, read_folder
+from groupgt.report.run import run_experiment
 
 FILE = """\
 version: 1

@@ -13,10 +13,10 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.answers import Silence
-from groupgt.experiment.display import report
 from groupgt.experiment.plan import plan
-from groupgt.experiment.runner import run_experiment
 from groupgt.plugins import REGISTERED
+from groupgt.report.document import from_cache
+from groupgt.report.run import run_experiment
 from groupgt.retrievers import base
 
 ASKED: list[list[str]] = []
@@ -83,14 +83,14 @@ def test_a_run_that_was_killed_is_resumed_and_a_finished_one_is_not(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr("groupgt.experiment.runner.write_results", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr("groupgt.report.run.write_results", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             run_experiment(file)
     assert sum(map(len, ASKED)) == 10
     ASKED.clear()
     resumed = run_experiment(file)
     assert ASKED == []
-    assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in resumed.from_cache
+    assert "resumed: 10 of 10 answers of api are from the run interrupted at 20" in from_cache(resumed)
     run_experiment(file)
     assert sum(map(len, ASKED)) == 10
 
@@ -110,7 +110,7 @@ def test_a_run_that_failed_half_way_is_resumed(file: Path, monkeypatch: pytest.M
     ASKED.clear()
     outcome = run_experiment(file)
     assert sum(map(len, ASKED)) == 2
-    assert "resumed: 8 of 10 answers of api are from the run interrupted at 20" in outcome.from_cache
+    assert "resumed: 8 of 10 answers of api are from the run interrupted at 20" in from_cache(outcome)
 
 
 def test_a_version_or_a_word_reuses_what_a_finished_run_was_told(file: Path) -> None:
@@ -118,13 +118,13 @@ def test_a_version_or_a_word_reuses_what_a_finished_run_was_told(file: Path) -> 
     ASKED.clear()
     reused = run_experiment(file, reuse=True)
     assert ASKED == []
-    assert "reused: 10 of 10 answers of api are from the run that ended at 20" in reused.from_cache
+    assert "reused: 10 of 10 answers of api are from the run that ended at 20" in from_cache(reused)
     changes = ["systems.api={use: server, version: a}"]
     run_experiment(file, changes=changes)
     assert sum(map(len, ASKED)) == 10
     again = run_experiment(file, changes=changes)
     assert sum(map(len, ASKED)) == 10
-    assert "reused: 10 of 10 answers of api" in again.from_cache
+    assert "reused: 10 of 10 answers of api" in from_cache(again)
     run_experiment(file, changes=[changes[0].replace("a}", "b}")])
     assert sum(map(len, ASKED)) == 20
 
@@ -221,7 +221,7 @@ def test_corpora_that_share_their_questions_stand_in_one_table(file: Path) -> No
     file.write_text(
         text.replace("metrics: [recall]}", "metrics: [recall], primary: recall@5}\ncompare: {baseline: plain}")
     )
-    head, _, rest = report(run_experiment(file)).rpartition("dataset small")
+    head, _, rest = run_experiment(file).text().rpartition("dataset small")
     assert "small, large: one ground truth, 2 corpora" in head
     assert "add a metric with a budget (recall@4000chars)" in head
     assert "large: plain" in head

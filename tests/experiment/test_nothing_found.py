@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.display import summary
-from groupgt.experiment.runner import run_experiment
 from groupgt.experiment.starter import write_starter
+from groupgt.report.document import summary
+from groupgt.report.run import run_experiment
 
 NOTHING = """
 version: 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupgt.experiment.plan import plan
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.retrievers.bm25 import BM25
 
 

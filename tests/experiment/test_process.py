@@ -14,7 +14,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.plan import plan
-from groupgt.experiment.runner import shared_process
+from groupgt.experiment.process import shared_process
 from groupgt.store.files import umask
 from tests.experiment.faulty_files import GATES, STORED, changed, written
 

@@ -12,9 +12,9 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.display import Outcome
-from groupgt.experiment.reopened import Reopened
-from groupgt.experiment.runner import run_experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.report.reopened import Reopened
+from groupgt.report.run import run_experiment
 from tests.experiment.conftest import MEMBERS
 
 TRUTH = [

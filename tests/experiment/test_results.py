@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import strictly_falling
 from tests.experiment.conftest import MEMBERS
 from tests.experiment.faulty_files import GATES, STORED, changed, written

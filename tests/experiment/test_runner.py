@@ -14,7 +14,7 @@ from groupgt.cli.main import main
 from groupgt.experiment.datasets import read_all
 from groupgt.experiment.experiment import load
 from groupgt.experiment.retrieval import Task, needed
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.store import files
 from tests.experiment.conftest import HANDBOOK, MEMBERS
 from tests.experiment.folders import contents

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
 from groupgt.experiment.workers import SAFE_PATH, _own_path
+from groupgt.report.run import run_experiment
 from groupgt.store.cache import Cache
 
 ROOT = Path(groupgt.__file__).parents[1]

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from groupgt.cli.main import main
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.store.cache import Cache
 from tests.faults.trial import RETRIEVALS, check_finished, entries, experiment, newest
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from tests.faults.trial import (
     DEADLINE,
     POSIX,

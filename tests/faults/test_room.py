@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.store import cache, files
 from tests.faults.trial import (
     POSIX,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from groupgt.experiment.runner import run_experiment
+from groupgt.report.run import run_experiment
 from groupgt.store.cache import Cache, Entry
 from tests.faults.trial import (
     call,

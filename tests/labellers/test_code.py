@@ -18,8 +18,8 @@ import pytest
 
 import groupgt
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.experiment.runner import run_experiment
 from groupgt.labellers.code import Options, Pair, _digest
+from groupgt.report.run import run_experiment
 from groupgt.store.verdicts import VerdictStore
 
 ROOT = Path(__file__).parents[2]

@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 import groupgt
 from groupgt.cli.main import cli
-from groupgt.experiment.display import Outcome, items
+from groupgt.experiment.outcome import Outcome
 from groupgt.private import Hide
 from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.page.page import SCRIPTS
+from groupgt.report.document import items
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent

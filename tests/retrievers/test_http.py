@@ -23,8 +23,8 @@ from urllib.parse import quote
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
 from groupgt.options import options_from
+from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import Corpus, Setting, checked
 from groupgt.retrievers.http import Http, Options
 from tests.retrievers.small import small

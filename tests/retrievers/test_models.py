@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
 from groupgt.options import options_from
+from groupgt.report.run import run_experiment
 from groupgt.retrievers import dense, vectors
 from groupgt.retrievers.base import Corpus, Setting
 from tests.retrievers.small import small

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 import groupgt
-from groupgt.experiment.runner import run_experiment
 from groupgt.options import options_from
+from groupgt.report.run import run_experiment
 from groupgt.retrievers import dense, vectors
 from groupgt.retrievers.base import Corpus, Queries, Ranking, Setting
 from groupgt.retrievers.pgvector import Options, PgVector

@@ -14,9 +14,9 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment.runner import run_experiment
 from groupgt.formats.modules import imported
 from groupgt.options import options_from
+from groupgt.report.run import run_experiment
 from groupgt.retrievers.base import Answers, Corpus, Queries, Setting, checked
 from groupgt.retrievers.python import Options, adapted, made
 from tests.retrievers.small import TEXTS, small

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter, ValidationError
 from groupgt.comparison.contrast import Scored
 from groupgt.errors import DataError, Faults, GroupgtError
 from groupgt.evaluation.systems import policy_text
-from groupgt.experiment.results import ConfigSections, Manifest
 from groupgt.formats import csv
 from groupgt.formats.parquet import read_table
 from groupgt.formats.source import Source
@@ -28,6 +27,7 @@ from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.model.validity import number_of
 from groupgt.render.exports import as_written
+from groupgt.report.results import ConfigSections, Manifest
 from groupgt.store.stamped import LAST, LATEST, age_of
 
 

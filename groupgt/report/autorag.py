@@ -17,7 +17,6 @@ from pathlib import Path
 import yaml
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
-from groupgt.experiment.runner import run_experiment
 from groupgt.formats import parquet
 from groupgt.formats.detect import read_ground_truth, read_run
 from groupgt.formats.rows import NESTED
@@ -25,6 +24,7 @@ from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.validity import number_of
+from groupgt.report.run import run_experiment
 from groupgt.runtime import pl
 from groupgt.store.files import write_text
 

@@ -15,14 +15,14 @@ from typing import Any
 from groupgt.errors import ConfigError, DataError, Faults, near_names
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.experiment.result_folders import folders_of, manifest_at, written_policy
-from groupgt.experiment.results import Manifest, file_name, slug
 from groupgt.formats.corpus import corpus_file
 from groupgt.labellers.base import Labeller
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.options import paths_of
 from groupgt.plugins import find
+from groupgt.report.result_folders import folders_of, manifest_at, written_policy
+from groupgt.report.results import Manifest, file_name, slug
 from groupgt.store.files import sha256
 from groupgt.store.verdicts import VerdictStore
 

@@ -13,7 +13,7 @@ from groupgt.comparison.pictures import Differences
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.systems import Systems
-from groupgt.experiment.display import Outcome
+from groupgt.experiment.outcome import Outcome
 from groupgt.render import tradeoffs
 from groupgt.render.drawing import Figure
 

@@ -26,8 +26,7 @@ from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
 from groupgt.experiment.cache import libraries
-from groupgt.experiment.display import Outcome, report
-from groupgt.experiment.report import page_bytes_of
+from groupgt.experiment.outcome import Outcome
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.model.run import Lists, Run
@@ -35,6 +34,8 @@ from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
+from groupgt.report.document import from_cache, text
+from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 
@@ -220,8 +221,8 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Timings:
         timings["overall"] = outcome.overall
     if timed := [gate for gate in _gates(outcome) if gate["timed"]]:
         timings["gates"] = timed
-    if outcome.from_cache:
-        timings["kept"] = outcome.from_cache
+    if kept := from_cache(outcome):
+        timings["kept"] = kept
     hidden: Timings = outcome.experiment.hide.sure(timings)
     return hidden
 
@@ -316,7 +317,7 @@ def write_results(outcome: Outcome, folder: Path) -> Path:
     formats = outcome.experiment.config.output.formats
     writers: dict[str, Writer] = {}
     for name, style in (STYLES[kind] for kind in formats if kind in STYLES):
-        writers[name] = _text(report(outcome, style) + "\n")
+        writers[name] = _text(text(outcome, style) + "\n")
     if "report" in formats:
         writers["report.html"] = _page(outcome)
     if "json" in formats:

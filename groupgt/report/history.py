@@ -21,13 +21,13 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
 from groupgt.evaluation.result import mean_of
-from groupgt.experiment.pictures import Drawable, drawn, latency, sweeps_of
-from groupgt.experiment.result_folders import ResultFolder
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
+from groupgt.report.pictures import Drawable, drawn, latency, sweeps_of
+from groupgt.report.result_folders import ResultFolder
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.

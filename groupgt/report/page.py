@@ -11,13 +11,13 @@ from typing import Any
 import groupgt
 from groupgt.comparison.report import dataset_of
 from groupgt.evaluation.report import drawing
-from groupgt.experiment import pictures
-from groupgt.experiment.display import Outcome
+from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.timing import Timing
-from groupgt.experiment.verdict import across, on_time, verdict
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.tables import counted
+from groupgt.report import pictures
+from groupgt.report.verdict import across, on_time, verdict
 
 # What the table of systems shows of times, and where a timing has it.
 TIMES = {

@@ -8,10 +8,10 @@ from groupgt.comparison.verdict import verdict as compared
 from groupgt.evaluation.systems import known
 from groupgt.evaluation.verdict import doubt, enumerated, every
 from groupgt.experiment.datasets import absent_ids
-from groupgt.experiment.display import Outcome
-from groupgt.experiment.pictures import differences
+from groupgt.experiment.outcome import Outcome
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
+from groupgt.report.pictures import differences
 
 # Reasons of failed gates that a sentence holds.
 REASONS = 3

@@ -1,0 +1,105 @@
+"""What an experiment found, as plain data; `report` tells it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from groupgt.comparison.compare import Comparison
+from groupgt.errors import printable
+from groupgt.evaluation.result import Evaluation
+from groupgt.experiment.answers import Kept
+from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.gates import GateResult
+from groupgt.experiment.timing import Timing
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.render.results import Told
+from groupgt.retrievers.base import Answers
+
+if TYPE_CHECKING:
+    from groupgt.comparison.pictures import Differences
+    from groupgt.render.drawing import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome(Told):
+    """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
+
+    `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
+    `leaders[dataset]` the best systems, several where they tie, and `overall_leaders` those over all data sets,
+    `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
+    ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
+    """
+
+    experiment: Experiment
+    evaluations: dict[str, dict[str, Evaluation]]
+    answers: dict[tuple[str, str], Answers]
+    timings: list[Timing]
+    digests: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, dict[str, str]] = field(default_factory=dict)
+    comparison: dict[str, Comparison] = field(default_factory=dict)
+    gates: list[GateResult] = field(default_factory=list)
+    leaders: dict[str, list[str]] = field(default_factory=dict)
+    overall_leaders: list[str] = field(default_factory=list)
+    absent: dict[str, list[str]] = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
+    folder: Path | None = None
+    truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
+    passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    # What was worked out of these once: texts by style, and each data set's systems against one another.
+    texts: dict[str, str] = field(default_factory=dict, repr=False)
+    differences: dict[str, Differences] = field(default_factory=dict, repr=False)
+
+    def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
+        """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
+        figure: Figure = self._teller.plot(self, name, dataset)
+        return figure
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page of this experiment, one HTML file: what `report.html` of its result folder is."""
+        self._teller.to_html(self, path)
+
+    def __repr__(self) -> str:
+        systems = sum(map(len, self.evaluations.values()))
+        gates = f", {sum(gate.passed for gate in self.gates)} of {len(self.gates)} gates passed" if self.gates else ""
+        best = f"best {self.best}{gates}, {self.folder}"
+        return printable(f"Outcome({self.experiment.title}: {systems} evaluations, {best})")
+
+    @property
+    def best(self) -> dict[str, str | None]:
+        """The best system of each data set; the first of several that tie."""
+        return {dataset: next(iter(names), None) for dataset, names in self.leaders.items()}
+
+    @property
+    def overall(self) -> str | None:
+        """The best system over several data sets; the first of several that tie."""
+        return next(iter(self.overall_leaders), None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every gate holds."""
+        return all(gate.passed for gate in self.gates)
+
+    @property
+    def idle_gates(self) -> list[int]:
+        """The numbers of the gates that matched no system."""
+        held = {gate.gate for gate in self.gates}
+        return [number for number in range(1, len(self.experiment.config.gate) + 1) if number not in held]
+
+    @property
+    def retrieved(self) -> int:
+        """How many retrievals were made, in part at least."""
+        return self.kept.retrieved
+
+    @property
+    def cached(self) -> int:
+        """How many retrievals came from the cache."""
+        return self.kept.cached
+
+    def timing(self, dataset: str, system: str) -> Timing | None:
+        """How long a system took on a dataset, where that is known."""
+        known = (timing for timing in self.timings if (timing.dataset, timing.system) == (dataset, system))
+        return next(known, None)
