@@ -152,8 +152,8 @@ class Unfinished:
             try:
                 self.journal = keeper.cache.journal(part_key(experiment, data, task))
                 self.lines = [] if keeper.refresh else list(self.journal.lines())
-            except DataError as error:
-                self._give_up(error)
+            except DataError:
+                self.journal = Journal(None)  # what cannot be written is said when all is done
 
     def begun(self, source: Here | Fresh) -> Begun:
         """What an interrupted run has left, where the modules of what has been built are the same now as then."""
@@ -187,12 +187,9 @@ class Unfinished:
                 self.journal.append(*([self.header] if self.header else []), *self.waiting)
                 self.header = {}
         except DataError as error:
-            self._give_up(error)
+            self.journal = Journal(None)
+            _warn(error)
         self.waiting, self.flushed = [], time.monotonic()
-
-    def _give_up(self, error: DataError) -> None:
-        self.journal = Journal(None)
-        _warn(error)
 
 
 def _warn(error: DataError) -> None:

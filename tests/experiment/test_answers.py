@@ -10,7 +10,6 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.experiment import retrieval
 from groupgt.report.run import run_experiment
 
 SEARCH = """\
@@ -91,15 +90,12 @@ def asked(file: Path) -> int:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("way", ["stopped", "killed"])
-def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_of_a_system_is_kept(file: Path, way: str) -> None:
     code = file.with_name("own_answers.py")
     code.write_text(f"WAY = {way!r}\n{code.read_text()}")
     whole = run_experiment(file, allow_code=True, output=file.parent / "whole", changes=["cache=null"])
     file.with_name("asked.txt").unlink()
     file.with_name("stop").touch()
-    if way == "killed":
-        # Nothing is saved on the way out: what is there was saved after a batch.
-        monkeypatch.setattr(retrieval, "SAVED_EVERY", -1.0)
     with pytest.raises(groupgt.RetrieverError, match="SIGKILL" if way == "killed" else "KeyboardInterrupt"):
         run_experiment(file, allow_code=True)
     assert asked(file) == 64
@@ -108,7 +104,8 @@ def test_a_part_of_a_system_is_kept(file: Path, way: str, monkeypatch: pytest.Mo
     assert again.evaluations["mine"]["own"].means == whole.evaluations["mine"]["own"].means
     assert again.answers["mine", "own"].ids == whole.answers["mine", "own"].ids
     assert len(list((file.parent / "cache").glob("??/*"))) == 2  # the part is gone
-    assert run_experiment(file, allow_code=True).retrieved == 0
+    assert run_experiment(file, allow_code=True).retrieved == 1
+    assert asked(file) == 200  # a finished run is asked again
 
 
 @pytest.mark.slow

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import groupgt
+from groupgt.cli.main import main
 from groupgt.experiment.plan import plan
 from groupgt.report.run import run_experiment
 from groupgt.retrievers.bm25 import BM25
+from tests.retrievers.small import small
 
 
 def test_the_plan_says_what_is_kept(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +27,51 @@ def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.Monkey
     assert headers[0] == "dataset"
     assert [row[1] for row in rows] == ["plain", "shallow"]
     assert rows[0][3:] == [60, 188, 6, 2 + 30, "retrieve"]
+
+
+LISTED = "def search(queries, k):\n    return [['d1'] for _ in queries]\n"
+
+
+@pytest.mark.slow
+def test_the_plan_refuses_what_a_run_would(tmp_path: Path) -> None:
+    """A latency gate on a function of lists: only the function tells that no query is asked alone."""
+    file = small(tmp_path, 'mine: {use: python, with: {target: "mine:search"}}')
+    (tmp_path / "mine.py").write_text(LISTED)
+    changes = ["gate=[{system: mine, metric: latency_p95_ms, max: 1}]"]
+    for refusing in (plan, run_experiment):
+        with pytest.raises(groupgt.GroupgtError, match=r"gate 1: latency_p95_ms is the time of one query asked alone"):
+            refusing(file, changes=changes, allow_code=True)
+    assert plan(file, changes=changes).unchecked == ["systems.mine.use: python runs your code"]
+
+
+def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path) -> None:
+    file = small(tmp_path, 'mine: {use: python, with: {target: "mine:search"}}')
+    (tmp_path / "mine.py").write_text("open('ran', 'w').close()\n" + LISTED)
+    (tmp_path / "judging.py").write_text("open('ran', 'w').close()\n\ndef judge(pairs):\n    return pairs\n")
+    (tmp_path / "make.py").write_text("open('ran', 'w').close()\n")
+    text = file.read_text()
+    dataset = "set: {corpus: corpus.jsonl, ground_truth: truth.jsonl}"
+    text = text.replace(dataset, f"{dataset}\n  made: {{ground_truth: made.jsonl, build: make.py}}")
+    judge = 'labeller: {use: code, with: {target: "judging:judge"}}, tokenizer: "python:judging:judge"'
+    file.write_text(text.replace("metrics: [recall]", f"metrics: [recall, recall@9tokens], {judge}"))
+    found = plan(file)
+    assert [what.partition(": ")[0] for what in found.unchecked] == [
+        "datasets.made.ground_truth",
+        "systems.mine.use",
+        "evaluate.labeller.use",
+        "evaluate.tokenizer",
+        "datasets.made.build",
+    ]
+    assert [row[:2] for row in found.rows] == [["set", "mine"], ["set", "(labeller)"]]
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(groupgt.ConfigError, match=r"'mine' has no|mine has no 'serach' \(did you mean 'search'\?\)"):
+        plan(file, changes=['systems.mine.with.target="mine:serach"'])
+    with pytest.raises(groupgt.ConfigError) as error:
+        run_experiment(file)
+    assert str(error.value).count("allow it with --allow-code") == 4
+
+
+def test_the_old_name_names_the_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", str(small(tmp_path, "mine: bm25")), "--check"])
+    assert capsys.readouterr().err == "groupgt: --check: this option is now --dry-run\n"

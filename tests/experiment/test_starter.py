@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import groupgt
-from groupgt.experiment import runner
 from groupgt.experiment.starter import write_starter
+from groupgt.report.run import run_experiment
 
 
 @pytest.mark.slow
 def test_the_starter_runs_and_replaces_nothing(tmp_path: Path) -> None:
     write_starter(tmp_path / "new")
-    outcome = runner.run_experiment(tmp_path / "new" / "experiment.yaml")
+    outcome = run_experiment(tmp_path / "new" / "experiment.yaml")
     assert 0 < outcome.evaluations["mine"]["bm25[k1=1.2,b=0.75]"]["ndcg@3"] <= 1
     with pytest.raises(groupgt.ConfigError, match="already exists"):
         write_starter(tmp_path / "new")

@@ -380,6 +380,33 @@ def test_what_it_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_lines_of_the_users_files_that_led_there_and_all_where_asked(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "beside.py").write_text("import json\n\ndef read(text):\n    return json.loads(text)\n")
+    code = "import beside\n\ndef search(query, k):\n    return beside.read('{')\n"
+    with pytest.raises(groupgt.RetrieverError) as error:
+        run(tmp_path, "search", code)
+    frames = (
+        rf"\({re.escape(str(tmp_path / 'mine.py'))}:4 in search → {re.escape(str(tmp_path / 'beside.py'))}:4 in read\)"
+    )
+    assert re.fullmatch(rf"dataset 'set': system 'mine': query 'q1': JSONDecodeError: .* {frames}", str(error.value))
+    assert "Traceback" not in capfd.readouterr().err
+    monkeypatch.setenv("GROUPGT_TRACEBACK", "1")
+    with pytest.raises(groupgt.RetrieverError):
+        run(tmp_path, "search", code)
+    assert "raw_decode" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_results_that_differ_in_their_address_alone_are_one_fault(tmp_path: Path) -> None:
+    code = "def search(queries, k):\n    return [[object() for _ in range(1)] for _ in queries]\n"
+    with pytest.raises(groupgt.RetrieverError, match=r"found <object object at 0x…>") as error:
+        run(tmp_path, "search", code)
+    assert len(error.value.faults) <= 3
+
+
+@pytest.mark.slow
 def test_what_a_build_raises_is_one_line_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(
         groupgt.RetrieverError, match=r"^dataset 'set': system 'mine': KeyError: 'x' \(.*mine.py:2 in build\)$"
