@@ -94,3 +94,13 @@ def test_many_kinds_are_ten_and_a_count() -> None:
     assert lines[:2] == ["a:0: wrong ", "b:0: found '0' (200 like this; also at b:1, b:2, …)"]
     assert len(lines) == 11
     assert lines[-1] == "… and 191 more like these"
+
+
+def test_faults_that_differ_in_where_objects_lie_are_one() -> None:
+    for kind in (groupgt.ConfigError, groupgt.DataError):
+        faults = Faults()
+        for number in range(2000):
+            faults.add("query 'q'", f"expected an id, found <object object at {hex(0x7F0000000000 + 16 * number)}>")
+        assert faults.told(kind) == ["query 'q': expected an id, found <object object at 0x…>"]
+    faults.add("query 'q'", "the id 0xdeadbeef is given twice")
+    assert "0xdeadbeef" in faults.texts[1]
