@@ -11,8 +11,8 @@ import yaml
 
 from docs.generate.markdown import bullets, code, page, table
 from groupgt.cli import main as command_line
-from groupgt.report.run import run_experiment
 from groupgt.experiment.starter import write_starter
+from groupgt.report.run import run_experiment
 
 EXITS = {
     0: "Success. For `groupgt run`: every gate passed.",
