@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,7 +31,7 @@ from groupgt.formats import corpus as corpus_reader
 from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers, checked
 from groupgt.store.cache import Cache, Entry, key_of
-from groupgt.store.files import digest_of, sha256
+from groupgt.store.files import digest_of, owner, sha256
 from groupgt.store.journal import SYNCED_EVERY, Journal, now
 from groupgt.store.loaded import Trace, changed
 from groupgt.store.verdicts import VerdictStore
@@ -44,12 +44,14 @@ LAYOUT = 3
 class AnswerCache:
     """Keeps answers in a cache; without one (None) nothing is kept, and with `refresh` nothing is taken from it.
 
-    With `reuse`, code of others and services are not asked where a finished run has kept what they said.
+    With `reuse`, code of others and services are not asked where a finished run has kept what they said. `writer` is
+    the process of the run, for which workers write.
     """
 
     cache: Cache | None
     refresh: bool = False
     reuse: bool = False
+    writer: str = field(default_factory=owner)
 
     @classmethod
     def of(cls, experiment: Experiment, *, refresh: bool = False, reuse: bool = False) -> AnswerCache:
@@ -125,7 +127,7 @@ class AnswerCache:
         try:
             self.write(experiment, data, task, done)
             if self.cache is not None:
-                self.cache.remove_journals(part_key(experiment, data, task))
+                self.cache.remove_journals(part_key(experiment, data, task), self.writer)
         except DataError as error:
             _warn(error)
 
@@ -150,7 +152,7 @@ class Unfinished:
         self.lines: list[Any] = []
         if keeper.cache is not None:
             try:
-                self.journal = keeper.cache.journal(part_key(experiment, data, task))
+                self.journal = keeper.cache.journal(part_key(experiment, data, task), keeper.writer)
                 self.lines = [] if keeper.refresh else list(self.journal.lines())
             except DataError:
                 self.journal = Journal(None)  # what cannot be written is said when all is done

@@ -81,22 +81,22 @@ class Cache:
         except OSError as error:
             raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
-    def journal(self, key: str) -> Journal:
-        """What this process writes of an entry that is not whole yet, after what one that is gone has left of it."""
+    def journal(self, key: str, writer: str = "") -> Journal:
+        """What a process writes of an entry that is not whole yet, after what one that is gone has left of it."""
         try:
             self._settle()
         except OSError as error:
             raise DataError(f"{self.folder}: cannot be written: {error.strerror or error}") from None
-        return Journal.taken_over(self.path(key).parent, key)
+        return Journal.taken_over(self.path(key).parent, key, writer)
 
     def left_behind(self, key: str) -> list[Any]:
         """What a process that is gone has left of an entry that is not whole, line by line."""
         paths = left_behind(self.path(key).parent, key)
         return list(Journal(paths[-1]).lines()) if paths else []
 
-    def remove_journals(self, key: str) -> None:
-        """Removes what processes that are gone, and this one, have written of an entry."""
-        for path in left_behind(self.path(key).parent, key):
+    def remove_journals(self, key: str, writer: str = "") -> None:
+        """Removes what processes that are gone, and this one (or the `writer`), have written of an entry."""
+        for path in left_behind(self.path(key).parent, key, writer):
             path.unlink(missing_ok=True)
 
     def _settle(self) -> None:

@@ -41,15 +41,15 @@ class Journal:
         self.synced = 0.0
 
     @classmethod
-    def taken_over(cls, folder: Path, name: str) -> Journal:
-        """The journal of this process under a name, with what the last one that is gone has left under it."""
-        mine = cls(folder / f"{name}.{owner()}{ENDING}")
-        left = left_behind(folder, name)
+    def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
+        """The journal under a name of this process, or of the `writer` it works for, after one that is gone."""
+        mine = cls(folder / f"{name}.{writer or owner()}{ENDING}")
+        left = left_behind(folder, name, writer)
         for path in left[:-1]:
             cls(path).remove()
         if left and left[-1] != mine.path:
             with suppress(OSError):  # another process was faster, or the folder cannot be written
-                left[-1].replace(folder / f"{name}.{owner()}{ENDING}")
+                left[-1].replace(folder / f"{name}.{writer or owner()}{ENDING}")
         return mine
 
     def lines(self) -> Iterator[Any]:
@@ -99,15 +99,15 @@ class Journal:
                 self.path.unlink(missing_ok=True)
 
 
-def left_behind(folder: Path, name: str) -> list[Path]:
-    """The journals under a name that no other process writes any more, the newest last."""
+def left_behind(folder: Path, name: str, writer: str = "") -> list[Path]:
+    """The journals under a name that no process but this, or the `writer`, may still write, the newest last."""
     paths = folder.glob(f"{name}.*{ENDING}") if folder.is_dir() else ()
-    here = owner()
+    here = writer or owner()
     aged: list[tuple[float, Path]] = []
     for path in paths:
-        writer = path.name.removeprefix(f"{name}.").removesuffix(ENDING)
+        of = path.name.removeprefix(f"{name}.").removesuffix(ENDING)
         try:
-            if writer == here or is_gone(writer, path, after=QUIET):
+            if of == here or is_gone(of, path, after=QUIET):
                 aged.append((path.stat().st_mtime, path))
         except FileNotFoundError:
             continue  # it was taken over meanwhile
