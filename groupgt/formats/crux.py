@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import display
+from groupgt.formats.checks import ids_at
 from groupgt.formats.records import Questions, files_in, holds, parts_of, records
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.validity import finite_number, id_text
+from groupgt.model.validity import finite_number
 
 # What names the query and the passage.
 NAMED = (("id", "docid"), ("example_id", "pid"))
@@ -39,13 +40,9 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     first: dict[str, str] = {}
     rated: dict[str, dict[str, list[Any]]] = {}
     for where, record in (row for part in parts_of(source, ENDINGS) for row in records(part, questions.faults)):
-        of_query, of_passage = NAMED["pid" in record]
-        qid, document = id_text(record.get(of_query)), id_text(record.get(of_passage))
-        if qid is None or document is None:
-            found = f"{display(record.get(of_query))} and {display(record.get(of_passage))}"
-            what = f"expected ids (strings or integers) as {of_query} and {of_passage}, found {found}"
-            questions.faults.add(where, what)
+        if (ids := ids_at(record, NAMED["pid" in record], where, questions.faults)) is None:
             continue
+        qid, document = ids
         ratings = questions.list_at(record, "rating", where, object)
         if not isinstance(record.get("rating"), list):
             continue

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
@@ -20,10 +21,8 @@ from groupgt.formats.rows import (
     DOCUMENT,
     NAMED,
     UNIT_COLUMNS,
-    Contradictions,
     Gathered,
     Judgment,
-    call_of,
     columns_of_rows,
     fields_of,
     gather,
@@ -174,25 +173,14 @@ class _WideCells:
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """`qid, group, doc_id[, grade]` a row."""
-    faults = Faults()
-    rows: list[Judgment] = []
-    contradictions = Contradictions()
+    judgments = Judgments(grouped=True, hint=None)
     header = header_of(source)
     if {"qid", "group", "doc_id"} <= set(header) and (misnamed := misnamed_grade(header)):
-        faults.add(f"{source.path}:1", misnamed)
-    for place, row in table(source, ("qid", "group", "doc_id"), faults):
-        where = f"{place}: query {display(row['qid'])}"
-        grade = validity.number_of(row["grade"]) if "grade" in row else 1.0
-        if fault := validity.id_fault(row["qid"]) or validity.id_fault(row["doc_id"]):
-            faults.add(where, f"an id {fault}")
-        elif grade is None or not validity.is_grade(grade):
-            faults.add(where, f"expected a number within ±2^31 as the grade, found {row['grade']!r}")
-        elif contradiction := contradictions.fault(row["qid"], row["group"], row["doc_id"], grade, place):
-            faults.add(where, contradiction)
-        else:
-            rows.append((row["qid"], row["group"], row["doc_id"], grade))
-    faults.stop()
-    return gather(rows, policy)
+        judgments.faults.add(f"{source.path}:1", misnamed)
+    for where, row in table(source, ("qid", "group", "doc_id"), judgments.faults):
+        cell = row.get("grade", "1")
+        judgments.add(where, row["qid"], row["group"], row["doc_id"], validity.number_of(cell), cell)
+    return gather(judgments.rows(), policy)
 
 
 def read_run(source: Source) -> Run:
@@ -230,15 +218,10 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
     for number, row in rows:
         qid, document = row[qid_at], row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
-        if fault := validity.id_fault(qid) or validity.id_fault(document):
-            faults.add(f"{text.title}:{number}: query {display(qid)}", f"an id {fault}")
-        elif score is None:
-            what = f"expected a finite number as the {order}, found {row[score_at]!r}"
-            faults.add(f"{text.title}:{number}: query {display(qid)}", what)
-        elif call_at is not None and call_of(row[call_at].strip()) is None:
-            what = f"expected a whole number from 1 as the call, found {row[call_at]!r}"
-            faults.add(f"{text.title}:{number}: query {display(qid)}", what)
-        else:
+        call = NO_CALL if call_at is None else row[call_at].strip()
+        if fault := result_fault(qid, document, score, row[score_at], order, call):
+            faults.add(f"{text.title}:{number}: query {display(qid)}", fault)
+        elif score is not None:
             yield qid, document, sign * score, {name: row[at] for name, at in others}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.rows import (
     FIELDS,
     NESTED,
@@ -18,7 +19,6 @@ from groupgt.formats.rows import (
     SCORES,
     UNIT_COLUMNS,
     Gathered,
-    call_of,
     calls_fault,
     fields_of,
     rename_hint,
@@ -211,8 +211,9 @@ def read_run(source: Source) -> Run:
                 faults.add(where, wrong)
             gathered.add_ranking(qid, ids, lengths, fields)
         else:
-            orders.add("score" if row.get("score") is not None else "rank")
-            result = _result(row, where, faults)
+            order = "score" if row.get("score") is not None else "rank"
+            orders.add(order)
+            result = _result(qid, row, order, where, faults)
             if result is not None and not nested:
                 gathered.add(qid, *result)
     faults.stop()
@@ -224,20 +225,17 @@ def read_run(source: Source) -> Run:
 
 
 def _result(
-    row: dict[str, Any], where: str, faults: Faults
+    qid: str, row: dict[str, Any], order: str, where: str, faults: Faults
 ) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
     """Document, score, lengths and fields of a result that has a line of its own; None after a fault."""
     document, score = id_text(row.get("doc_id")), score_of(row)
     if document is None:
         faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
-    elif fault := id_fault(document):
-        faults.add(where, f"the doc_id {fault}")
-    elif score is None:
-        cells = {name: row[name] for name in ("score", "rank") if name in row}
-        faults.add(where, f"expected a finite number as score or rank, found {cells or 'neither'}")
-    elif "call" in row and call_of(row["call"]) is None:
-        faults.add(where, f"expected a whole number from 1 as the call, found {display(row['call'])}")
-    else:
+    elif row.get(order) is None:
+        faults.add(where, "expected a finite number as score or rank, found neither")
+    elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+        faults.add(where, fault)
+    elif score is not None:
         lengths = {unit: unit_cell(unit, row[name]) for unit, name in UNIT_COLUMNS.items() if name in row}
         return document, score, lengths, fields_of(row)
     return None
@@ -256,14 +254,7 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     if not isinstance(cells, list):
         faults.add(where, f"expected {key} to be a list of ids, found {display(cells)}")
         return []
-    ids = []
-    for rank, cell in enumerate(cells, 1):
-        name = id_text(cell)
-        fault = "must be a string or integer" if name is None else id_fault(name)
-        if fault:
-            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
-        elif name is not None:
-            ids.append(name)
+    ids = ranking(cells, where, faults)
     scores = row.get(SCORES)
     if scores is None:
         return ids

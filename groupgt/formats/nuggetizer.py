@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from groupgt.errors import DataError, display, listed
+from groupgt.formats.checks import ids_at
 from groupgt.formats.records import Questions, holds, keys_of, records
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.validity import id_text
 
 GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
 # What the program writes where its model gave no usable answer: the passage stays unjudged.
@@ -52,11 +52,9 @@ def _assigned(source: Source, policy: Policy) -> GroundTruth:
     judged: dict[str, dict[str, dict[str, int]]] = {}
     first: dict[str, tuple[str, Any]] = {}
     for where, record in records(source, questions.faults):
-        qid, document = id_text(record.get("qid")), id_text(record.get("docid"))
-        if qid is None or document is None:
-            found = f"{display(record.get('qid'))} and {display(record.get('docid'))}"
-            questions.faults.add(where, f"expected ids (strings or integers) as qid and docid, found {found}")
+        if (ids := ids_at(record, ("qid", "docid"), where, questions.faults)) is None:
             continue
+        qid, document = ids
         if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is assigned"):
             continue
         first.setdefault(qid, (where, record.get("text", record.get("query"))))

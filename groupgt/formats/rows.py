@@ -53,10 +53,10 @@ def gather(
     return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), declared=declared)
 
 
-def one_by_one(rows: Iterable[tuple[str, str, float]]) -> Iterable[Judgment]:
+def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:
     """Every document a group of its own: how judgments without groups are read."""
     numbers: dict[str, int] = {}
-    for qid, document, grade in rows:
+    for qid, _, document, grade in rows:
         numbers[qid] = numbers.get(qid, 0) + 1
         yield qid, str(numbers[qid]), document, grade
 
@@ -131,21 +131,6 @@ def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
     if wanted in names or other is None:
         return ""
     return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
-
-
-class Contradictions:
-    """Where judgments stand that are not to be judged otherwise further down."""
-
-    def __init__(self) -> None:
-        self.first: dict[tuple[str, str, str], tuple[float, str]] = {}
-
-    def fault(self, qid: str, group: str, document: str, grade: float, where: str) -> str | None:
-        """What is wrong with a judgment, where the same was judged otherwise before; None where it was not."""
-        before, place = self.first.setdefault((qid, group, document), (grade, where))
-        if before == grade:
-            return None
-        what = f"{document!r} has the grade {number_text(grade)} in the group {group!r}, and {number_text(before)}"
-        return f"{what} at {place}; remove one"
 
 
 # The columns that may hold the text of a result.
