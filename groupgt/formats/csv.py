@@ -7,7 +7,7 @@ import io
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from groupgt.formats.rows import (
     UNIT_COLUMNS,
     Gathered,
     Judgment,
-    columns_of_rows,
+    checked_columns,
     fields_of,
     gather,
     misnamed_grade,
@@ -254,12 +254,7 @@ def _with_care(source: Source) -> Run:
     """The same of a file that looks odd, or holds a fault: row by row, and as columns where it is huge."""
     if not source.is_huge:
         return _read_rows(source)
-    text = _Text.of(source)
-    faults = Faults()
-    for _ in _results(text, faults):
-        pass
-    faults.stop()
-    return Run(_columns_of_rows(text, header_of(source)), name=run_name(source), source=text.title)
+    return replace(_checked(_Text.of(source), header_of(source)), name=run_name(source))
 
 
 def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
@@ -270,14 +265,7 @@ def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
     text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
-
-    def recheck() -> Run:
-        faults = Faults()
-        for _ in _results(text, faults):
-            pass
-        faults.stop()
-        return Run(_columns_of_rows(text, header), source=url)
-
+    recheck = partial(_checked, text, header)
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read: polars counts the cells of a row in those alone.
@@ -302,20 +290,20 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
     )
 
 
-def _columns_of_rows(text: _Text, header: Sequence[str]) -> Columns:
-    """The same of rows that are read one by one."""
+def _checked(text: _Text, header: Sequence[str]) -> Run:
+    """The same of rows that are read one by one; raises `DataError` that names every row at fault."""
     whole = {called: name for called, name in WHOLE.items() if name in header}
     texts = [name for name in CONTENTS if name in header][:1] + [n for n in ("parent", DOCUMENT) if n in header]
     called = {DOCUMENT: "document", **dict.fromkeys(CONTENTS, "text")}
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
     schema |= dict.fromkeys(whole, pl.Int64) | {called.get(name, name): pl.String for name in texts}
 
-    def rows() -> Iterator[tuple[str | float | None, ...]]:
-        for qid, document, score, cells in _results(text, Faults()):
+    def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
+        for qid, document, score, cells in _results(text, faults):
             lengths = (unit_cell(called, cells[name].strip()) for called, name in whole.items())
             yield qid, document, score, *lengths, *(cells[name] or None for name in texts)
 
-    return columns_of_rows(rows, schema, text.title)
+    return checked_columns(rows, schema, text.title)
 
 
 def _whole(cells: pl.Expr) -> pl.Expr:

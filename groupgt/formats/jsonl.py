@@ -47,8 +47,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
             value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
             value = value if end == len(text) else decoder.decode(text)
         except (ValueError, RecursionError) as error:
-            what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-            faults.add(where, f"expected a JSON object: {what}")
+            faults.add(where, f"expected a JSON object: {json_fault(error)}")
             continue
         if not isinstance(value, dict):
             faults.add(where, f"expected a JSON object, found {display(value)}")
@@ -95,8 +94,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
         try:
             _, place = scan(text, begin)
         except (ValueError, RecursionError) as error:
-            what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {what}")
+            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {json_fault(error)}")
             return
         yield line, text[begin:place]
         begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
@@ -131,6 +129,25 @@ def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def no_constant(text: str) -> float:
     """Raises `ValueError`: NaN and Infinity, which Python reads, are not JSON."""
     raise ValueError(f"{text} is not a JSON number")
+
+
+def json_fault(error: ValueError | RecursionError) -> str:
+    """Why a text is no JSON."""
+    return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
+    """The one object that a file holds; raises `DataError` where it holds none."""
+    source.check_text()
+    try:
+        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{source.path}: expected {expected}: {json_fault(error)}") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{source.path}: expected {expected}, found {display(value)}")
+    if b"\\u" in source.data and has_surrogate(value):
+        raise DataError(f"{source.path}: contains a lone surrogate")
+    return value
 
 
 def has_surrogate(value: Any) -> bool:

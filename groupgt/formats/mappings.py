@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments, ranking, result_fault
-from groupgt.formats.jsonl import distinct_keys, has_surrogate, no_constant
+from groupgt.formats.jsonl import object_of
 from groupgt.formats.rows import Gathered, gather, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -115,14 +114,4 @@ def _are_ratings(values: Iterable[Any]) -> bool:
 def _by_query(source: Source) -> dict[str, Any]:
     """The object of the file; raises `DataError` where it is none."""
     source.warn_if_empty("queries")
-    source.check_text()
-    try:
-        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-        raise DataError(f"{source.path}: expected one JSON object keyed by query: {what}") from None
-    if not isinstance(value, dict):
-        raise DataError(f"{source.path}: expected one JSON object keyed by query, found {display(value)}")
-    if b"\\u" in source.data and has_surrogate(value):
-        raise DataError(f"{source.path}: contains a lone surrogate")
-    return value
+    return object_of(source, "one JSON object keyed by query")

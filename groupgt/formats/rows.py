@@ -5,6 +5,7 @@ Readers gather them into ground truth and rankings, or stream them as columns.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, near_names
+from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -195,16 +196,23 @@ class Gathered:
         return Run(lists, name=run_name(source), source=str(source.path))
 
 
-def columns_of_rows(
-    rows: Callable[[], Iterator[tuple[Any, ...]]], schema: Mapping[str, pl.DataType | type[pl.DataType]], title: str
-) -> Columns:
-    """Rows that Python reads one by one, as columns that stream: `rows` begins anew whenever they are asked for."""
+def checked_columns(
+    rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
+) -> Run:
+    """Results that Python reads one by one, as columns that stream; raises `DataError` with every fault.
+
+    `rows` begins anew whenever it is called.
+    """
     from polars.io.plugins import register_io_source
+
+    faults = Faults()
+    deque(rows(faults), maxlen=0)
+    faults.stop()
 
     def batches(
         names: list[str] | None, condition: pl.Expr | None, most: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        left = rows() if most is None else islice(rows(), most)
+        left = islice(rows(Faults()), most)
         while block := list(islice(left, BLOCK)):
             frame = pl.DataFrame(block, schema=dict(schema), orient="row")
             frame = frame if names is None else frame.select(names)
@@ -213,7 +221,8 @@ def columns_of_rows(
     def recheck() -> Run:
         raise DataError(f"{title}: the results changed while they were being read")
 
-    return Columns(register_io_source(batches, schema=dict(schema)), recheck, ids_checked=True)
+    frame = register_io_source(batches, schema=dict(schema))
+    return Run(Columns(frame, recheck, ids_checked=True), source=title)
 
 
 def order_fault(

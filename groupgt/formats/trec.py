@@ -15,7 +15,7 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.names import run_name
-from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault
+from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, one_by_one, order_fault
 from groupgt.formats.source import Source
 from groupgt.formats.validity import explained, is_number, number_of
 from groupgt.model import validity
@@ -242,32 +242,23 @@ def _with_care(source: Source) -> Run:
     """The same of a file that looks odd, or holds a fault: line by line, and as columns where it is huge."""
     if not source.is_huge:
         return _read_lines(source)
-    return replace(_checked(source.lines, str(source.path)), name=run_name(source))
+    return replace(_checked(str(source.path), source.lines), name=run_name(source))
 
 
 def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
     """A run at a URL, whose `lines` say where it is wrong."""
-    recheck = partial(_checked, lines, url)
+    recheck = partial(_checked, url, lines)
     return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
 
 
-def _checked(lines: Callable[[], Iterable[bytes]], title: str) -> Run:
+def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     """Results that are read line by line, as columns; raises `DataError` that names every line at fault."""
-    faults = Faults()
-    for _ in _results(lines(), title, faults):
-        pass
-    faults.stop()
-    return Run(_columns_of_results(lines, title), source=title)
 
-
-def _columns_of_results(lines: Callable[[], Iterable[bytes]], title: str) -> Columns:
-    """Results that are read line by line, as columns."""
-
-    def rows() -> Iterator[tuple[str, str, float]]:
-        for qid, document, score in _results(lines(), title, Faults()):
+    def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
+        for qid, document, score in _results(lines(), title, faults):
             yield qid.decode(), document.decode(), score
 
-    return columns_of_rows(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
+    return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
 def _columns_of_lines(url: str) -> pl.LazyFrame:
