@@ -73,8 +73,9 @@ def read_run(source: Source) -> Run:
             gathered.ids[qid], gathered.scores[qid] = [], []
             for document, cell in row.items():
                 score = finite_number(cell)
-                if fault := result_fault(qid, document, score, cell):
-                    faults.add(f"{where}, document {display(document)}", fault)
+                order = "score" if score is not None else f"score of {display(document)}"
+                if fault := result_fault(qid, document, score, cell, order):
+                    faults.add(where, fault)
                 elif score is not None:
                     gathered.add(qid, document, score)
         elif isinstance(row, list):
