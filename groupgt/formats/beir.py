@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults
 from groupgt.formats import trec
+from groupgt.formats.checks import Judgments, ids_at
 from groupgt.formats.csv import header_of, table
 from groupgt.formats.records import holds, records
 from groupgt.formats.rows import Judgment, gather, misnamed_grade, number_text, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
-from groupgt.model.validity import finite_number, id_fault, id_text, is_grade, number_of
+from groupgt.model.validity import finite_number, number_of
 
 HEADER = ["query-id", "corpus-id", "score"]
 # What files of a split, and those of questions, end in.
@@ -75,10 +76,8 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     qrels = _qrels_of(source) if source.is_folder else source
     queries = table_in(qrels.path.parent.parent, "queries", QUERIES)
     texts = _texts(queries) if queries is not None else {}
-    if columns := _columns_of(qrels):
-        rows = [(qid, name, grade) for qid, _, name, grade in trec.judgments(qrels, columns)]
-    else:
-        rows = _judged(qrels)
+    columns = _columns_of(qrels)
+    rows = trec.judgments(qrels, columns) if columns else _judged(qrels)
     return gather(one_by_one(rows), policy, texts=texts, declared=False)
 
 
@@ -92,33 +91,17 @@ def _columns_of(qrels: Source) -> str:
     return {3: trec.WITHOUT_ITER, 4: trec.QRELS}.get(len(cells), "")
 
 
-def _judged(qrels: Source) -> list[tuple[str, str, float]]:
+def _judged(qrels: Source) -> list[Judgment]:
     """The rows of a table or of records; raises `DataError` with every fault."""
-    faults = Faults()
-    rows: list[tuple[str, str, float]] = []
-    seen: dict[tuple[str, str], str] = {}
-    for where, row in _rows(qrels, faults):
-        qid, document = id_text(row.get(HEADER[0])), id_text(row.get(HEADER[1]))
+    judgments = Judgments(called="score")
+    for where, row in _rows(qrels, judgments.faults):
         cell = row.get(HEADER[2], 1)
-        grade = number_of(cell) if isinstance(cell, str) else finite_number(cell)
         if misnamed := misnamed_grade(row, HEADER[2]):
-            faults.add(where, misnamed)
-        elif qid is None or document is None:
-            found = f"{display(row.get(HEADER[0]))} and {display(row.get(HEADER[1]))}"
-            faults.add(where, f"expected ids (strings or integers) as query-id and corpus-id, found {found}")
-        elif wrong := id_fault(qid) or id_fault(document):
-            faults.add(where, f"an id {wrong}")
-        elif grade is None or not is_grade(grade):
-            faults.add(where, f"query {qid!r}: expected a number within ±2^31 as the score, found {cell!r}")
-        elif (qid, document) in seen:
-            faults.add(
-                where, f"query {qid!r}: {document!r} is judged twice (first at {seen[qid, document]}); remove one"
-            )
-        else:
-            seen[qid, document] = where
-            rows.append((qid, document, grade))
-    faults.stop()
-    return rows
+            judgments.faults.add(where, misnamed)
+        elif ids := ids_at(row, HEADER[:2], where, judgments.faults):
+            grade = number_of(cell) if isinstance(cell, str) else finite_number(cell)
+            judgments.add(where, ids[0], "", ids[1], grade, cell)
+    return judgments.rows()
 
 
 def _rows(qrels: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any]]]:

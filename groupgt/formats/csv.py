@@ -7,12 +7,13 @@ import io
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.formats.checks import NO_CALL, Judgments, result_fault
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
@@ -20,11 +21,9 @@ from groupgt.formats.rows import (
     DOCUMENT,
     NAMED,
     UNIT_COLUMNS,
-    Contradictions,
     Gathered,
     Judgment,
-    call_of,
-    columns_of_rows,
+    checked_columns,
     fields_of,
     gather,
     misnamed_grade,
@@ -174,25 +173,14 @@ class _WideCells:
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     """`qid, group, doc_id[, grade]` a row."""
-    faults = Faults()
-    rows: list[Judgment] = []
-    contradictions = Contradictions()
+    judgments = Judgments(grouped=True, hint=None)
     header = header_of(source)
     if {"qid", "group", "doc_id"} <= set(header) and (misnamed := misnamed_grade(header)):
-        faults.add(f"{source.path}:1", misnamed)
-    for place, row in table(source, ("qid", "group", "doc_id"), faults):
-        where = f"{place}: query {display(row['qid'])}"
-        grade = validity.number_of(row["grade"]) if "grade" in row else 1.0
-        if fault := validity.id_fault(row["qid"]) or validity.id_fault(row["doc_id"]):
-            faults.add(where, f"an id {fault}")
-        elif grade is None or not validity.is_grade(grade):
-            faults.add(where, f"expected a number within ±2^31 as the grade, found {row['grade']!r}")
-        elif contradiction := contradictions.fault(row["qid"], row["group"], row["doc_id"], grade, place):
-            faults.add(where, contradiction)
-        else:
-            rows.append((row["qid"], row["group"], row["doc_id"], grade))
-    faults.stop()
-    return gather(rows, policy)
+        judgments.faults.add(f"{source.path}:1", misnamed)
+    for where, row in table(source, ("qid", "group", "doc_id"), judgments.faults):
+        cell = row.get("grade", "1")
+        judgments.add(where, row["qid"], row["group"], row["doc_id"], validity.number_of(cell), cell)
+    return gather(judgments.rows(), policy)
 
 
 def read_run(source: Source) -> Run:
@@ -230,15 +218,10 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
     for number, row in rows:
         qid, document = row[qid_at], row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
-        if fault := validity.id_fault(qid) or validity.id_fault(document):
-            faults.add(f"{text.title}:{number}: query {display(qid)}", f"an id {fault}")
-        elif score is None:
-            what = f"expected a finite number as the {order}, found {row[score_at]!r}"
-            faults.add(f"{text.title}:{number}: query {display(qid)}", what)
-        elif call_at is not None and call_of(row[call_at].strip()) is None:
-            what = f"expected a whole number from 1 as the call, found {row[call_at]!r}"
-            faults.add(f"{text.title}:{number}: query {display(qid)}", what)
-        else:
+        call = NO_CALL if call_at is None else row[call_at].strip()
+        if fault := result_fault(qid, document, score, row[score_at], order, call):
+            faults.add(f"{text.title}:{number}: query {display(qid)}", fault)
+        elif score is not None:
             yield qid, document, sign * score, {name: row[at] for name, at in others}
 
 
@@ -271,12 +254,7 @@ def _with_care(source: Source) -> Run:
     """The same of a file that looks odd, or holds a fault: row by row, and as columns where it is huge."""
     if not source.is_huge:
         return _read_rows(source)
-    text = _Text.of(source)
-    faults = Faults()
-    for _ in _results(text, faults):
-        pass
-    faults.stop()
-    return Run(_columns_of_rows(text, header_of(source)), name=run_name(source), source=text.title)
+    return replace(_checked(_Text.of(source), header_of(source)), name=run_name(source))
 
 
 def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
@@ -287,14 +265,7 @@ def run_at(url: str, guard: Guard, lines: Callable[[], Iterable[bytes]]) -> Run:
     if missing:
         raise DataError(f"{url}: expected the columns qid, doc_id and score or rank; found {', '.join(header)}")
     text = _Text(url, separator, lambda: (f"{line.decode()}\n" for line in lines()))
-
-    def recheck() -> Run:
-        faults = Faults()
-        for _ in _results(text, faults):
-            pass
-        faults.stop()
-        return Run(_columns_of_rows(text, header), source=url)
-
+    recheck = partial(_checked, text, header)
     schema: dict[str, type[pl.DataType]] = dict.fromkeys(header, pl.String) | {_order(header): pl.Float64}
     scanned = pl.scan_csv(url, separator=separator, schema=schema, ignore_errors=True)
     # All columns are read: polars counts the cells of a row in those alone.
@@ -319,20 +290,20 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
     )
 
 
-def _columns_of_rows(text: _Text, header: Sequence[str]) -> Columns:
-    """The same of rows that are read one by one."""
+def _checked(text: _Text, header: Sequence[str]) -> Run:
+    """The same of rows that are read one by one; raises `DataError` that names every row at fault."""
     whole = {called: name for called, name in WHOLE.items() if name in header}
     texts = [name for name in CONTENTS if name in header][:1] + [n for n in ("parent", DOCUMENT) if n in header]
     called = {DOCUMENT: "document", **dict.fromkeys(CONTENTS, "text")}
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
     schema |= dict.fromkeys(whole, pl.Int64) | {called.get(name, name): pl.String for name in texts}
 
-    def rows() -> Iterator[tuple[str | float | None, ...]]:
-        for qid, document, score, cells in _results(text, Faults()):
+    def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
+        for qid, document, score, cells in _results(text, faults):
             lengths = (unit_cell(called, cells[name].strip()) for called, name in whole.items())
             yield qid, document, score, *lengths, *(cells[name] or None for name in texts)
 
-    return columns_of_rows(rows, schema, text.title)
+    return checked_columns(rows, schema, text.title)
 
 
 def _whole(cells: pl.Expr) -> pl.Expr:

@@ -12,20 +12,14 @@ from typing import Any
 
 from groupgt.errors import ConfigError, DataError, Faults, display, first_of, listed, near_names, warn
 from groupgt.formats import (
-    answers,
     beir,
-    bright,
-    crux,
+    benchmarks,
     csv,
     frames,
-    freshstack,
     jsonl,
     mappings,
-    multihop,
     nuggetbank,
-    nuggetizer,
     parquet,
-    ragelo,
     trec,
 )
 from groupgt.formats import parts as run_parts
@@ -102,20 +96,20 @@ def _in_trec(source: Source) -> str | None:
 # Every format there is; the first that knows a file has it.
 FORMATS = (
     # Of benchmarks; each knows its files by keys that no other format has.
-    Format("freshstack", freshstack.look, freshstack.read_ground_truth),
-    Format("nuggetizer", nuggetizer.look, nuggetizer.read_ground_truth),
-    Format("multihop-rag", multihop.look, multihop.read_facts, multihop.read_run),
-    Format("multihop-rag-documents", None, multihop.read_documents),
-    Format("qampari", answers.look_qampari, answers.read_qampari),
-    Format("qampari-documents", None, answers.read_qampari_documents),
+    Format("freshstack", benchmarks.FRESHSTACK.look, benchmarks.FRESHSTACK.read),
+    Format("nuggetizer", benchmarks.NUGGETIZER.look, benchmarks.read_nuggetizer),
+    Format("multihop-rag", benchmarks.look_multihop, benchmarks.MULTIHOP.read, benchmarks.read_multihop_run),
+    Format("multihop-rag-documents", None, benchmarks.MULTIHOP_DOCUMENTS.read),
+    Format("qampari", benchmarks.QAMPARI.look, benchmarks.QAMPARI.read),
+    Format("qampari-documents", None, benchmarks.QAMPARI_DOCUMENTS.read),
     Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
     Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder),
-    Format("bright", bright.look, bright.read_ground_truth),
-    Format("bright-long", None, bright.read_long),
-    Format("bright-pro", bright.look_pro, bright.read_pro),
-    Format("crux", crux.look, crux.read_ground_truth, folder=crux.is_folder),
-    Format("ragelo", None, ragelo.read_ground_truth),
-    Format("ambigqa", answers.look_ambigqa, answers.read_ambigqa),
+    Format("bright", benchmarks.BRIGHT.look, benchmarks.BRIGHT.read),
+    Format("bright-long", None, benchmarks.BRIGHT_LONG.read),
+    Format("bright-pro", benchmarks.look_bright_pro, benchmarks.read_bright_pro),
+    Format("crux", benchmarks.look_crux, benchmarks.read_crux, folder=benchmarks.is_crux_folder),
+    Format("ragelo", None, benchmarks.read_ragelo),
+    Format("ambigqa", benchmarks.look_ambigqa, benchmarks.read_ambigqa),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Of everyone.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),

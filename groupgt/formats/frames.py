@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.checks import Judgments
 from groupgt.formats.rows import (
     CONTENTS,
     DOCUMENT,
@@ -22,7 +23,6 @@ from groupgt.formats.rows import (
     NESTED_UNITS,
     SCORES,
     UNIT_COLUMNS,
-    Contradictions,
     Judgment,
     gather,
     misnamed_grade,
@@ -33,7 +33,7 @@ from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
-from groupgt.model.validity import finite_number, id_fault, id_text, is_grade, plain
+from groupgt.model.validity import finite_number, id_fault, id_text, plain
 from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
@@ -183,29 +183,19 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
 
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
     """Rows of `qid, group, doc_id[, grade]`, every one checked."""
-    faults = Faults()
-    contradictions = Contradictions()
+    judgments = Judgments(lambda number: f"{title}: row {number}", grouped=True, hint=None)
     if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
         raise DataError(f"{title}: expected numbers in the column 'grade', found {frame.schema['grade']}")
     grades = frame["grade"].to_list() if "grade" in frame.columns else [1.0] * len(frame)
     columns = [_texts(frame, name, title).to_list() for name in ("qid", "group", "doc_id")]
-    rows: list[Judgment] = []
     for number, (qid, group, document, cell) in enumerate(zip(*columns, grades), 1):
-        where = f"{title}: row {number}: query {display(qid)}"
-        grade = finite_number(cell)
         absent = [name for name, text in (("qid", qid), ("group", group), ("doc_id", document)) if text is None]
         if absent:
-            faults.add(where, f"expected text in the column {absent[0]}, found null")
-        elif fault := id_fault(qid) or id_fault(document):
-            faults.add(where, f"an id {fault}")
-        elif grade is None or not is_grade(grade):
-            faults.add(where, f"expected a number within ±2^31 as the grade, found {cell}")
-        elif contradiction := contradictions.fault(qid, group, document, grade, f"row {number}"):
-            faults.add(where, contradiction)
+            where = f"{title}: row {number}: query {display(qid)}"
+            judgments.faults.add(where, f"expected text in the column {absent[0]}, found null")
         else:
-            rows.append((qid, group, document, grade))
-    faults.stop()
-    return rows
+            judgments.add(number, qid, group, document, finite_number(cell), cell)
+    return judgments.rows()
 
 
 def _texts(frame: pl.DataFrame, name: str, title: str) -> pl.Series:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
+from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.rows import (
     FIELDS,
     NESTED,
@@ -18,7 +19,6 @@ from groupgt.formats.rows import (
     SCORES,
     UNIT_COLUMNS,
     Gathered,
-    call_of,
     calls_fault,
     fields_of,
     rename_hint,
@@ -47,8 +47,7 @@ def objects(source: Source, faults: Faults) -> Iterator[tuple[int, dict[str, Any
             value, end = decoder.raw_decode(text) if text[0] == "{" else (None, 0)
             value = value if end == len(text) else decoder.decode(text)
         except (ValueError, RecursionError) as error:
-            what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-            faults.add(where, f"expected a JSON object: {what}")
+            faults.add(where, f"expected a JSON object: {json_fault(error)}")
             continue
         if not isinstance(value, dict):
             faults.add(where, f"expected a JSON object, found {display(value)}")
@@ -95,8 +94,7 @@ def _elements(source: Source, faults: Faults) -> Iterator[tuple[int, str]]:
         try:
             _, place = scan(text, begin)
         except (ValueError, RecursionError) as error:
-            what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {what}")
+            faults.add(f"{source.path}:{line}", f"expected an element of the JSON array: {json_fault(error)}")
             return
         yield line, text[begin:place]
         begin = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
@@ -131,6 +129,25 @@ def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def no_constant(text: str) -> float:
     """Raises `ValueError`: NaN and Infinity, which Python reads, are not JSON."""
     raise ValueError(f"{text} is not a JSON number")
+
+
+def json_fault(error: ValueError | RecursionError) -> str:
+    """Why a text is no JSON."""
+    return "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def object_of(source: Source, expected: str = "a JSON object") -> dict[str, Any]:
+    """The one object that a file holds; raises `DataError` where it holds none."""
+    source.check_text()
+    try:
+        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{source.path}: expected {expected}: {json_fault(error)}") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{source.path}: expected {expected}, found {display(value)}")
+    if b"\\u" in source.data and has_surrogate(value):
+        raise DataError(f"{source.path}: contains a lone surrogate")
+    return value
 
 
 def has_surrogate(value: Any) -> bool:
@@ -211,8 +228,9 @@ def read_run(source: Source) -> Run:
                 faults.add(where, wrong)
             gathered.add_ranking(qid, ids, lengths, fields)
         else:
-            orders.add("score" if row.get("score") is not None else "rank")
-            result = _result(row, where, faults)
+            order = "score" if row.get("score") is not None else "rank"
+            orders.add(order)
+            result = _result(qid, row, order, where, faults)
             if result is not None and not nested:
                 gathered.add(qid, *result)
     faults.stop()
@@ -224,20 +242,17 @@ def read_run(source: Source) -> Run:
 
 
 def _result(
-    row: dict[str, Any], where: str, faults: Faults
+    qid: str, row: dict[str, Any], order: str, where: str, faults: Faults
 ) -> tuple[str, float, dict[str, int | None], dict[str, Any]] | None:
     """Document, score, lengths and fields of a result that has a line of its own; None after a fault."""
     document, score = id_text(row.get("doc_id")), score_of(row)
     if document is None:
         faults.add(where, f"expected a doc_id (a string or integer), found {display(row['doc_id'])}")
-    elif fault := id_fault(document):
-        faults.add(where, f"the doc_id {fault}")
-    elif score is None:
-        cells = {name: row[name] for name in ("score", "rank") if name in row}
-        faults.add(where, f"expected a finite number as score or rank, found {cells or 'neither'}")
-    elif "call" in row and call_of(row["call"]) is None:
-        faults.add(where, f"expected a whole number from 1 as the call, found {display(row['call'])}")
-    else:
+    elif row.get(order) is None:
+        faults.add(where, "expected a finite number as score or rank, found neither")
+    elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
+        faults.add(where, fault)
+    elif score is not None:
         lengths = {unit: unit_cell(unit, row[name]) for unit, name in UNIT_COLUMNS.items() if name in row}
         return document, score, lengths, fields_of(row)
     return None
@@ -256,14 +271,7 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
     if not isinstance(cells, list):
         faults.add(where, f"expected {key} to be a list of ids, found {display(cells)}")
         return []
-    ids = []
-    for rank, cell in enumerate(cells, 1):
-        name = id_text(cell)
-        fault = "must be a string or integer" if name is None else id_fault(name)
-        if fault:
-            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
-        elif name is not None:
-            ids.append(name)
+    ids = ranking(cells, where, faults)
     scores = row.get(SCORES)
     if scores is None:
         return ids

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.formats.jsonl import distinct_keys, has_surrogate, no_constant
+from groupgt.formats.checks import Judgments, ranking, result_fault
+from groupgt.formats.jsonl import object_of
 from groupgt.formats.rows import Gathered, gather, one_by_one
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.validity import are_texts, finite_number, id_fault, id_text, is_grade
+from groupgt.model.validity import are_texts, finite_number, id_fault
 
 # A query whose value is a mapping of numbers, or a list; objects of JSON Lines have keys of their own.
 _BEGIN = re.compile(rb'\s*\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*(\{\s*("(?:[^"\\]|\\.)*"\s*:\s*(-?[0-9.]+)|\})|\[)')
@@ -48,23 +48,15 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
         raise DataError(f"{source.path}: {RATINGS}")
     if rows and not any(isinstance(row, dict) for row in rows.values()):
         return GroundTruth.from_rows(list(rows), list(rows.values()), policy, place=lambda _: str(source.path))
-    faults = Faults()
-    judged: list[tuple[str, str, float]] = []
+    judgments = Judgments()
     for qid, row in rows.items():
-        where = f"{source.path}: query {display(qid)}"
         if not isinstance(row, dict):
-            faults.add(where, f"expected {{id: grade}}, as other queries have it, found {display(row)}")
+            what = f"expected {{id: grade}}, as other queries have it, found {display(row)}"
+            judgments.faults.add(f"{source.path}: query {display(qid)}", what)
             continue
         for document, cell in row.items():
-            grade = finite_number(cell)
-            if fault := id_fault(qid) or id_fault(document):
-                faults.add(where, f"an id {fault}")
-            elif grade is None or not is_grade(grade):
-                faults.add(where, f"expected a number within ±2^31 as the grade of {document!r}, found {display(cell)}")
-            else:
-                judged.append((qid, document, grade))
-    faults.stop()
-    return gather(one_by_one(judged), policy, qids=rows, declared=False)
+            judgments.add(source.path, qid, "", document, finite_number(cell), cell)
+    return gather(one_by_one(judgments.rows()), policy, qids=rows, declared=False)
 
 
 def read_run(source: Source) -> Run:
@@ -81,15 +73,14 @@ def read_run(source: Source) -> Run:
             gathered.ids[qid], gathered.scores[qid] = [], []
             for document, cell in row.items():
                 score = finite_number(cell)
-                if fault := id_fault(document):
-                    faults.add(where, f"the id {display(document)} {fault}")
-                elif score is None:
-                    faults.add(where, f"expected a finite number as the score of {document!r}, found {display(cell)}")
-                else:
+                order = "score" if score is not None else f"score of {display(document)}"
+                if fault := result_fault(qid, document, score, cell, order):
+                    faults.add(where, fault)
+                elif score is not None:
                     gathered.add(qid, document, score)
         elif isinstance(row, list):
             kinds.add("lists")
-            gathered.add_ranking(qid, _ids(row, where, faults), {}, {})
+            gathered.add_ranking(qid, ranking(row, where, faults), {}, {})
         else:
             faults.add(where, f"expected {{id: score}} or a list of ids, found {display(row)}")
     faults.stop()
@@ -121,29 +112,7 @@ def _are_ratings(values: Iterable[Any]) -> bool:
     return 2 * sum(len(set(row)) < len(row) for row in rows) > len(rows)
 
 
-def _ids(cells: list[Any], where: str, faults: Faults) -> list[str]:
-    ids = []
-    for rank, cell in enumerate(cells, 1):
-        name = id_text(cell)
-        fault = "must be a string or integer" if name is None else id_fault(name)
-        if name is None or fault:
-            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
-        else:
-            ids.append(name)
-    return ids
-
-
 def _by_query(source: Source) -> dict[str, Any]:
     """The object of the file; raises `DataError` where it is none."""
     source.warn_if_empty("queries")
-    source.check_text()
-    try:
-        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-        raise DataError(f"{source.path}: expected one JSON object keyed by query: {what}") from None
-    if not isinstance(value, dict):
-        raise DataError(f"{source.path}: expected one JSON object keyed by query, found {display(value)}")
-    if b"\\u" in source.data and has_surrogate(value):
-        raise DataError(f"{source.path}: contains a lone surrogate")
-    return value
+    return object_of(source, "one JSON object keyed by query")

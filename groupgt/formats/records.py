@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import parquet
-from groupgt.formats.jsonl import distinct_keys, has_surrogate, is_array, no_constant, objects
+from groupgt.formats.jsonl import is_array, object_of, objects
 from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -90,7 +89,7 @@ def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any
         for number, row in enumerate(parquet.rows_of(source), 1):
             yield f"{source.path}: row {number}", row
     elif _is_one_object(source):
-        yield f"{source.path}:1", _whole(source)
+        yield f"{source.path}:1", object_of(source)
     else:
         for number, row in objects(source, faults):
             yield f"{source.path}:{number}", row
@@ -99,18 +98,6 @@ def records(source: Source, faults: Faults) -> Iterator[tuple[str, dict[str, Any
 def _is_one_object(source: Source) -> bool:
     """Whether a file is one JSON object over several lines, rather than an object a line."""
     return not is_array(source) and not source.first_line.rstrip().endswith(b"}")
-
-
-def _whole(source: Source) -> dict[str, Any]:
-    source.check_text()
-    try:
-        value = json.loads(source.data, object_pairs_hook=distinct_keys, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
-        what = "the nesting is too deep" if isinstance(error, RecursionError) else str(error)
-        raise DataError(f"{source.path}: expected a JSON object: {what}") from None
-    if b"\\u" in source.data and has_surrogate(value):
-        raise DataError(f"{source.path}: contains a lone surrogate")
-    return dict(value)
 
 
 @dataclass

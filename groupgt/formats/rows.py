@@ -5,6 +5,7 @@ Readers gather them into ground truth and rankings, or stream them as columns.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import DataError, near_names
+from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
@@ -53,10 +54,10 @@ def gather(
     return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), declared=declared)
 
 
-def one_by_one(rows: Iterable[tuple[str, str, float]]) -> Iterable[Judgment]:
+def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:
     """Every document a group of its own: how judgments without groups are read."""
     numbers: dict[str, int] = {}
-    for qid, document, grade in rows:
+    for qid, _, document, grade in rows:
         numbers[qid] = numbers.get(qid, 0) + 1
         yield qid, str(numbers[qid]), document, grade
 
@@ -133,21 +134,6 @@ def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
     return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
 
 
-class Contradictions:
-    """Where judgments stand that are not to be judged otherwise further down."""
-
-    def __init__(self) -> None:
-        self.first: dict[tuple[str, str, str], tuple[float, str]] = {}
-
-    def fault(self, qid: str, group: str, document: str, grade: float, where: str) -> str | None:
-        """What is wrong with a judgment, where the same was judged otherwise before; None where it was not."""
-        before, place = self.first.setdefault((qid, group, document), (grade, where))
-        if before == grade:
-            return None
-        what = f"{document!r} has the grade {number_text(grade)} in the group {group!r}, and {number_text(before)}"
-        return f"{what} at {place}; remove one"
-
-
 # The columns that may hold the text of a result.
 CONTENTS = ("contents", "text")
 # The column that names a result's document, where its id does not.
@@ -210,16 +196,23 @@ class Gathered:
         return Run(lists, name=run_name(source), source=str(source.path))
 
 
-def columns_of_rows(
-    rows: Callable[[], Iterator[tuple[Any, ...]]], schema: Mapping[str, pl.DataType | type[pl.DataType]], title: str
-) -> Columns:
-    """Rows that Python reads one by one, as columns that stream: `rows` begins anew whenever they are asked for."""
+def checked_columns(
+    rows: Callable[[Faults], Iterator[tuple[Any, ...]]], schema: Mapping[str, type[pl.DataType]], title: str
+) -> Run:
+    """Results that Python reads one by one, as columns that stream; raises `DataError` with every fault.
+
+    `rows` begins anew whenever it is called.
+    """
     from polars.io.plugins import register_io_source
+
+    faults = Faults()
+    deque(rows(faults), maxlen=0)
+    faults.stop()
 
     def batches(
         names: list[str] | None, condition: pl.Expr | None, most: int | None, size: int | None
     ) -> Iterator[pl.DataFrame]:
-        left = rows() if most is None else islice(rows(), most)
+        left = islice(rows(Faults()), most)
         while block := list(islice(left, BLOCK)):
             frame = pl.DataFrame(block, schema=dict(schema), orient="row")
             frame = frame if names is None else frame.select(names)
@@ -228,7 +221,8 @@ def columns_of_rows(
     def recheck() -> Run:
         raise DataError(f"{title}: the results changed while they were being read")
 
-    return Columns(register_io_source(batches, schema=dict(schema)), recheck, ids_checked=True)
+    frame = register_io_source(batches, schema=dict(schema))
+    return Run(Columns(frame, recheck, ids_checked=True), source=title)
 
 
 def order_fault(

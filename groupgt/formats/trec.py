@@ -12,9 +12,10 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.names import run_name
-from groupgt.formats.rows import Judgment, columns_of_rows, gather, number_text, one_by_one, order_fault
+from groupgt.formats.rows import Judgment, checked_columns, gather, number_text, one_by_one, order_fault
 from groupgt.formats.source import Source
 from groupgt.formats.validity import explained, is_number, number_of
 from groupgt.model import validity
@@ -40,14 +41,12 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     if len({second for _, second, _, _ in judged}) > 1:
         text = f"{source.path}: the second column has several values; if they are subtopics (groups), "
         warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
-    rows = ((qid, document, grade) for qid, _, document, grade in judged)
-    return gather(one_by_one(rows), policy, declared=False)
+    return gather(one_by_one(judged), policy, declared=False)
 
 
 def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
     """`qid doc rel`, as MS MARCO and Cranfield have it: each document is a group of one, with its grade."""
-    rows = ((qid, document, grade) for qid, _, document, grade in judgments(source, WITHOUT_ITER))
-    return gather(one_by_one(rows), policy, declared=False)
+    return gather(one_by_one(judgments(source, WITHOUT_ITER)), policy, declared=False)
 
 
 def _is_without_iter(source: Source) -> bool:
@@ -87,41 +86,28 @@ def read_subtopics(source: Source, policy: Policy) -> GroundTruth:
 
 def judgments(source: Source, expected: str) -> list[Judgment]:
     """Every line of qrels, whose columns are as `expected`; raises `DataError` with every fault."""
-    faults = Faults()
     source.warn_if_empty("judgments")
     width = len(expected.split())
-    flat = "subtopic" not in expected
-    rows: list[Judgment] = []
-    first_line: dict[tuple[bytes, ...], int] = {}
+    judged = Judgments(
+        lambda number: f"{source.path}:{number}",
+        called="relevance",
+        grouped="subtopic" in expected,
+        hint=ITER_HINT if expected == QRELS else "",
+    )
     for number, line in enumerate(source.lines(held=True), 1):
         cells = line.split()
-        where = f"{source.path}:{number}"
         if b"\r" in line:
-            faults.add(where, BARE_RETURN)
+            judged.faults.add(f"{source.path}:{number}", BARE_RETURN)
             continue
         if not cells or cells[0].startswith(b"#"):
             continue
         if len(cells) != width:
-            faults.add(where, f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}")
+            what = f"expected {width} columns ({expected}), found {len(cells)}{_surplus(cells)}"
+            judged.faults.add(f"{source.path}:{number}", what)
             continue
         qid, group, document, grade_text = (cells[at].decode() for at in (0, 1, -2, -1))
-        grade = validity.number_of(grade_text)
-        judged = (cells[0], cells[-2]) if flat else (cells[0], cells[1], cells[2])
-        if fault := _id_fault(qid, document):
-            faults.add(where, fault)
-        elif grade is None:
-            what = f"expected a number as the relevance of {document!r}, found {grade_text!r}"
-            faults.add(where, f"query {qid!r}: {what}")
-        elif not validity.is_grade(grade):
-            faults.add(where, f"query {qid!r}: expected a relevance within ±2^31, found {grade_text}")
-        elif judged in first_line:
-            what = f"{document!r} is judged twice (first in line {first_line[judged]}); remove one"
-            faults.add(where, f"query {qid!r}: {what}{ITER_HINT if expected == QRELS else ''}")
-        else:
-            first_line[judged] = number
-            rows.append((qid, group, document, grade))
-    faults.stop()
-    return rows
+        judged.add(number, qid, group, document, validity.number_of(grade_text), grade_text)
+    return judged.rows()
 
 
 def _surplus(cells: Sequence[bytes]) -> str:
@@ -132,13 +118,6 @@ def _surplus(cells: Sequence[bytes]) -> str:
     if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
         return ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
     return "; remove what stands after the relevance" if method is not None else ""
-
-
-def _id_fault(qid: str, document: str) -> str | None:
-    for kind, name in (("query id", qid), ("document id", document)):
-        if fault := validity.id_fault(name):
-            return f"the {kind} {fault}"
-    return None
 
 
 def read_run(source: Source) -> Run:
@@ -194,7 +173,7 @@ def _results(
                 continue
         score = validity.number_of_bytes(cells[4])
         if score is None:
-            what = f"expected a finite number as the score, found {cells[4].decode()!r}"
+            what = score_fault(cells[4].decode())
             faults.add(f"{title}:{number}", f"query {display(cells[0].decode())}: {what}")
             continue
         yield cells[0], cells[2], score
@@ -225,7 +204,7 @@ def _line_fault(line: bytes, cells: Sequence[bytes]) -> str | None:
         return f"{query}: {what}: does an id contain a blank?"
     if not validity.is_rank(cells[3].decode()):
         return f"{query}: expected a whole number as the rank, found {display(cells[3].decode())}"
-    fault = _id_fault(cells[0].decode(), cells[2].decode())
+    fault = ids_fault(cells[0].decode(), cells[2].decode())
     return None if fault is None else f"{query}: {fault}"
 
 
@@ -263,32 +242,23 @@ def _with_care(source: Source) -> Run:
     """The same of a file that looks odd, or holds a fault: line by line, and as columns where it is huge."""
     if not source.is_huge:
         return _read_lines(source)
-    return replace(_checked(source.lines, str(source.path)), name=run_name(source))
+    return replace(_checked(str(source.path), source.lines), name=run_name(source))
 
 
 def run_at(url: str, lines: Callable[[], Iterator[bytes]]) -> Run:
     """A run at a URL, whose `lines` say where it is wrong."""
-    recheck = partial(_checked, lines, url)
+    recheck = partial(_checked, url, lines)
     return Run(Columns(_columns_of_lines(url), recheck, explained(recheck)), source=url)
 
 
-def _checked(lines: Callable[[], Iterable[bytes]], title: str) -> Run:
+def _checked(title: str, lines: Callable[[], Iterable[bytes]]) -> Run:
     """Results that are read line by line, as columns; raises `DataError` that names every line at fault."""
-    faults = Faults()
-    for _ in _results(lines(), title, faults):
-        pass
-    faults.stop()
-    return Run(_columns_of_results(lines, title), source=title)
 
-
-def _columns_of_results(lines: Callable[[], Iterable[bytes]], title: str) -> Columns:
-    """Results that are read line by line, as columns."""
-
-    def rows() -> Iterator[tuple[str, str, float]]:
-        for qid, document, score in _results(lines(), title, Faults()):
+    def rows(faults: Faults) -> Iterator[tuple[str, str, float]]:
+        for qid, document, score in _results(lines(), title, faults):
             yield qid.decode(), document.decode(), score
 
-    return columns_of_rows(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
+    return checked_columns(rows, {"qid": pl.String, "doc": pl.String, "score": pl.Float64}, title)
 
 
 def _columns_of_lines(url: str) -> pl.LazyFrame:

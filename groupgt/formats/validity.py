@@ -7,11 +7,11 @@ engine that streams columns asks them of every batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
 from typing import Any, NoReturn
 
 from groupgt.errors import DataError, Faults, display
-from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, id_fault
+from groupgt.formats.checks import result_fault
+from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK, finite_number
 from groupgt.model.values import CALLS, LONGEST
 from groupgt.runtime import pl
 
@@ -99,12 +99,9 @@ def refuse_rows(
         where = f"{title}: {place}{row + 1}: query {display(qid)}"
         if qid is None or document is None:
             faults.add(where, "expected a qid and a doc_id, found null")
-        elif fault := id_fault(qid) or id_fault(document):
-            faults.add(where, f"an id {fault}")
         else:
             given = score if score is None or order == "score" else -score
-            what = f"a finite number as the {order}, found {given}"
-            sound = score is not None and isfinite(score)
-            faults.add(where, f"expected {f'a whole number from 1 as the call, found {made}' if sound else what}")
+            if fault := result_fault(qid, document, finite_number(score), given, order, made):
+                faults.add(where, fault)
     faults.stop()
     raise DataError(f"{title}: the results changed while they were being read")

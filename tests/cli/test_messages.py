@@ -102,7 +102,7 @@ def test_runs_and_qrels_of_ranx(folder: Path, capsys: pytest.CaptureFixture[str]
     Path("run.json").write_text(json.dumps({"q1": {"a": "high"}, "q2": {"d": 0.5}, "q3": {"": 0.5}}))
     text = said(capsys, "evaluate", "truth.jsonl", "run.json", "--run-format", "json")
     assert "query 'q1': expected a finite number as the score of 'a', found 'high'" in text
-    assert "query 'q3': the id '' is blank" in text
+    assert "query 'q3': the document id '' is blank" in text
 
 
 def test_columns_by_other_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,7 @@ BEIR = {"query-id": "1", "corpus-id": "a", "score": 1}
 JUDGED = {"qid": "1", "group": "g", "doc_id": "a", "grade": 1}
 
 TWICE = "{path}:2: query '1': duplicate query (first at {path}:1)"
-TWO_JUDGMENTS = "{path}:2: query '1': 'a' is judged twice (first in line 1); remove one"
+TWO_JUDGMENTS = "{path}:2: query '1': 'a' is judged twice (first at {path}:1); remove one"
 OF_BANKS = Row(
     [BANK],
     ({"query_id": "2"}, "{path}:2: expected nuggets as nugget_bank or claim_bank, found the keys query_id"),
@@ -165,7 +165,7 @@ OUTCOMES: dict[str, Row] = {
     "ragelo": Row(
         ["1 g a 1\n"],
         ("2 g b\n", "{path}:2: expected 4 columns (topic subtopic doc rel), found 3"),
-        ("2 g 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        ("2 g 1 b\n", "{path}:2: query '2': expected a number within ±2^31 as the relevance of '1', found 'b'"),
         ("2 g __ragelo_unaddressed__g 1\n", UNDEFINED),
         ("1 g a 0\n", TWO_JUDGMENTS),
         text,
@@ -217,7 +217,7 @@ OUTCOMES: dict[str, Row] = {
     "trec": Row(
         ["1 0 a 1\n"],
         ("2 0 b\n", "{path}:2: expected 4 columns (qid iter doc rel), found 3"),
-        ("2 0 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        ("2 0 1 b\n", "{path}:2: query '2': expected a number within ±2^31 as the relevance of '1', found 'b'"),
         NO_WAY,
         ("1 0 a 0\n", TWO_JUDGMENTS),
         text,
@@ -225,7 +225,7 @@ OUTCOMES: dict[str, Row] = {
     "trec-no-iter": Row(
         ["1 a 1\n"],
         ("2 b\n", "{path}:2: expected 3 columns (qid doc rel), found 2"),
-        ("2 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        ("2 1 b\n", "{path}:2: query '2': expected a number within ±2^31 as the relevance of '1', found 'b'"),
         NO_WAY,
         ("1 a 0\n", TWO_JUDGMENTS),
         text,
@@ -233,7 +233,7 @@ OUTCOMES: dict[str, Row] = {
     "trec-subtopics": Row(
         ["1 1 a 1\n"],
         ("2 1 b\n", "{path}:2: expected 4 columns (topic subtopic doc rel), found 3"),
-        ("2 1 1 b\n", "{path}:2: query '2': expected a number as the relevance of '1', found 'b'"),
+        ("2 1 1 b\n", "{path}:2: query '2': expected a number within ±2^31 as the relevance of '1', found 'b'"),
         NO_WAY,
         ("1 1 a 0\n", TWO_JUDGMENTS),
         text,
@@ -268,7 +268,9 @@ def test_absent_is_not_empty(tmp_path: Path, name: str, case: str) -> None:
 def test_frames_of_judgments(carrier: Callable[[Any], Any]) -> None:
     """They have the rules of CSV."""
     judged = {"qid": ["1", "1"], "group": ["g", "g"], "doc_id": ["a", "a"], "grade": [1, 0]}
-    with pytest.raises(groupgt.DataError, match="row 2: query '1': 'a' has the grade 0 in the group 'g', and 1 at row"):
+    with pytest.raises(
+        groupgt.DataError, match="row 2: query '1': 'a' has the grade 0 in the group 'g', and 1 at ground truth: row"
+    ):
         groupgt.read_ground_truth(carrier(judged))
     with pytest.raises(groupgt.DataError, match="found 'rel'; rename rel to grade"):
         groupgt.read_ground_truth(carrier(renamed(judged, "grade", "rel")))

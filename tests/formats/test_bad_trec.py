@@ -207,7 +207,7 @@ BAD_QRELS: list[tuple[str, bytes, int, tuple[str, ...]]] = [
     ("hexadecimal", swap(QRELS, b"d2 2", b"d2 0x1"), 2, ("query 'q1'", "'0x1'")),
     ("beyond 2^31", swap(QRELS, b"d2 2", b"d2 2147483649"), 2, ("query 'q1'", "2^31", "2147483649")),
     ("below -2^31", swap(QRELS, b"d2 2", b"d2 -2147483649"), 2, ("query 'q1'", "2^31", "-2147483649")),
-    ("judged twice", swap(QRELS, b"d2 2", b"d1 1"), 2, ("query 'q1'", "'d1'", "twice", "line 1")),
+    ("judged twice", swap(QRELS, b"d2 2", b"d1 1"), 2, ("query 'q1'", "'d1'", "twice", "qrels.txt:1)")),
     ("NUL", swap(QRELS, b"d2", b"d\0"), 2, ("NUL",)),
     ("not UTF-8", swap(QRELS, b"d2", b"d\xe9"), 2, ("UTF-8", "0xe9")),
     ("UTF-16", QRELS.decode().encode("utf-16"), 1, ("UTF-8", "UTF-16")),

@@ -208,9 +208,9 @@ def test_rows_at_fault_are_named() -> None:
     with pytest.raises(of_columns.DataError) as caught:
         of_columns.refuse_rows(rows, "run", "score")
     assert caught.value.faults == (
-        "run: row 2: query 'q': an id is blank",
+        "run: row 2: query 'q': the document id '' is blank",
         "run: row 3: query None: expected a qid and a doc_id, found null",
-        "run: row 4: query 'q\\t': an id contains the control character U+0009",
+        "run: row 4: query 'q\\t': the query id contains the control character U+0009",
     )
 
 
@@ -220,7 +220,7 @@ def test_rows_are_named_by_their_number_and_order() -> None:
         of_columns.refuse_rows(pl.LazyFrame(rows), "run", "score")
     lines = [line.strip() for line in str(caught.value).splitlines()]
     assert "run: row 2: query None: expected a qid and a doc_id, found null" in lines
-    assert "run: row 3: query 'q': an id is blank" in lines
+    assert "run: row 3: query 'q': the document id ' ' is blank" in lines
     assert "run: row 4: query 'q': expected a finite number as the score, found inf" in lines
     with pytest.raises(of_columns.DataError, match=r"run: line 8: query 'q': expected .* as the rank, found -inf"):
         of_columns.refuse_rows(

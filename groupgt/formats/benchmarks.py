@@ -1,0 +1,397 @@
+"""Public benchmarks as they are published: data sets and what the programs of others write, each record a query.
+
+- freshstack: `freshstack/queries-oct-2024`, whose nuggets name documents that support them, and those judged not to;
+- bright, bright-long, bright-pro: gold documents, of passages and of whole pages; and those under aspects with weights;
+- multihop-rag, multihop-rag-documents: MultiHop-RAG's lists of evidence, and the results that its scripts save beside
+  them; neither has ids: queries are numbered from 1 in the order of the file, as both files have it;
+- qampari, qampari-documents, ambigqa: sets of answers, each of which may be said in several ways;
+- nuggetizer: nuggets, and which retrieved passages support them. `assign` writes, for each query and passage, how far
+  the passage supports each nugget: only this names documents. `create` writes nuggets alone, which are read as texts.
+  What `assign` says of answers names no document at all;
+- crux: how well each passage answers each sub-question of a query, a record for each query and passage. The shapes are
+  those of its files of ratings (`id`, `docid`) and of judgments (`example_id`, `pid`), each with `rating`, a list with
+  a number for each sub-question; a folder of such files is read as one. LANCER is evaluated by these files too;
+- ragelo: TREC's subtopic qrels, with a placeholder for each criterion that no document addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import DataError, display, listed, warn
+from groupgt.formats import trec
+from groupgt.formats.checks import ids_at
+from groupgt.formats.records import Questions, files_in, holds, keys_of, parts_of, records
+from groupgt.formats.rows import Gathered
+from groupgt.formats.source import Source
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.policy import Policy
+from groupgt.model.run import Run
+from groupgt.model.validity import finite_number, id_text
+
+Record = dict[str, Any]
+# Makes groups of a record that stands somewhere; what is wrong with it goes into the faults of the questions.
+Groups = Callable[[Questions, Record, str], list[Any]]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A shape in which each record is a query.
+
+    Args:
+        keys: The keys by which the first record of a file is recognized.
+        groups: Makes groups of a record.
+        text: The keys of its text, put together where there are several.
+        qid: The key of its id; empty where queries are numbered from 1.
+        columns: The keys that are kept, where they are there.
+        excluded: The key of the ids that are left out of its results.
+    """
+
+    keys: tuple[str, ...]
+    groups: Groups
+    text: tuple[str, ...] = ("query",)
+    qid: str = "id"
+    columns: tuple[str, ...] = ()
+    excluded: str = ""
+
+    def look(self, source: Source) -> str | None:
+        """`truth` for a file of this shape."""
+        return "truth" if holds(source, *self.keys) else None
+
+    def read(self, source: Source, policy: Policy) -> GroundTruth:
+        """The ground truth of a file; raises `DataError` with every fault."""
+        questions = Questions()
+        for number, (where, record) in enumerate(records(source, questions.faults), 1):
+            groups = self.groups(questions, record, where)
+            texts = [text for key in self.text if isinstance(text := record.get(key), str) and text]
+            columns = {name: record[name] for name in self.columns if name in record}
+            excluded = _excluded(questions, record, self.excluded, where)
+            qid = record.get(self.qid) if self.qid else number
+            questions.add(where, qid, groups, " ".join(texts), columns, excluded)
+        return questions.truth(policy)
+
+
+# What stands in BRIGHT's `excluded_ids` where nothing is excluded.
+NONE = "N/A"
+
+
+def _excluded(questions: Questions, record: Record, key: str, where: str) -> list[str]:
+    """The ids that a query leaves out of its results."""
+    if record.get(key) is None:
+        return []
+    return [name for name in questions.ids_at(record, key, where) if name != NONE]
+
+
+def _nuggets(questions: Questions, record: Record, where: str) -> list[Any]:
+    """Each nugget of FreshStack's is a group; one that no document supports is empty, for the policy `empty_groups`."""
+    groups = []
+    for nugget in questions.list_at(record, "nuggets", where, dict):
+        # As FreshStack reads them: a document in both lists is not relevant.
+        judged = dict.fromkeys(questions.ids_at(nugget, "relevant_corpus_ids", where), 1)
+        judged |= dict.fromkeys(questions.ids_at(nugget, "non_relevant_corpus_ids", where), 0)
+        alternatives = [{"id": name, "grade": grade} for name, grade in judged.items()]
+        groups.append({"alternatives": alternatives, "name": nugget.get("text")})
+    return groups
+
+
+FRESHSTACK = Benchmark(("query_id", "query_text", "nuggets"), _nuggets, ("query_title", "query_text"), "query_id")
+
+
+def _gold(key: str) -> Groups:
+    """Each gold document is a group."""
+    return lambda questions, record, where: [[name] for name in dict.fromkeys(questions.ids_at(record, key, where))]
+
+
+BRIGHT = Benchmark(("query", "id", "gold_ids"), _gold("gold_ids"), excluded="excluded_ids")
+BRIGHT_LONG = replace(BRIGHT, groups=_gold("gold_ids_long"))
+
+# An aspect of BRIGHT-Pro is called after its query.
+ASPECT = re.compile(r"-(?:a|aspect-)\d+$")
+ENDINGS = (".json", ".jsonl", ".parquet")
+
+
+def look_bright_pro(source: Source) -> str | None:
+    """`truth` for the file `aspects` of BRIGHT-Pro."""
+    return "truth" if holds(source, "id", "weight", "supporting_docs") else None
+
+
+def read_bright_pro(source: Source, policy: Policy) -> GroundTruth:
+    """Each aspect is a group of its supporting documents, with its weight.
+
+    The queries stand in `../examples` beside the folder of aspects, where there is such a file.
+    """
+    questions = Questions()
+    aspects: dict[str, list[Record]] = {}
+    first: dict[str, str] = {}
+    for where, record in records(source, questions.faults):
+        name = id_text(record.get("id"))
+        if name is None or not ASPECT.search(name):
+            what = "expected the id of a question and -a1 or -aspect-1 as the id of an aspect"
+            questions.faults.add(where, f"{what}, found {display(record.get('id'))}")
+            continue
+        if not questions.once(name, where, f"the aspect {name!r} is described"):
+            continue
+        qid = ASPECT.sub("", name)
+        first.setdefault(qid, where)
+        alternatives = list(dict.fromkeys(questions.ids_at(record, "supporting_docs", where)))
+        group = {"alternatives": alternatives, "weight": record.get("weight"), "name": record.get("content") or name}
+        aspects.setdefault(qid, []).append(group)
+    examples = _examples(source.path)
+    rows = () if examples is None else records(Source(examples), questions.faults)
+    texts = {id_text(record.get("id")): record for _, record in rows}
+    for qid, groups in aspects.items():
+        record = texts.get(qid, {})
+        left_out = _excluded(questions, record, "excluded_ids", first[qid])
+        questions.add(first[qid], qid, groups, record.get("query"), excluded=left_out)
+    return questions.truth(policy)
+
+
+def _examples(aspects: Path) -> Path | None:
+    """The file of queries that goes with a file of aspects."""
+    folder = aspects.parent.parent / "examples"
+    named = [folder / f"{aspects.name.split('.')[0].split('-0')[0]}{ending}" for ending in ENDINGS]
+    return next((path for path in (folder / aspects.name, *named) if path.is_file()), None)
+
+
+# What MultiHop-RAG's evidence is called in the data set, and in what its scripts save.
+EVIDENCE = ("evidence_list", "gold_list")
+
+
+def _evidence(questions: Questions, record: Record, where: str, key: str) -> list[str]:
+    """What a key says of each piece of evidence."""
+    name = next((name for name in EVIDENCE if name in record), EVIDENCE[0])
+    texts = [questions.text_at(evidence, key, where) for evidence in questions.list_at(record, name, where, dict)]
+    return list(dict.fromkeys(text for text in texts if text is not None))
+
+
+def _facts(questions: Questions, record: Record, where: str) -> list[Any]:
+    """Each piece of evidence is a group, met by a text that contains its fact."""
+    return [[{"text": fact}] for fact in _evidence(questions, record, where, "fact")]
+
+
+def _articles(questions: Questions, record: Record, where: str) -> list[Any]:
+    """Each article that evidence comes from is a group, by its URL."""
+    return [[url] for url in _evidence(questions, record, where, "url")]
+
+
+MULTIHOP = Benchmark(("query", "evidence_list"), _facts, qid="", columns=("question_type", "answer"))
+MULTIHOP_DOCUMENTS = replace(MULTIHOP, groups=_articles)
+
+
+def look_multihop(source: Source) -> str | None:
+    """`truth` for MultiHop-RAG's data set, `either` for saved results, which hold the evidence as well."""
+    return "either" if holds(source, "query", "retrieval_list") else MULTIHOP.look(source)
+
+
+def read_multihop_run(source: Source) -> Run:
+    """The texts of `retrieval_list`, best first, called by their ranks."""
+    questions = Questions()
+    gathered = Gathered()
+    for number, (where, record) in enumerate(records(source, questions.faults), 1):
+        results = questions.list_at(record, "retrieval_list", where, dict)
+        texts = [text for result in results if (text := questions.text_at(result, "text", where)) is not None]
+        gathered.add_ranking(str(number), [str(rank) for rank in range(1, len(texts) + 1)], {}, {"text": texts})
+    questions.faults.stop()
+    return gathered.run(source)
+
+
+def _answers(questions: Questions, record: Record, where: str) -> list[Any]:
+    """Each answer of QAMPARI's is a group, met by a text that contains it or one of its aliases."""
+    groups = []
+    for answer in questions.list_at(record, "answer_list", where, dict):
+        text = questions.text_at(answer, "answer_text", where)
+        aliases = questions.list_at(answer, "aliases", where, str)
+        groups.append({**_said([text or "", *aliases]), "name": text})
+    return groups
+
+
+def _pages(questions: Questions, record: Record, where: str) -> list[Any]:
+    """Each answer of QAMPARI's is a group, met by a page that one of its proofs was found in, by the page's URL."""
+    groups = []
+    for answer in questions.list_at(record, "answer_list", where, dict):
+        proofs = questions.list_at(answer, "proof", where, dict)
+        found = [proof["found_in_url"] for proof in proofs if questions.has(proof, "found_in_url", where)]
+        urls = questions.list_at({"found_in_url": [*filter(None, found)]}, "found_in_url", where, str)
+        groups.append({"alternatives": list(dict.fromkeys(urls)), "name": answer.get("answer_text")})
+    return groups
+
+
+def _said(texts: list[str]) -> Record:
+    """The alternatives of a group that any of these texts covers."""
+    return {"alternatives": [{"text": text} for text in dict.fromkeys(texts) if text.strip()]}
+
+
+QAMPARI = Benchmark(("qid", "question_text", "answer_list"), _answers, ("question_text",), "qid")
+QAMPARI_DOCUMENTS = replace(QAMPARI, groups=_pages)
+
+
+def look_ambigqa(source: Source) -> str | None:
+    """`truth` for a file of AmbigQA's."""
+    return "truth" if holds(source, "id", "question", "annotations") else None
+
+
+def read_ambigqa(source: Source, policy: Policy) -> GroundTruth:
+    """Each answer of the first annotation is a group; the column `annotations` says how many there are."""
+    questions = Questions()
+    several = 0
+    for where, record in records(source, questions.faults):
+        annotations = questions.list_at(record, "annotations", where, dict)
+        several += len(annotations) > 1
+        groups = []
+        for annotation in annotations[:1]:
+            kind = annotation.get("type")
+            if kind == "singleAnswer":
+                groups.append(_said(questions.list_at(annotation, "answer", where, str)))
+            elif kind == "multipleQAs":
+                for pair in questions.list_at(annotation, "qaPairs", where, dict):
+                    answers = questions.list_at(pair, "answer", where, str)
+                    groups.append({**_said(answers), "name": pair.get("question")})
+            else:
+                what = "expected singleAnswer or multipleQAs as the type of an annotation"
+                questions.faults.add(where, f"{what}, found {display(kind)}")
+        columns = {"annotations": len(annotations)}
+        questions.add(where, record.get("id"), groups, record.get("question"), columns)
+    truth = questions.truth(policy)
+    if several:
+        many = f"{several:,} question{'s' * (several > 1)} with several annotations, each a whole set of answers"
+        warn(f"{source.path}: {many}; the first is read (--where annotations=1 leaves these out)")
+    return truth
+
+
+GRADES = {"support": 2, "partial_support": 1, "not_support": 0}
+# What nuggetizer writes where its model gave no usable answer: the passage stays unjudged.
+FAILED = "failed"
+
+
+def _created(questions: Questions, record: Record, where: str) -> list[Any]:
+    """Nuggets without documents: texts, for a labeller that compares texts."""
+    groups = []
+    for nugget in questions.list_at(record, "nuggets", where, dict):
+        text = nugget.get("text")
+        groups.append({"alternatives": [{"text": text}], "name": text, "importance": nugget.get("importance")})
+    return groups
+
+
+NUGGETIZER = Benchmark(("qid", "nuggets"), _created, qid="qid")
+
+
+def read_nuggetizer(source: Source, policy: Policy) -> GroundTruth:
+    """Each nugget is a group, `vital` or `okay`; `support` is the grade 2, `partial_support` 1, `not_support` 0."""
+    keys = keys_of(source).keys()
+    if "docid" in keys:
+        return _assigned(source, policy)
+    if keys & {"answer_text", "run_id"}:
+        what = "these assignments judge answers, and name no documents"
+        raise DataError(f"{source.path}: {what}; assign retrieved passages: nuggetizer assign --input-kind retrieval")
+    return NUGGETIZER.read(source, policy)
+
+
+def _assigned(source: Source, policy: Policy) -> GroundTruth:
+    """One question and passage a record."""
+    questions = Questions()
+    judged: dict[str, dict[str, dict[str, int]]] = {}
+    first: dict[str, tuple[str, Any]] = {}
+    for where, record in records(source, questions.faults):
+        if (ids := ids_at(record, ("qid", "docid"), where, questions.faults)) is None:
+            continue
+        qid, document = ids
+        if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is assigned"):
+            continue
+        first.setdefault(qid, (where, record.get("text", record.get("query"))))
+        nuggets = judged.setdefault(qid, {})
+        for number, nugget in enumerate(questions.list_at(record, "nuggets", where, dict), 1):
+            text, assignment = nugget.get("text"), nugget.get("assignment")
+            if not isinstance(text, str):
+                questions.faults.add(where, f"expected a string as the text of a nugget, found {display(text)}")
+            elif assignment in (*GRADES, FAILED):
+                place = f"{where}, nugget {number}"
+                questions.is_important(qid, text, nugget.get("importance"), place)
+                documents = nuggets.setdefault(text, {})
+                what = f"query {qid!r}: of the nugget {display(text)} {document!r} says"
+                if assignment != FAILED and questions.agrees((qid, document, text), assignment, place, what):
+                    documents[document] = GRADES[assignment]
+            else:
+                known = listed((*GRADES, FAILED))
+                questions.faults.add(where, f"expected {known} as the assignment, found {display(assignment)}")
+    for qid, nuggets in judged.items():
+        groups = [
+            {
+                "alternatives": [{"id": name, "grade": grade} for name, grade in documents.items()],
+                "name": text,
+                "importance": questions.importance_of(qid, text),
+            }
+            for text, documents in nuggets.items()
+        ]
+        questions.add(first[qid][0], qid, groups, first[qid][1])
+    return questions.truth(policy)
+
+
+# What names the query and the passage in CRUX's files, and what files of a folder end in.
+CRUX_KEYS = (("id", "docid"), ("example_id", "pid"))
+CRUX_ENDINGS = (".jsonl", ".jsonl.gz")
+
+
+def look_crux(source: Source) -> str | None:
+    """`truth` for a file of CRUX's ratings."""
+    return "truth" if any(holds(source, *keys, "rating") for keys in CRUX_KEYS) else None
+
+
+def is_crux_folder(path: Path) -> bool:
+    """Whether a folder holds CRUX's ratings in its files."""
+    files = files_in(path, CRUX_ENDINGS)
+    return bool(files) and look_crux(Source(files[0])) == "truth"
+
+
+def read_crux(source: Source, policy: Policy) -> GroundTruth:
+    """Each sub-question is a group, in which every passage has its rating as its grade."""
+    questions = Questions()
+    first: dict[str, str] = {}
+    rated: dict[str, dict[str, list[Any]]] = {}
+    for where, record in (row for part in parts_of(source, CRUX_ENDINGS) for row in records(part, questions.faults)):
+        if (ids := ids_at(record, CRUX_KEYS["pid" in record], where, questions.faults)) is None:
+            continue
+        qid, document = ids
+        ratings = questions.list_at(record, "rating", where, object)
+        if not isinstance(record.get("rating"), list):
+            continue
+        passages = rated.setdefault(qid, {})
+        expected = len(next(iter(passages.values()), ratings))
+        if not questions.once((qid, document), where, f"query {qid!r}: {document!r} is rated"):
+            continue
+        if len(ratings) != expected:
+            what = f"expected {expected} ratings, one for each sub-question, as at {first[qid]}, found {len(ratings)}"
+            questions.faults.add(where, f"query {qid!r}: {what}")
+        elif wrong := [cell for cell in ratings if finite_number(cell) is None]:
+            questions.faults.add(where, f"query {qid!r}: expected numbers in rating, found {display(wrong[0])}")
+        else:
+            first.setdefault(qid, where)
+            passages[document] = ratings
+    for qid, passages in rated.items():
+        groups = [
+            [{"id": document, "grade": grade} for document, grade in zip(passages, grades)]
+            for grades in zip(*passages.values())
+        ]
+        if passages:
+            questions.add(first[qid], qid, groups)
+    return questions.truth(policy)
+
+
+RAGELO_PLACEHOLDER = "__ragelo_unaddressed__"
+
+
+def read_ragelo(source: Source, policy: Policy) -> GroundTruth:
+    """Each criterion is a group; one that has a placeholder alone is empty, for the policy `empty_groups`."""
+    queries: dict[str, dict[str, list[Any]]] = {}
+    for qid, criterion, document, grade in trec.judgments(source, "topic subtopic doc rel"):
+        group = queries.setdefault(qid, {}).setdefault(criterion, [])
+        if not document.startswith(RAGELO_PLACEHOLDER):
+            group.append({"id": document, "grade": grade})
+    groups = [
+        [{"alternatives": documents, "name": name} for name, documents in criteria.items()]
+        for criteria in queries.values()
+    ]
+    return GroundTruth.from_rows(list(queries), groups, policy, place=lambda _: str(source.path))

@@ -1,0 +1,120 @@
+"""What is wrong with the values of a row or a record, in words: readers ask here, and say where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from groupgt.errors import Faults, display
+from groupgt.formats.rows import Judgment, call_of, number_text
+from groupgt.model.validity import id_fault, id_text, is_grade
+
+# So many characters of a number are shown.
+LONGEST_CELL = 200
+# Of results that say nothing of search calls.
+NO_CALL = object()
+
+
+def ids_fault(qid: str, document: str) -> str | None:
+    """What is wrong with the ids of a row; None where they are ids.
+
+    >>> ids_fault("q1", "d1"), ids_fault("q1", " ")
+    (None, "the document id ' ' is blank")
+    """
+    if fault := id_fault(qid):
+        return f"the query id {fault}"
+    if fault := id_fault(document):
+        return f"the document id {display(document)} {fault}"
+    return None
+
+
+def score_fault(cell: object, order: str = "score") -> str:
+    """What is wrong with a cell that is no score, or no rank."""
+    return f"expected a finite number as the {order}, found {display(cell, LONGEST_CELL)}"
+
+
+def result_fault(
+    qid: str, document: str, score: float | None, cell: object, order: str = "score", call: object = NO_CALL
+) -> str | None:
+    """What is wrong with a result; `cell` is where the score was read from, `call` what is said of its search call."""
+    if id_fault(qid) or id_fault(document):
+        return ids_fault(qid, document)
+    if score is None:
+        return score_fault(cell, order)
+    if call is not NO_CALL and call_of(call) is None:
+        return f"expected a whole number from 1 as the call, found {display(call)}"
+    return None
+
+
+def ids_at(record: Mapping[str, Any], keys: Sequence[str], where: str, faults: Faults) -> tuple[str, str] | None:
+    """The ids of a query and a document in a record; a fault where one is neither text nor an integer."""
+    qid, document = (id_text(record.get(key)) for key in keys)
+    if qid is None or document is None:
+        shown = " and ".join(display(record.get(key)) for key in keys)
+        faults.add(where, f"expected ids (strings or integers) as {' and '.join(keys)}, found {shown}")
+        return None
+    return qid, document
+
+
+def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
+    """The ids of a list of results, best first; what is no id is a fault."""
+    ids: list[str] = []
+    for rank, cell in enumerate(cells, 1):
+        name = id_text(cell)
+        fault = "must be a string or integer" if name is None else id_fault(name)
+        if name is None or fault:
+            faults.add(where, f"the id at rank {rank}, {display(cell)}, {fault}")
+        else:
+            ids.append(name)
+    return ids
+
+
+class Judgments:
+    """The judgments of one source, checked row by row, and what is wrong with them.
+
+    Args:
+        where: What a message says of a row's place.
+        called: What the source calls grades.
+        grouped: Whether a document may be judged in several groups of a query.
+        hint: What follows where a judgment stands twice; None where it may, with the same grade.
+    """
+
+    def __init__(
+        self,
+        where: Callable[[Any], str] = str,
+        *,
+        called: str = "grade",
+        grouped: bool = False,
+        hint: str | None = "",
+    ) -> None:
+        self.faults = Faults()
+        self.where, self.called, self.grouped, self.hint = where, called, grouped, hint
+        self._rows: list[Judgment] = []
+        self._first: dict[tuple[str, ...], tuple[float, Any]] = {}
+
+    def add(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
+        """Adds one judgment; `cell` is where its grade was read from."""
+        if fault := self._fault(place, qid, group, document, grade, cell):
+            self.faults.add(f"{self.where(place)}: query {display(qid)}", fault)
+        elif grade is not None:
+            self._rows.append((qid, group, document, grade))
+
+    def _fault(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> str | None:
+        if id_fault(qid) or id_fault(document):
+            return ids_fault(qid, document)
+        if grade is None or not is_grade(grade):
+            return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
+        key = (qid, group, document) if self.grouped else (qid, document)
+        entry = (grade, place)
+        first, first_place = before = self._first.setdefault(key, entry)
+        if before is entry or (self.hint is None and first == grade):
+            return None
+        if self.hint is None:
+            what = f"{display(document)} has the grade {number_text(grade)} in the group {group!r}"
+            return f"{what}, and {number_text(first)} at {self.where(first_place)}; remove one"
+        return f"{display(document)} is judged twice (first at {self.where(first_place)}); remove one{self.hint}"
+
+    def rows(self) -> list[Judgment]:
+        """All of them; raises `DataError` with every fault."""
+        self.faults.stop()
+        return self._rows
