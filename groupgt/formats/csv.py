@@ -98,7 +98,7 @@ def table(source: Source, needed: Iterable[str], faults: Faults) -> Iterator[tup
 
 def _rows(text: _Text, needed: Iterable[str], faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """The header, and then each row, with the number of the line in which it begins; what is none is a fault."""
-    rows = ((number, cells) for number, cells in _parsed(text, faults) if any(map(str.strip, cells)))
+    rows = ((number, cells) for number, cells in _parsed(text, faults) if "".join(cells).strip(BLANKS))
     number, cells = next(rows, (1, []))
     header = [cell.strip(BLANKS) for cell in cells]
     if not faults:

@@ -144,3 +144,9 @@ def test_bad_table_of_judgments(case: Any, cli: Cli, tmp_path: Path) -> None:
     _, data, line, words = case
     path = put(tmp_path / "truth.csv", data)
     fails(cli("evaluate", path, put(tmp_path / "run.trec", TREC), *METRICS), f"{path}:{line}", *words)
+
+
+def test_a_blank_of_another_script_is_no_empty_line(cli: Cli, truth: Path, size: str) -> None:
+    found = cli("evaluate", truth, put(truth.with_name("run.csv"), "\u3000;".encode()), "-m", "recall")
+    assert found.status == 2
+    assert "run.csv" in found.err
