@@ -164,9 +164,9 @@ def _mark() -> str:
     return f"{PART}{owner()}-"
 
 
-def owner() -> str:
-    """This process, as names of files have it: its host and its process id."""
-    return f"{_host()}-{os.getpid()}"
+def owner(process: int | None = None) -> str:
+    """A process of this host, this one where none is named, as names of files have it."""
+    return f"{_host()}-{process or os.getpid()}"
 
 
 def _host() -> str:
