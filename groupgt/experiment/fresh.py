@@ -64,6 +64,8 @@ class Here:
     are those loaded once it was built, where it is a plug-in of others.
     """
 
+    shared = True
+
     def __init__(self, order: Order) -> None:
         start = time.perf_counter()
         with users_code():
@@ -94,6 +96,8 @@ class Here:
 
 class Fresh:
     """The same in a new process; ends with `close`, or with this process. `way` says how the code is called."""
+
+    shared = False
 
     def __init__(self, order: Order) -> None:
         self.process = _started()

@@ -115,26 +115,24 @@ def run_experiment(
         outcome = replace(outcome, kept=_kept(retrieval, judged, datasets))
         outcome = replace(outcome, folder=write_results(outcome, folder))
         retrieval.finish()
-        if judged is not None:
-            judged.finish()
+        judged.finish()
         return outcome
 
 
-def _kept(retrieval: Retrieval, judged: VerdictStore | None, datasets: Mapping[str, Data]) -> Kept:
+def _kept(retrieval: Retrieval, judged: VerdictStore, datasets: Mapping[str, Data]) -> Kept:
     """What earlier runs had said already, and how long this one waited for code of the user's and services."""
     seconds = retrieval.seconds()
     for data in datasets.values():
         judge = data.request.labeller
         if isinstance(judge, Code) and not judge.options.version and judge.seconds:
             seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
-    verdicts = judged or VerdictStore(Path())
     return Kept(
         cached=retrieval.kept,
         retrieved=len(retrieval.done) - retrieval.kept,
         answers=retrieval.earlier(),
-        verdicts=verdicts.used,
-        judged=verdicts.judged,
-        changed=tuple(verdicts.changed),
+        verdicts=judged.used,
+        judged=judged.judged,
+        changed=tuple(judged.changed),
         seconds=seconds,
     )
 

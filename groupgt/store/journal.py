@@ -41,9 +41,14 @@ class Journal:
         self.synced = 0.0
 
     @classmethod
+    def of(cls, folder: Path, name: str) -> Journal:
+        """The journal of this process under a name."""
+        return cls(folder / f"{name}.{owner()}{ENDING}")
+
+    @classmethod
     def taken_over(cls, folder: Path, name: str) -> Journal:
         """The journal of this process under a name, with what the last one that is gone has left under it."""
-        mine = cls(folder / f"{name}.{owner()}{ENDING}")
+        mine = cls.of(folder, name)
         left = left_behind(folder, name)
         for path in left[:-1]:
             cls(path).remove()

@@ -12,7 +12,7 @@ import site
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -33,11 +33,19 @@ class Loaded:
         self._names: set[str] = set()
 
     def new(self) -> dict[str, str]:
-        """{module: digest} of those that came since this was last asked."""
+        """{module: digest} of those that came since this was last asked; of what is installed its packages alone."""
         names = sys.modules.keys() - self._names
         self._names |= names
-        files = {name: getattr(sys.modules.get(name), "__file__", None) for name in sorted(names)}
-        digests = {name: _digest(name, file, since=STARTED) for name, file in files.items() if name[:2] != "__"}
+        digests: dict[str, str] = {}
+        for name in sorted(names):
+            module = sys.modules.get(name)
+            spec, file = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+            # Under a second name nothing would be found again; under its own it is here, too.
+            if name.startswith("__") or (spec is not None and spec.name != name):
+                continue
+            digest = _digest(name, file, since=STARTED)
+            package = name.partition(".")[0]
+            digests[package if digest and digest == _versions(package) else name] = digest
         return {name: digest for name, digest in digests.items() if digest}
 
 
@@ -54,7 +62,8 @@ def _origin(module: str, path: list[str]) -> str | None:
         spec = spec_of(".".join(parts[:depth]), folders)
         if spec is None:
             return None
-        folders, origin = list(spec.submodule_search_locations or []), spec.origin
+        folders = list(spec.submodule_search_locations or [])
+        origin = spec.origin or next(iter(folders), None)
     return origin
 
 
@@ -148,6 +157,18 @@ class Trace:
     def modules(self) -> dict[str, str]:
         """All of them."""
         return {**self.built, **self.later}
+
+    def fits(
+        self, built: Mapping[str, str], changed: Callable[[Mapping[str, str]], list[str]], *, shared: bool
+    ) -> bool:
+        """Whether a run goes on from it, which has `built`: it is recent, and what was loaded the same now as then.
+
+        In a process that is `shared` with others, some of what they had loaded then may not be there yet.
+        """
+        known = self.modules
+        same = built.items() <= known.items() if shared else built == self.built
+        absent = {name: digest for name, digest in known.items() if name not in built}
+        return self.is_recent and same and not changed(absent)
 
     @property
     def is_recent(self) -> bool:
