@@ -1,7 +1,7 @@
 """Files of a data set that a script of the user's makes: made when they are missing, whole or not at all.
 
 Beside the script lies a note of what it made: the digests of the script and of each file, or, while it runs, of what
-was there before. A file that no note names is the user's own.
+was there before. A file that no note names is the user's own, and stays as it is.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from groupgt.errors import DataError
-from groupgt.store.files import digest_of, is_gone, make_folder, owner, sha256, write_text, written_whole
+from groupgt.store.cache import key_of
+from groupgt.store.files import (
+    digest_of,
+    is_gone,
+    make_folder,
+    owner,
+    sha256,
+    temporary_folder,
+    write_text,
+    written_whole,
+)
 
 # How names end of the note, and of what is set aside while a script runs.
 NOTE, ASIDE = ".groupgt-build", ".before-build"
@@ -32,11 +42,16 @@ class Build:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # What a link leads to is what is written; a folder comes before what is in it.
+        self.files = sorted({file.resolve() for file in self.files})
+        self._read()
+
+    def _read(self) -> None:
         try:
             notes = json.loads(self._note.read_text(encoding="utf-8"))
             self.notes = notes if isinstance(notes, dict) else {}
         except FileNotFoundError:
-            pass
+            self.notes = {}
         except (OSError, ValueError) as error:
             raise DataError(f"{self._note}: cannot be read; remove it, and the files that the script made") from error
 
@@ -46,7 +61,7 @@ class Build:
 
     def _name(self, file: Path) -> str:
         try:
-            return Path(os.path.relpath(file, self.script.parent)).as_posix()
+            return Path(os.path.relpath(file, self.script.parent.resolve())).as_posix()
         except ValueError:  # on another drive
             return file.as_posix()
 
@@ -54,63 +69,111 @@ class Build:
         noted = self.notes.get(self._name(file))
         return noted if isinstance(noted, dict) else {}
 
+    def _digest(self, path: Path) -> str:
+        """The digest of a file, or of a folder but for what is ours and the files in it that have their own."""
+        if not path.is_dir():
+            return digest_of(path)
+        apart = {*self.files, *map(_aside, self.files), self._note.resolve()} - {path}
+        return key_of(
+            {
+                str(file.relative_to(path)): digest_of(file)
+                for file in path.rglob("*")
+                if file.is_file() and apart.isdisjoint((file, *file.parents))
+            }
+        )
+
     def why(self, *, refresh: bool = False) -> str:
         """Why the script must run, empty where it need not; raises `DataError` for what somebody has changed since."""
-        missing = [file for file in self.files if not file.exists()]
-        for file in self.files:
-            writer = self._noted(file).get("by", owner())
-            if writer != owner() and not is_gone(writer, self._note):
-                raise DataError(
-                    f"{file}: {self.script.name} is at work on it in another process; wait until it is done"
-                )
+        self._check_idle()
         if any("before" in self._noted(file) for file in self.files):
             return "it did not finish when it last ran"
-        if missing:
-            return f"{missing[0]} is missing"
-        made = [file for file in self.files if self._noted(file)]
-        if refresh and made:
-            return "all is made again"
-        for file in made:
-            if digest_of(file) != self._noted(file)["made"]:
+        made = [file for file in self.files if "made" in self._noted(file)]
+        for file in made if not refresh else []:
+            if file.exists() and self._digest(file) != self._noted(file)["made"]:
                 raise DataError(
                     f"{file}: was changed after {self.script.name} had made it; --refresh makes it again, and without "
                     "the key `build` it is used as it is"
                 )
+        for file in self.files:
+            if not file.exists():
+                return f"{file} is missing"
+        if refresh and made:
+            return "all is made again"
         script = sha256(self.script)
         return "it has changed" if any(self._noted(file)["script"] != script for file in made) else ""
 
+    def _check_idle(self) -> None:
+        """Raises `DataError` where another process makes these files."""
+        for file in self.files:
+            # The script may live on when who has started it is killed.
+            for process in self._noted(file).get("by", []):
+                if process != owner() and not is_gone(process, self._note):
+                    raise DataError(
+                        f"{file}: {self.script.name} is at work on it in another process ({process}); wait until it is "
+                        "done, or end it"
+                    )
+
     def run(self, folder: Path) -> None:
         """Runs the script in a folder; where it fails, what was there before is put back."""
+        for file in self.files:
+            if self.script.resolve().is_relative_to(file):
+                raise DataError(f"{self.script}: lies in {file}, which it makes; move it out of that folder")
+        try:
+            self._run(folder)
+        except OSError as error:
+            raise DataError(f"{self.script}: {error.filename or 'its files'}: {error.strerror or error}") from None
+
+    def _run(self, folder: Path) -> None:
+        self._read()
+        self._check_idle()
         self._put_back()
-        before = {file: digest_of(file) if file.exists() else None for file in self.files}
-        was_made = {file: bool(self._noted(file)) for file in self.files}
+        was_made = {file: "made" in self._noted(file) for file in self.files}
+        self._write({self._name(file): {**self._noted(file), "by": [owner()]} for file in self.files})
+        before = {file: self._digest(file) if file.exists() else None for file in self.files}
         for file in self.files:
             _remove(_aside(file))
             if before[file] is not None:
                 _copy(file, _aside(file))
-        marks = {file: {"before": before[file], "own": not was_made[file], "by": owner()} for file in self.files}
-        self._write({self._name(file): mark for file, mark in marks.items()})
+        marks = {file: {"before": before[file], "own": not was_made[file]} for file in self.files}
         try:
-            self._call(folder)
+            self._call(folder, lambda *by: self._write({self._name(file): {**marks[file], "by": by} for file in marks}))
+            script = sha256(self.script)
+            after = {file: self._digest(file) for file in self.files}
+            # What it had not made, and was there, is the user's own.
+            own = [file for file in self.files if before[file] is not None and not was_made[file]]
+            for file in own:
+                if after[file] != before[file]:
+                    raise DataError(
+                        f"{file}: {self.script.name} wrote over it, which it had not made, and it was put back; move "
+                        "it away to have it made, or write another file"
+                    )
         except BaseException:
             self._put_back()
             raise
-        script = sha256(self.script)
-        after = {file: digest_of(file) for file in self.files}
-        # What the script left as it was, and had not made, is the user's own.
-        made = [file for file in self.files if was_made[file] or after[file] != before[file]]
-        self._write({self._name(file): {"script": script, "made": after[file]} for file in made})
+        self._write({self._name(file): {"script": script, "made": after[file]} for file in after if file not in own})
         for file in self.files:
             _remove(_aside(file))
 
-    def _call(self, folder: Path) -> None:
+    def _call(self, folder: Path, mark: Callable[..., None]) -> None:
+        mark(owner())
         # The script is the file's own, and the user has allowed it to run.
-        ended = subprocess.run(  # noqa: S603
-            [sys.executable, str(self.script)], cwd=folder, capture_output=True, text=True, check=False
-        )
-        last = (ended.stderr.strip().splitlines() or ["it printed no message"])[-1]
-        if ended.returncode:
-            raise DataError(f"{self.script} ended with status {ended.returncode}: {last}")
+        with subprocess.Popen(  # noqa: S603
+            [sys.executable, str(self.script)],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+        ) as process:
+            try:
+                mark(owner(), owner(process.pid))
+                err = process.communicate()[1]
+            except BaseException:
+                process.kill()
+                raise
+        last = (err.strip().splitlines() or ["it printed no message"])[-1]
+        if process.returncode:
+            raise DataError(f"{self.script} ended with status {process.returncode}: {last}")
         missing = [str(file) for file in self.files if not file.exists()]
         if missing:
             raise DataError(f"{self.script} did not make {', '.join(missing)}")
@@ -121,10 +184,12 @@ class Build:
         for file in self.files:
             noted = self._noted(file)
             if "before" not in noted:
+                if "made" in noted:
+                    notes[self._name(file)] = noted
                 continue
             if noted["before"] is None:
                 _remove(file)
-            elif not file.exists() or digest_of(file) != noted["before"]:
+            elif not file.exists() or self._digest(file) != noted["before"]:
                 if not _aside(file).exists():
                     raise DataError(
                         f"{file}: was half made by {self.script.name}, and {_aside(file)} is gone; remove it"
@@ -138,7 +203,8 @@ class Build:
             _remove(_aside(file))
 
     def _write(self, notes: dict[str, Any]) -> None:
-        """Writes what is noted of these files, beside what is noted of others."""
+        """Writes what is noted of these files, beside what is noted of others by now."""
+        self._read()
         ours = {self._name(file) for file in self.files}
         self.notes = {**{name: noted for name, noted in self.notes.items() if name not in ours}, **notes}
         if self.notes or self._note.exists():
@@ -152,10 +218,9 @@ def _aside(file: Path) -> Path:
 def _copy(source: Path, target: Path) -> None:
     """Copies a file or a folder, whole or not at all."""
     if source.is_dir():
-        part = target.with_name(f"{target.name}-part")
-        _remove(part)
-        shutil.copytree(source, part)
-        part.rename(target)
+        with temporary_folder(target.parent) as part:
+            shutil.copytree(source, part / target.name)
+            (part / target.name).rename(target)
     else:
         make_folder(target.parent)
         written_whole(target, lambda part: _copy_bytes(source, part))

@@ -59,9 +59,10 @@ class AnswerCache:
         folder = experiment.config.cache
         return cls(None if folder is None else Cache(experiment.at(folder)), refresh, reuse)
 
-    def verdicts(self) -> VerdictStore | None:
+    def verdicts(self) -> VerdictStore:
         """What keeps what judges say in one run."""
-        return None if self.cache is None else VerdictStore(self.cache.folder / "verdicts", self.refresh, self.reuse)
+        folder = None if self.cache is None else self.cache.folder / "verdicts"
+        return VerdictStore(folder, self.refresh, self.reuse)
 
     def kept(self, experiment: Experiment, data: Data, task: Task) -> Done | None:
         """What is kept of a task and need not be asked again, or None."""
@@ -161,7 +162,7 @@ class Unfinished:
         """What an interrupted run has left, where the modules of what has been built are the same now as then."""
         self.header = {"about": self.about, "built": source.modules, "process": source.process}
         trace = Trace.of(self.lines)
-        same = self.is_trusted or (trace.fits(source.modules) and not source.changed(trace.later))
+        same = self.is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
         begun = _resumed(self.task, self.qids, self.lines, trace) if same else None
         if begun is None:
             self.journal.remove()

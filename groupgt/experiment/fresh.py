@@ -64,6 +64,8 @@ class Here:
     are those loaded once it was built, where it is a plug-in of others.
     """
 
+    shared = True
+
     def __init__(self, order: Order) -> None:
         start = time.perf_counter()
         with users_code():
@@ -96,7 +98,7 @@ class Here:
 class Fresh:
     """The same in a new process; ends with `close`, or with this process. `way` says how the code is called."""
 
-    process = ""
+    process, shared = "", False
 
     def __init__(self, order: Order) -> None:
         self.child = _started()

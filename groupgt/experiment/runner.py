@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from groupgt.comparison.compare import comparison_of
 from groupgt.errors import GroupgtError, RetrieverError
@@ -33,7 +32,7 @@ class Running:
     experiment: Experiment
     datasets: Mapping[str, Data]
     retrieval: Retrieval
-    verdicts: VerdictStore | None
+    verdicts: VerdictStore
     progress: Progress
 
     @classmethod
@@ -55,8 +54,7 @@ class Running:
     def finish(self) -> None:
         """The results are written: the next run asks anew."""
         self.retrieval.finish()
-        if self.verdicts is not None:
-            self.verdicts.finish()
+        self.verdicts.finish()
 
     def _kept(self) -> Kept:
         """What earlier runs had said already, and how long this one waited for code of the user's and services."""
@@ -65,14 +63,13 @@ class Running:
             judge = data.request.labeller
             if isinstance(judge, Code) and not judge.options.version and judge.seconds:
                 seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
-        verdicts = self.verdicts or VerdictStore(Path())
         return Kept(
             cached=self.retrieval.kept,
             retrieved=len(self.retrieval.done) - self.retrieval.kept,
             answers=self.retrieval.earlier(),
-            verdicts=verdicts.used,
-            judged=verdicts.judged,
-            changed=tuple(verdicts.changed),
+            verdicts=self.verdicts.used,
+            judged=self.verdicts.judged,
+            changed=tuple(self.verdicts.changed),
             seconds=seconds,
         )
 

@@ -164,9 +164,9 @@ def _mark() -> str:
     return f"{PART}{owner()}-"
 
 
-def owner() -> str:
-    """This process, as names of files have it: its host and its process id."""
-    return f"{_host()}-{os.getpid()}"
+def owner(process: int | None = None) -> str:
+    """A process of this host, this one where none is named, as names of files have it."""
+    return f"{_host()}-{process or os.getpid()}"
 
 
 def _host() -> str:
@@ -181,12 +181,27 @@ def is_gone(writer: str, path: Path, after: float = OLD) -> bool:
     try:
         if host == _host() and process.isdigit() and os.name == "posix":
             os.kill(int(process), 0)  # asks whether it is there, and does nothing to it
+            if _is_another(process, path.stat().st_mtime):
+                return True
             after = max(after, OLD)
         return time.time() - path.stat().st_mtime > after
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
         return False
+
+
+def _is_another(process: str, written: float) -> bool:
+    """Whether a process has ended though its id is taken: by what is left of it, or by one that began later.
+
+    Linux alone tells; clocks may differ by a minute.
+    """
+    try:
+        state, *fields = Path(f"/proc/{process}/stat").read_text("latin-1").rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[18]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return False
+    return state in "ZX" or written < time.time() - age - 60
 
 
 def umask() -> int:

@@ -41,9 +41,14 @@ class Journal:
         self.synced = 0.0
 
     @classmethod
+    def of(cls, folder: Path, name: str, writer: str = "") -> Journal:
+        """The journal under a name of this process, or of the `writer` it works for."""
+        return cls(folder / f"{name}.{writer or owner()}{ENDING}")
+
+    @classmethod
     def taken_over(cls, folder: Path, name: str, writer: str = "") -> Journal:
-        """The journal under a name of this process, or of the `writer` it works for, after one that is gone."""
-        mine = cls(folder / f"{name}.{writer or owner()}{ENDING}")
+        """The same, with what the last one that is gone has left under the name."""
+        mine = cls.of(folder, name, writer)
         left = left_behind(folder, name, writer)
         for path in left[:-1]:
             cls(path).remove()

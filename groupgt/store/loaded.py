@@ -12,7 +12,7 @@ import site
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -35,10 +35,19 @@ class Loaded:
         self._names: set[str] = set()
 
     def new(self) -> dict[str, str]:
-        """{module: digest} of those that came since this was last asked."""
+        """{module: digest} of those that came since this was last asked; of what is installed its packages alone."""
         names = sys.modules.keys() - self._names
         self._names |= names
-        digests = {name: _of_loaded(name) for name in sorted(names) if name[:2] != "__"}
+        digests: dict[str, str] = {}
+        for name in sorted(names):
+            module = sys.modules.get(name)
+            spec = getattr(module, "__spec__", None)
+            # Under a second name nothing would be found again; under its own it is here, too.
+            if name.startswith("__") or (spec is not None and spec.name != name):
+                continue
+            digest = _of_loaded(name)
+            package = name.partition(".")[0]
+            digests[package if digest and digest == _versions(package) else name] = digest
         return {name: digest for name, digest in digests.items() if digest}
 
 
@@ -67,7 +76,8 @@ def _origin(module: str, path: list[str]) -> str | None:
         spec = spec_of(".".join(parts[:depth]), folders)
         if spec is None:
             return None
-        folders, origin = list(spec.submodule_search_locations or []), spec.origin
+        folders = list(spec.submodule_search_locations or [])
+        origin = spec.origin or next(iter(folders), None)
     return origin
 
 
@@ -167,14 +177,21 @@ class Trace:
         """All of them."""
         return {**self.built, **self.later}
 
-    def fits(self, built: Mapping[str, str]) -> bool:
-        """Whether it is recent, and the modules of what has been built now are the same as then.
+    def fits(
+        self, built: Mapping[str, str], changed: Callable[[Mapping[str, str]], list[str]], *, shared: bool
+    ) -> bool:
+        """Whether a run goes on from it, which has `built`: it is recent, and what was loaded the same now as then.
 
-        In the same process others may have come since, which what was built then does not see.
+        In a process that is `shared` with others, some of what they had loaded then may not be there yet; in the very
+        process of then, others may have loaded more, which what was built does not see.
         """
+        known = self.modules
         if self.process == PROCESS:
-            return self.is_recent and all(built.get(name) == digest for name, digest in self.built.items())
-        return self.is_recent and self.built == built
+            same = all(built.get(name) == digest for name, digest in self.built.items())
+        else:
+            same = built.items() <= known.items() if shared else built == self.built
+        absent = {name: digest for name, digest in known.items() if name not in built}
+        return self.is_recent and same and not changed(absent)
 
     @property
     def is_recent(self) -> bool:

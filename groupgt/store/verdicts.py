@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.store.journal import Journal, now
+from groupgt.errors import DataError, GroupgtWarning
+from groupgt.store.journal import Journal, left_behind, now
 
 if TYPE_CHECKING:
     from groupgt.store.loaded import Loaded
@@ -32,6 +34,7 @@ class Verdicts:
         earlier: Mapping[str, float] | None = None,
         loaded: Loaded | None = None,
         header: Mapping[str, Any] | None = None,
+        begin: Callable[[], None] | None = None,
     ) -> None:
         self.journal = journal or Journal(None)
         self.earlier = dict(earlier or {})
@@ -39,6 +42,7 @@ class Verdicts:
         self.used: set[str] = set()
         self.loaded = loaded
         self.header = header or {}
+        self._begin = begin
 
     def known(self, keys: Iterable[str]) -> dict[str, float]:
         """The scores there are of these keys."""
@@ -48,10 +52,18 @@ class Verdicts:
 
     def prepare(self) -> None:
         """Raises `DataError` where nothing could be kept: before anything is paid for."""
+        self.begin()
         self.journal.append()
+
+    def begin(self) -> None:
+        """Does, once, what must be done before anything is added: to look at verdicts changes nothing."""
+        if self._begin is not None:
+            self._begin()
+            self._begin = None
 
     def keep(self, scores: Mapping[str, float]) -> None:
         """Adds scores; raises `DataError` where they cannot be written."""
+        self.begin()
         self.scores.update(scores)
         if scores and self.journal.path is not None:
             new = {} if self.loaded is None else self.loaded.new()
@@ -62,13 +74,13 @@ class Verdicts:
 
 @dataclass(eq=False)
 class VerdictStore:
-    """The verdicts of one run, by judge, in a folder.
+    """The verdicts of one run, by judge, in a folder; without one (None) they last as long as the run.
 
     Each run asks for its own. Those of a judge that is `vouched` for are used again, and so, with `reuse`, are those of
     any. A run that did not finish is gone on from where the same modules are loaded; with `refresh` nothing is used.
     """
 
-    folder: Path
+    folder: Path | None
     refresh: bool = False
     reuse: bool = False
     changed: list[str] = field(default_factory=list)
@@ -83,32 +95,47 @@ class VerdictStore:
     def _opened(self, name: str, *, vouched: bool) -> tuple[Verdicts, Journal]:
         from groupgt.store.loaded import PROCESS, Loaded, Trace, changed
 
-        finished = Journal(self.folder / f"{name}.jsonl")
-        loaded = Loaded()
-        built = {} if vouched else loaded.new()
-        journal = finished if vouched else Journal.taken_over(self.folder, name)
+        if self.folder is None:
+            return Verdicts(), Journal(None)
+        folder, finished = self.folder, Journal(self.folder / f"{name}.jsonl")
         earlier: dict[str, float] = {}
+        left = [] if vouched else [list(Journal(path).lines()) for path in left_behind(folder, name)]
         if (vouched or self.reuse) and not self.refresh:
-            lines = list(finished.lines())
+            lines = [line for lines in (finished.lines(), *left) for line in lines]
             earlier = _scores(lines)
             self.changed += [] if vouched else changed(Trace.of(lines).modules, sys.path)
-        if not vouched:
-            lines = list(journal.lines())
-            trace = Trace.of(lines)
-            if not self.refresh and trace.fits(built) and not changed(trace.later, sys.path):
-                earlier |= _scores(lines)
-            elif lines:
+        if vouched:
+            return Verdicts(finished, earlier), finished
+        loaded = Loaded()
+        built = loaded.new()
+        trace = Trace.of(left[-1] if left else ())
+        resumed = not self.refresh and trace.fits(built, lambda modules: changed(modules, sys.path), shared=True)
+        if resumed:
+            earlier |= _scores(left.pop())
+
+        def begin() -> None:
+            for lines in left:
                 finished.append(*lines)  # paid for: `reuse` knows them
+            journal = Journal.taken_over(folder, name)
+            if not resumed:
                 journal.remove()
-        header = {} if vouched else {"built": built, "process": PROCESS}
-        return Verdicts(journal, earlier, None if vouched else loaded, header), finished
+
+        return Verdicts(
+            Journal.of(folder, name), earlier, loaded, {"built": built, "process": PROCESS}, begin
+        ), finished
 
     def finish(self) -> None:
         """The run is finished: its verdicts are used again only where they are asked for by `reuse`."""
         for verdicts, finished in self._judges.values():
             if verdicts.journal.path != finished.path:
-                finished.append(*verdicts.journal.lines(), sync=True)
-                verdicts.journal.remove()
+                try:
+                    verdicts.begin()
+                    lines = list(verdicts.journal.lines())
+                    if lines:
+                        finished.append(*lines, sync=True)
+                    verdicts.journal.remove()
+                except DataError as error:
+                    warnings.warn(f"verdicts cannot be kept for --reuse: {error}", GroupgtWarning, stacklevel=2)
 
     @property
     def judged(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from groupgt.cli.main import main
 from groupgt.plugins import REGISTERED
 from groupgt.report.document import from_cache, ways_to_keep
 from groupgt.report.run import run_experiment
+from groupgt.store.journal import now
 from groupgt.store.loaded import Loaded, Trace, changed
 from tests.retrievers.small import small
 
@@ -324,6 +326,80 @@ def test_verdicts_of_a_run_that_failed_are_kept(tmp_path: Path, monkeypatch: pyt
     assert f"{count} of {count} verdicts are of earlier runs" in from_cache(outcome)
 
 
+@pytest.mark.slow
+def test_to_look_at_verdicts_takes_none_from_the_next_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = small(tmp_path, "one: bm25")
+    labeller = 'labeller: {use: code, with: {target: "judging:judge", batch_size: 1}}'
+    file.write_text(file.read_text().replace("metrics: [recall]}", f"metrics: [recall], {labeller}}}"))
+    (tmp_path / "judging.py").write_text(JUDGE.replace("exists()", "exists() and len(LOG.read_text().split()) > 6"))
+    main(["run", str(file), "--dry-run", "--allow-code"])  # what it loads itself is there from now on
+    (tmp_path / "stop").touch()
+    with pytest.raises(groupgt.DataError, match="no money left"):
+        run_experiment(file, allow_code=True)
+    (tmp_path / "stop").unlink()
+    assert asked(tmp_path) == 3
+    for options in ([], ["--refresh"], ["--reuse"]):
+        main(["run", str(file), "--dry-run", "--allow-code", *options])
+    assert "but for 2 that are kept" in capsys.readouterr().out
+    outcome = run_experiment(file, allow_code=True)
+    assert "2 of 4 verdicts are of earlier runs" in from_cache(outcome)
+    assert asked(tmp_path) == 2
+
+
+def test_without_a_cache_each_pair_is_judged_once_over_all_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "judging.py").write_text(JUDGE)
+    file = small(tmp_path, "one: bm25")
+    text = file.read_text().replace("metrics: [recall]}", "metrics: [recall], labeller: {use: code, LABEL}}")
+    text = text.replace("LABEL", 'with: {target: "judging:judge"}')
+    text = text.replace("systems:", "  other: {corpus: corpus.jsonl, ground_truth: truth.jsonl}\nsystems:")
+    file.write_text(text + "cache: null\n")
+    for _ in range(2):
+        assert from_cache(run_experiment(file, allow_code=True)) == ""
+        pairs = (tmp_path / "log").read_text().splitlines()
+        assert len(pairs) == len(set(pairs)) == asked(tmp_path) == 4
+
+
+@pytest.mark.slow
+def test_a_plugin_is_gone_on_from_whatever_else_was_loaded_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the run that was interrupted bm25 loads its libraries, in the next it is cached."""
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import dataclass\nfrom pathlib import Path\nfrom groupgt.plugins import register\n"
+        "from groupgt.retrievers.base import Options, RetrieverPlugin\n\nHERE = Path(__file__).parent\n\n"
+        "@dataclass(frozen=True)\nclass Single(Options):\n    def batch_size(self):\n        return 1\n\n"
+        "class Fixed:\n    def __init__(self, setting, options):\n        pass\n\n"
+        "    def retrieve(self, queries, k):\n        if (HERE / 'stop').exists() and 'parking' in queries[0]:\n"
+        "            raise OSError('cut')\n        with open(HERE / 'log', 'a') as log:\n"
+        "            log.write(queries[0] + '\\n')\n        return [['d1']]\n\n"
+        "register('retriever', 'single', RetrieverPlugin(Single, Fixed))\n"
+    )
+    file = small(tmp_path, "bm25: bm25\n  mine: single")
+    code = "import sys; import mine; from groupgt.cli.main import main; main(sys.argv[1:])"
+
+    def run() -> tuple[int, str]:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+        ended = subprocess.run(
+            [sys.executable, "-c", code, "run", str(file)], env=environment, capture_output=True, text=True, check=False
+        )
+        return ended.returncode, ended.stdout
+
+    (tmp_path / "stop").touch()
+    assert run() == (2, "")
+    assert asked(tmp_path) == 2
+    (tmp_path / "stop").unlink()
+    status, out = run()
+    assert status == 0
+    assert "from the cache: 1 retrieval; resumed: 2 of 3 answers of mine are from the run interrupted at 20" in out
+    assert asked(tmp_path) == 1
+
+
 def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text("def search(query, k):\n    return ['d1']\n")
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
@@ -339,7 +415,7 @@ def test_modules_that_are_pythons_or_our_own_do_not_count() -> None:
     names = Loaded().new()
     assert not {"os", "json", "groupgt", "groupgt.errors"} & set(names)
     assert names["numpy"].startswith("numpy ")
-    assert names["click.core"].startswith("click ")
+    assert names["click"].startswith("click ")
 
 
 def test_a_module_that_was_written_after_the_process_began_equals_nothing(
@@ -360,7 +436,46 @@ def test_a_module_that_was_written_after_the_process_began_equals_nothing(
     assert changed(new, [str(tmp_path)]) == ["written_late"]
     assert changed(new, ["/nowhere"]) == ["written_early", "written_late"]
     for name in new:
-        monkeypatch.delitem(sys.modules, name)
+        del sys.modules[name]
+
+
+def test_what_is_gone_on_from_has_loaded_the_same() -> None:
+    trace = Trace({"a": "1", "b": "1"}, {"c": "1"}, now())
+    changes: list[str] = []
+
+    def fits(built: dict[str, str], shared: bool = False) -> bool:
+        return trace.fits(built, lambda modules: [name for name in changes if name in modules], shared=shared)
+
+    assert fits({"a": "1", "b": "1"})
+    assert not fits({"a": "1"})
+    # In a process that is shared some may not be there yet.
+    assert fits({"a": "1"}, shared=True)
+    assert not fits({"a": "2"}, shared=True)
+    assert not fits({"a": "1", "d": "1"}, shared=True)
+    changes.append("c")
+    assert not fits({"a": "1", "b": "1"})
+    assert not fits({"a": "1"}, shared=True)
+
+
+def test_what_is_installed_counts_by_package_and_other_names_of_a_module_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import scipy.ndimage  # type: ignore[import-untyped]
+    import scipy.sparse  # type: ignore[import-untyped]  # noqa: F401
+
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_name.py").write_text("import sys\nsys.modules['second_name'] = sys.modules[__name__]\n")
+    os.utime(tmp_path / "own_name.py", (0, 0))
+    import own_name  # type: ignore[import-not-found]  # noqa: F401
+
+    names = Loaded().new()
+    assert "second_name" not in names
+    assert "scipy" in names
+    assert not {"_csparsetools", "_cyutility", "_ni_label"} & set(names)
+    assert not [name for name in names if name.startswith("scipy.")]
+    assert changed({name: names[name] for name in ("scipy", "own_name")}, sys.path) == []
+    for name in ("own_name", "second_name"):
+        del sys.modules[name]
 
 
 def test_a_trace_without_a_time_is_of_no_use() -> None:
