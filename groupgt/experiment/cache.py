@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -121,6 +122,9 @@ class AnswerCache:
             is_new = outcome.earlier is None or outcome.earlier.interrupted
             if is_new and experiment.systems[task.system].is_asked_anew:
                 self._finish(experiment, data[task.dataset], task, outcome)
+                if self.cache is not None:  # not written either, it is not interrupted
+                    with suppress(OSError):
+                        self.cache.remove_journals(part_key(experiment, data[task.dataset], task))
 
     def _finish(self, experiment: Experiment, data: Data, task: Task, done: Done) -> None:
         try:

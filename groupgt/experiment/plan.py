@@ -87,7 +87,7 @@ def _row(
         if left:
             will += f", but for {left:,} answers of an interrupted run"
         count = sum(calls(experiment, task, len(data.queries), singly=singly) for task in asked)
-        for task in tasks:
+        for task in tasks if singly is not None else ():
             try:
                 check_timed(experiment, task, singly=singly)
             except ConfigError as error:

@@ -51,7 +51,7 @@ class Options(base.Options):
     and `score_field`. To be connected, and for each part of an answer, it waits `timeout` seconds; where a request
     fails or the server is busy it is sent again up to `retries` times, after `backoff` × 1, 2, 4 … seconds, or as many
     as the server says in Retry-After, at most `timeout`. With all tries it may take `max_seconds`, and an answer be of
-    `max_bytes`. Each run asks anew; where `version` says which state of the server answers, its answers are kept.
+    `max_bytes`. Each run asks anew, unless a `version` beside `use` says which state of the server answers.
     """
 
     url: str
@@ -64,7 +64,6 @@ class Options(base.Options):
     max_bytes: Annotated[int, Ge(1), Le(10**12)] = 100_000_000
     id_field: str = "id"
     score_field: str = "score"
-    version: str = ""
 
     def batch_size(self) -> int:
         return self.batch

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import groupgt
 from groupgt.experiment.plan import plan
 from groupgt.experiment.runner import run_experiment
 from groupgt.retrievers.bm25 import BM25
+from tests.retrievers.small import small
 
 
 def test_the_plan_says_what_is_kept(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,3 +26,31 @@ def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.Monkey
     assert headers[0] == "dataset"
     assert [row[1] for row in rows] == ["plain", "shallow"]
     assert rows[0][3:] == [60, 188, 6, 2 + 30, "retrieve"]
+
+
+@pytest.mark.slow
+def test_whether_a_function_is_asked_singly_is_refused_only_where_it_is_known(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def single(query, k):\n    return ['d1']\n\n\n"
+        "def batched(queries, k):\n    return [['d1'] for _ in queries]\n\n\n"
+        "def factory(corpus):\n    return single\n"
+    )
+    for name, allowed, refused in (
+        ("single", True, False),
+        ("single", False, False),
+        ("factory", True, False),
+        ("factory", False, False),
+        ("batched", True, True),
+        ("batched", False, False),
+    ):
+        file = small(tmp_path, f'mine: {{use: python, with: {{target: "mine:{name}"}}}}')
+        file.write_text(file.read_text() + "gate: [{system: mine, metric: latency_p95_ms, max: 60000}]\n")
+        if refused:
+            with pytest.raises(groupgt.ConfigError, match="this retriever is asked in batches"):
+                plan(file, allow_code=allowed)
+            with pytest.raises(groupgt.RetrieverError, match="this retriever is asked in batches"):
+                run_experiment(file, allow_code=True)
+            continue
+        unchecked = plan(file, allow_code=allowed).unchecked
+        assert unchecked == ([] if allowed else ["systems.mine.use: python runs your code"])
+        assert run_experiment(file, allow_code=True).gates[0].passed
