@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -127,10 +128,11 @@ class AnswerCache:
     def _finish(self, experiment: Experiment, data: Data, task: Task, done: Done) -> None:
         try:
             self.write(experiment, data, task, done)
-            if self.cache is not None:
-                self.cache.remove_journals(part_key(experiment, data, task), self.writer)
         except DataError as error:
             _warn(error)
+        if self.cache is not None:  # where it could not be written either: it was not interrupted
+            with suppress(OSError):
+                self.cache.remove_journals(part_key(experiment, data, task), self.writer)
 
 
 class Unfinished:

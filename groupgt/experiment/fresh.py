@@ -223,12 +223,13 @@ def serve() -> NoReturn:
     retriever: Any = None
     modules = Loaded()
 
-    def begin() -> tuple[str, bool, float, dict[str, str]]:
+    def begin() -> tuple[str, bool | None, float, dict[str, str]]:
         nonlocal retriever
         target = imported(options.target, folder)
         if parts is None:
             way = options.way(target) if hasattr(options, "way") else ""
-            return way, "(query, k)" in way, 0.0, {}
+            # What a factory makes is not known before it is called, unless its options say it.
+            return way, True if "(query, k)" in way else False if "(queries, k)" in way else None, 0.0, {}
         ids, texts, qids, seed = parts
         start = time.perf_counter()
         retriever = build(Setting(Corpus(ids, texts), qids, seed), options)

@@ -14,9 +14,10 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.plugins import REGISTERED
+from groupgt.plugins import REGISTERED, find, ours
 from groupgt.report.document import from_cache, ways_to_keep
 from groupgt.report.run import run_experiment
+from groupgt.store.cache import Cache
 from groupgt.store.journal import now
 from groupgt.store.loaded import Loaded, Trace, changed
 from tests.retrievers.small import small
@@ -220,6 +221,25 @@ def test_a_version_keeps_answers_and_reuse_takes_what_there_is(tmp_path: Path) -
     assert from_cache(outcome).startswith("reused: 3 of 3 answers of mine are from the run that ended at 20")
     assert "; changed since: beside (--refresh" in from_cache(outcome)
     assert outcome.evaluations["set"]["mine"]["recall@1"] == pytest.approx(1 / 3)
+
+
+def test_a_version_stands_beside_use_alone() -> None:
+    """In the options of a retriever it would keep nothing."""
+    with_one = [name for name in ours("retriever") if hasattr(find("retriever", name).options, "version")]
+    assert with_one == []
+
+
+@pytest.mark.slow
+def test_a_finished_run_is_not_gone_on_from_where_its_answers_could_not_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = counting(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(Cache, "write", lambda *_: (_ for _ in ()).throw(groupgt.DataError("full")))
+        with pytest.warns(groupgt.GroupgtWarning, match="retrieved results cannot be cached: full"):
+            run_experiment(file, allow_code=True)
+    assert from_cache(run_experiment(file, allow_code=True)) == ""
+    assert asked(tmp_path) == 6
 
 
 PLUGIN = """

@@ -75,3 +75,32 @@ def test_the_old_name_names_the_new(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         main(["run", str(small(tmp_path, "mine: bm25")), "--check"])
     assert capsys.readouterr().err == "groupgt: --check: this option is now --dry-run\n"
+
+
+@pytest.mark.slow
+def test_whether_a_function_is_asked_singly_is_refused_only_where_it_is_known(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def single(query, k):\n    return ['d1']\n\n\n"
+        "def batched(queries, k):\n    return [['d1'] for _ in queries]\n\n\n"
+        "def factory(corpus):\n    return single\n"
+    )
+    for name, allowed, refused in (
+        ("single", True, False),
+        ("single", False, False),
+        ("factory", True, False),
+        ("factory", False, False),
+        ("batched", True, True),
+        ("batched", False, False),
+    ):
+        file = small(tmp_path, f'mine: {{use: python, with: {{target: "mine:{name}"}}}}')
+        file.write_text(file.read_text() + "gate: [{system: mine, metric: latency_p95_ms, max: 60000}]\n")
+        if refused:
+            with pytest.raises(groupgt.ConfigError, match="this retriever is asked in batches"):
+                plan(file, allow_code=allowed)
+            with pytest.raises(groupgt.RetrieverError, match="this retriever is asked in batches"):
+                run_experiment(file, allow_code=True)
+            continue
+        unchecked = plan(file, allow_code=allowed).unchecked
+        assert unchecked == ([] if allowed else ["systems.mine.use: python runs your code"])
+        if name != "batched":
+            assert run_experiment(file, allow_code=True).gates[0].passed
