@@ -76,7 +76,13 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @posix
-@pytest.mark.parametrize("command", ["metrics", "list", "--version", "--help", "schema", "run small.yaml"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run small.yaml",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("metrics", "list", "--version", "--help", "schema")),
+    ],
+)
 def test_standard_output_that_is_closed_is_an_error(file: Path, command: str) -> None:
     done = shell(f"groupgt {command} >&-", file.parent)
     assert done.returncode == 2
