@@ -101,7 +101,7 @@ def refuse_rows(
             faults.add(where, "expected a qid and a doc_id, found null")
         else:
             given = score if score is None or order == "score" else -score
-            if fault := result_fault(qid, document, finite_number(score), given, order, made):
-                faults.add(where, fault)
+            fault = result_fault(qid, document, finite_number(score), given, order, made)
+            faults.add(where, fault or "expected a result")
     faults.stop()
     raise DataError(f"{title}: the results changed while they were being read")

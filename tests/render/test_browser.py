@@ -333,6 +333,8 @@ def test_the_keyboard_alone_is_enough(opened: Tab) -> None:
             opened.press("Tab")
             if re.match(wanted, focused()):
                 ring = opened.run("getComputedStyle(document.activeElement).outlineStyle")
+                if ring == "none" and not re.match(wanted, focused()):
+                    continue  # the page was drawn anew in between
                 assert ring != "none", f"nothing shows the focus on {wanted}"
                 return
         raise AssertionError(f"Tab never reaches {wanted!r}")
