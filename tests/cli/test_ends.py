@@ -103,6 +103,7 @@ def test_a_stream_that_is_full_is_an_error(file: Path, command: str) -> None:
 
 
 @posix
+@pytest.mark.slow
 def test_messages_that_nobody_reads_change_no_status(file: Path) -> None:
     assert shell("groupgt run small.yaml 2>&-", file.parent).returncode == 0
     assert shell("groupgt evaluate no no 2>&-", file.parent).returncode == 2
@@ -221,6 +222,7 @@ def test_a_run_that_fails_replaces_its_reports(
 
 
 @posix
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 def test_whatever_ends_in_2_is_told_in_the_reports(file: Path) -> None:
     junit, _ = reports(file.parent)

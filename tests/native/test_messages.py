@@ -105,7 +105,8 @@ def test_of_what_is_in_memory(monkeypatch: pytest.MonkeyPatch, policy: Any) -> N
         assert with_module == without, (truth, run)
 
 
-@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("large", [False, True])
 def test_of_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, large: bool) -> None:
     if large:
         monkeypatch.setattr(source, "SMALL", 0)

@@ -119,6 +119,7 @@ def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, t
     assert tab.errors == []
 
 
+@pytest.mark.slow
 def test_what_is_no_view_shows_the_overview(opened: Tab, report: Path) -> None:
     """Not even where objects of JavaScript have a property of that name."""
     for view in ("constructor", "__proto__", "toString?d=sample", "none"):

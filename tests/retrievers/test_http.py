@@ -394,6 +394,7 @@ def check_drip(server: Raw) -> None:
     assert server.calls == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tls", [False, True])
 def test_a_request_that_is_read_slowly_ends(trusted: None, tls: bool) -> None:
     def read(caller: socket.socket) -> None:
@@ -460,6 +461,7 @@ def test_the_time_is_that_of_all_tries(server: Server) -> None:
     assert 2 <= len(server.bodies) < 20
 
 
+@pytest.mark.slow
 def test_the_time_begins_anew_with_each_call(server: Server) -> None:
     def slow(body: Any) -> Answer:
         time.sleep(0.3)
