@@ -16,8 +16,9 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.results import Told
+from groupgt.render.results import Result
 from groupgt.retrievers.base import Answers
+from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
     from groupgt.comparison.pictures import Differences
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome(Told):
+class Outcome(Result):
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
@@ -55,12 +56,11 @@ class Outcome(Told):
 
     def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
-        figure: Figure = self._teller.plot(self, name, dataset)
-        return figure
+        return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the page of this experiment, one HTML file: what `report.html` of its result folder is."""
-        self._teller.to_html(self, path)
+        write_bytes(Path(path), self._teller.page())
 
     def __repr__(self) -> str:
         systems = sum(map(len, self.evaluations.values()))
