@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # The module of this room, loaded when a result is shown, and the class in it, by the class of the result.
 TELLERS = {
+    "Comparison": ("comparison", "ComparisonTeller"),
     "Outcome": ("outcome", "OutcomeTeller"),
 }
 
