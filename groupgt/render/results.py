@@ -49,7 +49,7 @@ class Result:
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """The tables alone, in any tabulate format."""
-        return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
+        return self._teller.table(style)
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Everything, in any tabulate format: what `print` shows."""
@@ -121,6 +121,10 @@ class Teller(ABC, Generic[ResultT]):
     def page(self, *args: Any, **options: Any) -> bytes:
         """The page, one HTML file, of results that have one."""
         raise NotImplementedError
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """The tables alone, in any tabulate format."""
+        return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Everything, in any tabulate format."""
