@@ -26,7 +26,6 @@ from groupgt.comparison.contrast import (
 from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
-from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.systems import Systems as SideBySide
 from groupgt.evaluation.systems import largest_cutoff
 from groupgt.metrics.language import parse_metric

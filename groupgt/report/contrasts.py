@@ -13,12 +13,12 @@ from groupgt.comparison.tests import SLACK
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.report import template
 from groupgt.evaluation.systems import known
-from groupgt.evaluation.verdict import NAMED, best_sentence, doubt, doubts
+from groupgt.evaluation.verdict import best_sentence, doubt, doubts
 from groupgt.render import figures, tables
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, p_text, signed, small, span
+from groupgt.render.tables import counted, p_text, signed, small, span
 from groupgt.report import headroom
 
 NO_BREAK = "\u00a0"
@@ -102,7 +102,7 @@ def _losses(systems: Systems) -> Iterator[data.Sentence]:
 
 def warnings(systems: Systems) -> list[str]:
     """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
-    settings, labels = systems.settings, systems.labels
+    settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = [(row, row.against) for row in systems.rows if row.against is not None]
     tested = [(row, contrast) for row, contrast in contrasts if not math.isnan(contrast.raw_p_value)]

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 # The module of this room, loaded when a result is shown, and the class in it, by the class of the result.
 TELLERS = {
+    "Agreement": ("curation", "AgreementTeller"),
+    "Check": ("curation", "CheckTeller"),
     "Comparison": ("comparison", "ComparisonTeller"),
     "Outcome": ("outcome", "OutcomeTeller"),
+    "Rechunked": ("curation", "RechunkedTeller"),
+    "Suggestions": ("curation", "SuggestionsTeller"),
 }
 
 
