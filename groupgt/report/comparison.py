@@ -179,13 +179,10 @@ def changed(comparison: Systems) -> Iterator[Item]:
         return
     against = f"against {comparison.baseline}"
     headers = ["system", "metric", "mean", against, contrasts.p_header(comparison.settings)]
-    yield (
-        headers,
-        [
-            [row.system, comparison.labels[row.metric], row.mean, signed(row.delta), small(row.p_value)]
-            for row in rows
-        ],
-    )
+    cells: list[list[Any]] = [
+        [row.system, comparison.labels[row.metric], row.mean, signed(row.delta), small(row.p_value)] for row in rows
+    ]
+    yield headers, cells
     failures = comparison.failures
     for name in dict.fromkeys(row.system for row in rows) if failures is not None else ():
         lost = failures.lost(name, comparison.baseline) if failures is not None else []
@@ -213,8 +210,9 @@ def population_of(comparison: Systems) -> list[str]:
 
 def _footer(comparison: Systems) -> str:
     settings = comparison.settings
+    over = _corrected(settings, comparisons(comparison.rows))
     lines = [
-        f"against {comparison.baseline}: {described(settings)}, p {_corrected(settings, comparisons(comparison.rows))}, "
+        f"against {comparison.baseline}: {described(settings)}, p {over}, "
         f"{tables.MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
         + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
     ]

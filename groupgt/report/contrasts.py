@@ -1,4 +1,4 @@
-"""What is said of systems against a baseline, and of any two: sentences, tables, figures, and their part of the page."""
+"""What is said of systems against a baseline, and of any two: sentences, tables, figures, their part of the page."""
 
 from __future__ import annotations
 
