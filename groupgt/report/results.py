@@ -34,7 +34,9 @@ from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
-from groupgt.report.document import from_cache, text
+from groupgt.report.experiment import text
+from groupgt.report.gates import reason
+from groupgt.report.kept import from_cache
 from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -202,7 +204,7 @@ def _gates(outcome: Outcome) -> list[GateOutcome]:
             "dataset": gate.dataset,
             "metric": gate.metric,
             "passed": gate.passed,
-            "reason": gate.reason,
+            "reason": reason(gate),
             "value": gate.value,
             "timed": gate.timed,
         }
