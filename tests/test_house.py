@@ -54,7 +54,6 @@ HOOK = ("groupgt.render.results", "groupgt.report.tellers")
 # Files of one room that import one another: what is left of them. A circle that is broken up leaves this list.
 CIRCLES = {
     "comparison": "compare pictures report verdict",
-    "evaluation": "convention explain misses pictures report requirements result systems tables verdict",
 }
 
 

@@ -11,7 +11,7 @@ from groupgt.comparison.display import changed
 from groupgt.comparison.display import items as items_of
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import MOST_COLUMNS, below_means, grids, slices_side_by_side
+from groupgt.evaluation.tables import below_means
 from groupgt.experiment.answers import KeptAnswers
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
@@ -19,7 +19,8 @@ from groupgt.render.document import Block, Detail, Item, Table, Verdict, documen
 from groupgt.render.exports import junit_text
 from groupgt.render.tables import Grid, counted, fixed, signed
 from groupgt.report import shared
-from groupgt.report.slices import slices_of
+from groupgt.report.means import MOST_COLUMNS, grids
+from groupgt.report.slices import slices_of, slices_side_by_side
 
 if TYPE_CHECKING:
     pass

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 TELLERS = {
     "Agreement": ("curation", "AgreementTeller"),
     "Check": ("curation", "CheckTeller"),
+    "Depths": ("depth", "DepthsTeller"),
+    "Evaluation": ("means", "EvaluationTeller"),
+    "Evaluations": ("means", "EvaluationsTeller"),
+    "HardestGroups": ("misses", "HardestGroupsTeller"),
+    "Misses": ("misses", "MissesTeller"),
     "Outcome": ("outcome", "OutcomeTeller"),
     "Rechunked": ("curation", "RechunkedTeller"),
     "Suggestions": ("curation", "SuggestionsTeller"),
