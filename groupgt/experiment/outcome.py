@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupgt.comparison.compare import Comparison
+from groupgt.comparison.compare import Comparison, comparison_of
+from groupgt.comparison.settings import Settings
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Kept
@@ -21,7 +23,6 @@ from groupgt.retrievers.base import Answers
 from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
-    from groupgt.comparison.pictures import Differences
     from groupgt.render.drawing import Figure
 
 
@@ -50,9 +51,33 @@ class Outcome(Result):
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    # What was worked out of these once: texts by style, and each data set's systems against one another.
-    texts: dict[str, str] = field(default_factory=dict, repr=False)
-    differences: dict[str, Differences] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def tables(self) -> dict[str, Comparison]:
+        """The systems of each data set against the baseline; against the first, untested, where none is named."""
+        seed = self.experiment.config.seed
+        return {
+            dataset: self.comparison.get(dataset)
+            or replace(comparison_of(by_system, next(iter(by_system)), Settings(seed=seed)), is_baseline_named=False)
+            for dataset, by_system in self.evaluations.items()
+            if by_system
+        }
+
+    @cached_property
+    def systems(self) -> dict[str, Comparison]:
+        """The same by the primary metric of the file, of all metrics, with what is known besides."""
+        primary, hide = self.experiment.config.evaluate.primary, self.experiment.hide
+        systems = {}
+        for dataset, table in self.tables.items():
+            answers = {name: self.answers.get((dataset, name)) for name in table.names}
+            systems[dataset] = table.by(
+                primary,
+                passages=self.passages.get(dataset, {}),
+                absent=frozenset(self.absent.get(dataset, [])),
+                scores={name: each.scores for name, each in answers.items() if each is not None and each.scores},
+                hide=hide,
+            )
+        return systems
 
     def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""

@@ -130,6 +130,14 @@ class Teller(ABC, Generic[ResultT]):
         """The page, one HTML file, of results that have one."""
         raise NotImplementedError
 
+    def warnings(self) -> list[str]:
+        """What keeps a reader from concluding too much, of results that say so."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """Short Markdown for a pull request, of results that have it."""
+        raise NotImplementedError
+
     def table(self, style: str = tables.DEFAULT) -> str:
         """The tables alone, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TELLERS = {
     "Agreement": ("curation", "AgreementTeller"),
     "Check": ("curation", "CheckTeller"),
+    "Comparison": ("comparison", "ComparisonTeller"),
     "Depths": ("depth", "DepthsTeller"),
     "Evaluation": ("means", "EvaluationTeller"),
     "Evaluations": ("means", "EvaluationsTeller"),
