@@ -8,7 +8,7 @@ from typing import Any
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import MOST_COLUMNS, below_means, grids, slices_side_by_side
+from groupgt.evaluation.tables import below_means
 from groupgt.evaluation.verdict import doubt, enumerated, every
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
@@ -17,7 +17,7 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, data, gates, slices, sweeps, times
+from groupgt.report import comparison, contrasts, data, gates, means, slices, sweeps, times
 
 # What is read after the gates.
 LAST = ("doubt", "note")
@@ -121,11 +121,11 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
     convention, primary = outcome.experiment.config.convention, outcome.experiment.config.evaluate.primary
-    yield from grids(evaluations, [convention])
-    if len(evaluations) > MOST_COLUMNS and primary is not None:
+    yield from means.grids(evaluations, [convention])
+    if len(evaluations) > means.MOST_COLUMNS and primary is not None:
         yield from map(Detail, slices.slices_of(evaluations, primary))
     else:
-        sliced = slices_side_by_side(evaluations)
+        sliced = slices.slices_side_by_side(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)

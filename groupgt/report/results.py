@@ -24,7 +24,7 @@ import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
-from groupgt.evaluation.tables import means_and_slices, per_query_rows
+from groupgt.evaluation.runs import per_query_rows
 from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
 from groupgt.formats import jsonl, trec
@@ -37,6 +37,7 @@ from groupgt.render.tables import Grid
 from groupgt.report.experiment import text
 from groupgt.report.gates import reason
 from groupgt.report.kept import from_cache
+from groupgt.report.means import means_and_slices
 from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
