@@ -17,7 +17,7 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, data, gates, means, slices, sweeps, times
+from groupgt.report import comparison, contrasts, corpora, gates, means, slices, sweeps, times
 
 # What is read after the gates.
 LAST = ("doubt", "note")
@@ -43,7 +43,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
             yield f"dataset {dataset}"
         yield Verdict(sentences(outcome, dataset, timed=timed))
     yield from gates.blocks(outcome, timed=timed)
-    yield from data.blocks(outcome.experiment, outcome.evaluations)
+    yield from corpora.blocks(outcome.experiment, outcome.evaluations)
     for dataset, by_system in outcome.evaluations.items():
         if several:
             yield f"dataset {dataset}"
@@ -102,7 +102,7 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
         else:
             parts = enumerated(leaders, f" are equally good, and the best {over}, by the mean of their means.")
         yield {"kind": "best", "parts": parts}
-    yield from data.sentences(outcome)
+    yield from corpora.sentences(outcome)
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
