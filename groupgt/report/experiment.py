@@ -170,7 +170,10 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
     name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
     systems = outcome.systems[name]
     latency = times.figure(systems, times.latencies(outcome, name))
-    return {**comparison.drawable(systems, outcome.tables[name]), **drawn(sweeps.figures(outcome, systems), latency)}
+    return {
+        **comparison.drawable(systems, outcome.comparison.get(name, systems)),
+        **drawn(sweeps.figures(outcome, systems), latency),
+    }
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:
