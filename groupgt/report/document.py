@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import below_means
 from groupgt.experiment.answers import KeptAnswers
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
@@ -20,8 +19,7 @@ from groupgt.report import shared
 from groupgt.report.comparison import changed
 from groupgt.report.comparison import items as items_of
 from groupgt.report.contrasts import delta_text
-from groupgt.report.means import MOST_COLUMNS, grids
-from groupgt.report.slices import slices_of, slices_side_by_side
+from groupgt.report.means import MOST_COLUMNS, below_means, grids, slices_of, slices_side_by_side
 
 if TYPE_CHECKING:
     pass

@@ -12,6 +12,7 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render import tradeoffs
 from groupgt.render.drawing import Figure
 from groupgt.report import comparison
+from groupgt.report.means import about
 
 # Systems on the front are named where their latencies differ by this factor at least.
 APART = 3.0
@@ -72,7 +73,7 @@ def sweeps_of(
 ) -> dict[str, Figure]:
     """Of entries with what they sweep, and systems with their entry and their options."""
     found: dict[str, Figure] = {}
-    about = systems.about(systems.label)
+    stated = about(systems, systems.label)
     for family, matrix in entries.items():
         keys = [key for key, values in matrix.items() if len(values) > 1]
         members = [name for name in systems.names if families.get(name) == family]
@@ -85,7 +86,7 @@ def sweeps_of(
             row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
             rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
         rows.sort(key=lambda row: [_place(matrix[key], row[axis]) for axis, key in axes.items()])
-        found[f"sweep {family}"] = tradeoffs.sweep(rows, about, [f"{key} of {family}" for key in keys])
+        found[f"sweep {family}"] = tradeoffs.sweep(rows, stated, [f"{key} of {family}" for key in keys])
     return found
 
 
@@ -125,7 +126,7 @@ def latency(systems: Systems, milliseconds: Mapping[str, float]) -> Figure | Non
         # Names too near to one another would cover each other.
         if row["front"] == "yes" and (not named or row["latency"] * APART < named):
             row["label"], named = row["system"], row["latency"]
-    return tradeoffs.latency(rows, systems.about(systems.label))
+    return tradeoffs.latency(rows, about(systems, systems.label))
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:

@@ -7,66 +7,16 @@ from typing import Any
 
 from groupgt.comparison.contrast import Row
 from groupgt.comparison.slices import MOST_SLICES, Slice, extremes
-from groupgt.comparison.systems import Systems
-from groupgt.evaluation.result import Evaluation
-from groupgt.render import tables
+from groupgt.comparison.systems import Systems, finite
+from groupgt.render import figures, tables
 from groupgt.render.document import Detail, Item
+from groupgt.render.drawing import Figure
 from groupgt.render.tables import Grid, counted, fixed, signed, small
 from groupgt.report.contrasts import delta_text, p_header
+from groupgt.report.means import about
 
 # More lines than this are counted and not listed.
 LISTED = 5
-
-
-def slice_grids(evaluation: Evaluation) -> list[Grid]:
-    """One table per column of `by`: a row a slice, or a row a metric where these are many."""
-    labels = [evaluation.label_of(text) for text in evaluation.metrics]
-    grids: list[Grid] = []
-    for column in evaluation.slicer.by:
-        parts = [part for part in evaluation.slices if part["by"] == column]
-        if len(labels) <= tables.WIDEST:
-            cells = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
-            grids.append(([column, "queries", *labels], cells))
-            continue
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        rows += [
-            [label, *(part["means"][text] for part in parts)] for label, text in zip(labels, evaluation.metrics)
-        ]
-        grids.append(([f"by {column}", *(part["value"] for part in parts)], rows))
-    return grids
-
-
-def slices_side_by_side(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """For each column of `by`, one table over all runs."""
-    if len(evaluations) == 1:
-        return slice_grids(evaluations[0])
-    joined: list[Grid] = []
-    # Of one column of `by` at a time, the grid of each run.
-    for of_runs in zip(*map(slice_grids, evaluations)):
-        (column, *headers), _ = of_runs[0]
-        rows = [
-            [row[0], evaluation.name, *row[1:]]
-            for same_rows in zip(*(rows for _, rows in of_runs))
-            for evaluation, row in zip(evaluations, same_rows)
-        ]
-        joined.append(([column, "run", *headers], rows))
-    return joined
-
-
-def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
-    """For each column of `by`, one metric: a row a run, a column a slice."""
-    first = evaluations[0]
-    text = first.text_of(metric)
-    sliced: list[Grid] = []
-    for column in first.slicer.by:
-        parts = [part for part in first.slices if part["by"] == column]
-        headers = [f"{first.label_of(text)} by {column}", *(part["value"] for part in parts)]
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        for evaluation in evaluations:
-            means = [part["means"][text] for part in evaluation.slices if part["by"] == column]
-            rows.append([evaluation.name, *means])
-        sliced.append((headers, rows))
-    return sliced
 
 
 def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
@@ -149,3 +99,19 @@ def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
 
 def _verb(systems: Systems, row: Row) -> str:
     return "gains" if ((row.delta or 0.0) > 0) == systems.metrics[row.metric].higher_is_better else "loses"
+
+
+def figure(systems: Systems) -> Figure:
+    """The mean of each system in each slice."""
+    rows = []
+    for place, part in enumerate(systems.first.slices):
+        label = slice_label(part["by"], part["value"], part["queries"])
+        for name, each in systems.evaluations.items():
+            value = finite(each.slices[place]["means"][systems.primary])
+            rows.append({"slice": label, "system": name, "value": value, "queries": part["queries"]})
+    return figures.slices(rows, about(systems, systems.label))
+
+
+def slice_label(by: str, value: str, queries: int) -> str:
+    """What figures call a slice."""
+    return f"{by} = {value} ({queries:,})"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from groupgt.evaluation.systems import known
-from groupgt.evaluation.verdict import doubt, enumerated, every
+from groupgt.comparison.systems import finite
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
 from groupgt.report import contrasts
+from groupgt.report.sentences import doubt, enumerated, every
 
 # Reasons of failed gates that a sentence holds.
 REASONS = 3
@@ -93,7 +93,7 @@ def _corpora(outcome: Outcome) -> Iterator[data.Sentence]:
     text = first.text_of(primary)
     label, higher = first.label_of(text), first.metrics[text].higher_is_better
     for system in list(dict.fromkeys(name for found in sets.values() for name in found))[:TOLD]:
-        means = {name: known(found[system].means[text]) for name, found in sets.items() if system in found}
+        means = {name: finite(found[system].means[text]) for name, found in sets.items() if system in found}
         ordered = sorted(
             ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
         )
