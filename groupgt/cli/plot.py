@@ -116,7 +116,7 @@ def _of_folders(
 def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None) -> Drawable:
     """What is drawn of the rankings that a result folder holds, measured as they were there."""
     from groupgt.comparison.systems import Systems
-    from groupgt.evaluation.pictures import drawable
+    from groupgt.report.data import drawable
 
     evaluate: Any = folder.config["evaluate"]
     by = tuple(evaluate.get("by", ()))

@@ -11,7 +11,7 @@ from typing import Any
 
 from groupgt.comparison.contrast import Row
 from groupgt.comparison.power import alpha_of, power_of
-from groupgt.comparison.power_analysis import PowerAnalysis, whose_power
+from groupgt.comparison.power_analysis import PowerAnalysis
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
@@ -20,13 +20,9 @@ from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.systems import policy_text
-from groupgt.evaluation.tables import population
-from groupgt.evaluation.verdict import doubts
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
 from groupgt.render.drawing import Figure
-from groupgt.render.encodings import About
 from groupgt.render.results import Result
 from groupgt.runtime import pl
 from groupgt.store.files import write_bytes
@@ -98,9 +94,7 @@ class Comparison(Systems, Result):
     @property
     def footer(self) -> list[str]:
         """What was measured, and under which rules."""
-        if not self.evaluations:
-            return list(self.population)
-        return population(self.every, [self.convention])
+        return self._teller.footer()
 
     def summary(self) -> str:
         """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
@@ -131,21 +125,7 @@ class Comparison(Systems, Result):
             powers += power_of(
                 part.rows, self.settings, difference=difference, wanted=wanted, by=part.by, value=part.value
             )
-        queries = max((row.queries for row in self.rows), default=0)
-        rules = policy_text(self.first.policy) if self.evaluations else self.rules
-        return PowerAnalysis(
-            powers=tuple(powers),
-            wanted=wanted,
-            baseline=self.baseline,
-            alpha=alpha_of(self.rows, self.settings),
-            whose=whose_power(powers, self.settings),
-            labels=dict(sorted(self.labels.items(), key=lambda pair: pair[0] != self.primary)),
-            footer=tuple(self.footer),
-            rows=self.rows,
-            settings=self.settings,
-            about=About(next(iter(self.labels.values())), queries, self.convention, rules),
-            warnings=list(doubts(self.evaluations)),
-        )
+        return PowerAnalysis(tuple(powers), wanted, alpha_of(self.rows, self.settings), self)
 
     def __repr__(self) -> str:
         return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")

@@ -15,10 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
+
+if TYPE_CHECKING:
+    from groupgt.render.page.data import Drawing
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 MIME = "application/vnd.vegalite.v5+json"
@@ -27,6 +30,10 @@ ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 PIXELS = 2
 # What no SVG may hold.
 UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+
+
+# Tables of templates that the page fills in.
+FILLED = ("rows", "mean")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,3 +170,22 @@ def _cell(value: Any) -> str:
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
     """Headers and rows of the columns named."""
     return list(columns.values()), [[row.get(key) for key in columns] for row in rows]
+
+
+def drawing(figure: Figure) -> Drawing:
+    """A figure with its data, for the page."""
+    return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
+
+
+def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
+    """A figure without its data, which the page fills in; `texts` says which of its texts depend on what is chosen."""
+    return {"template": _emptied(replaced(figure.template, texts or {}))}
+
+
+def _emptied(value: Any) -> Any:
+    """A template whose tables of rows are empty."""
+    if isinstance(value, dict):
+        if value.get("name") in FILLED:
+            return {"name": value["name"], "values": []}
+        return {key: _emptied(each) for key, each in value.items() if key != "description"}
+    return [_emptied(each) for each in value] if isinstance(value, list) else value

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.depth import NEVER, Depth, Depths
-from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, subject
 from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
+from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, subject
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -56,8 +56,8 @@ class DepthsTeller(Teller[Depths]):
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
         """The figures of these runs."""
-        from groupgt.evaluation.pictures import drawable
-        from groupgt.evaluation.systems import Systems
+        from groupgt.comparison.systems import Systems
+        from groupgt.report.data import drawable
 
         return drawable(Systems.of({each.name: each for each in self.result.evaluations}))
 

@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from groupgt.errors import DataError, Faults, GroupgtError
-from groupgt.evaluation.systems import policy_text
 from groupgt.formats import csv
 from groupgt.formats.parquet import read_table
 from groupgt.formats.source import Source
@@ -26,6 +25,7 @@ from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
 from groupgt.model.validity import number_of
 from groupgt.render.exports import as_written
+from groupgt.report.means import policy_text
 from groupgt.report.results import ConfigSections, Manifest
 from groupgt.store.stamped import LAST, LATEST, age_of
 
