@@ -49,6 +49,11 @@ HOMES = {
 }
 # What may import the package itself, for its version and its errors.
 OUTERMOST = {"cli", "experiment", "report"}
+# What of `render` makes text and pictures is used where things are told; left of it by worked formulas, and by an error
+# of which the words are the result.
+TELLS = {"document", "encodings", "figures", "layout", "themes", "tradeoffs"}
+WRITES = {"fixed", "p_text", "signed", "small", "snippet", "span", "table"}
+WORDED = {"groupgt.evaluation.explain", "groupgt.evaluation.requirements"}
 # Results ask for what is told of them: the one import that points right.
 HOOK = ("groupgt.render.results", "groupgt.report.tellers")
 
@@ -106,6 +111,38 @@ def test_imports_that_point_the_wrong_way_are_told() -> None:
     cases = [("model", "click"), ("model", "groupgt"), ("metrics", "groupgt.labellers.ids"), ("model", "groupgt.cli")]
     told = ["click belongs in {'cli'}", "groupgt is imported by nobody inside", "metrics imports labellers"]
     assert [wrong_way(*case) for case in cases] == [*told, "model imports cli"]
+
+
+def told(tree: ast.AST) -> Iterator[str]:
+    """What of `render` code imports, at once or late, to make text of numbers or to draw."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("groupgt.render"):
+            home = (node.module or "").removeprefix("groupgt.render").strip(".")
+            names = {alias.name for alias in node.names}
+            yield from names & (TELLS | {"tables"}) if not home else names & WRITES if home == "tables" else ()
+            if home.partition(".")[0] in TELLS:
+                yield home
+
+
+def test_only_what_is_right_of_measuring_words_numbers() -> None:
+    """Left of `report` only errors, warnings, `repr` and worked formulas make text of numbers."""
+    wording = {}
+    for path in FILES:
+        room = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        if room not in ("render", "report", "cli") and module_of(path) not in WORDED:
+            wording[module_of(path)] = sorted(told(ast.parse(path.read_text(encoding="utf-8"))))
+    assert {module: names for module, names in wording.items() if names} == {}
+
+
+def test_what_words_numbers_is_found() -> None:
+    code = """
+        from groupgt.render import exports, figures, tables
+        from groupgt.render.results import Result
+        from groupgt.render.tables import Grid, counted, fixed
+        def late():
+            from groupgt.render.document import document
+    """
+    assert sorted(told(ast.parse(inspect.cleandoc(code)))) == ["document", "figures", "fixed", "tables"]
 
 
 def loads(node: ast.AST) -> Iterator[str]:
