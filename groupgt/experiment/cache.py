@@ -29,8 +29,9 @@ from groupgt.experiment.retrieval import Begun, Done, Earlier, Task, needed, ret
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
 from groupgt.formats import corpus as corpus_reader
+from groupgt.model.validity import are_ids
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers, checked
+from groupgt.retrievers.base import Answers
 from groupgt.store.cache import Cache, Entry, key_of
 from groupgt.store.files import digest_of, owner, sha256
 from groupgt.store.journal import SYNCED_EVERY, Journal, now
@@ -305,11 +306,17 @@ def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """The answers that rows hold; raises one of several errors where these are not answers of these queries."""
     if [row[0] for row in rows] != list(qids):
         raise ValueError
-    scored = all(row[2] is not None for row in rows)
-    rankings = [list(zip(row[1], row[2], strict=True)) if scored else row[1] for row in rows]
-    if not all(isinstance(name, str) for row in rows for name in row[1]):
-        raise TypeError
-    return checked(task.system, qids, rankings, task.depth)
+    ids: dict[str, list[str]] = {}
+    scores: dict[str, list[float]] = {}
+    for qid, names, values in rows:
+        if len(names) > task.depth or not are_ids(names):
+            raise ValueError
+        ids[qid] = names
+        if values is not None:
+            if len(values) != len(names) or set(map(type, values)) > {float} or not all(map(math.isfinite, values)):
+                raise ValueError
+            scores[qid] = values
+    return Answers(ids, scores if len(scores) == len(ids) else None)
 
 
 def _timing(task: Task, written: Mapping[str, Any]) -> Timing:
