@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -304,18 +305,17 @@ def _rows(answers: Answers) -> list[Any]:
 
 def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """The answers that rows hold; raises one of several errors where these are not answers of these queries."""
-    if [row[0] for row in rows] != list(qids):
+    if [row[0] for row in rows] != list(qids) or any(len(row[1]) > task.depth for row in rows):
         raise ValueError
-    ids: dict[str, list[str]] = {}
-    scores: dict[str, list[float]] = {}
-    for qid, names, values in rows:
-        if len(names) > task.depth or not are_ids(names):
-            raise ValueError
-        ids[qid] = names
-        if values is not None:
-            if len(values) != len(names) or set(map(type, values)) > {float} or not all(map(math.isfinite, values)):
-                raise ValueError
-            scores[qid] = values
+    ids = {qid: names for qid, names, _ in rows}
+    scores = {qid: values for qid, _, values in rows if values is not None}
+    names, values = list(chain.from_iterable(ids.values())), list(chain.from_iterable(scores.values()))
+    if not (set(map(type, names)) <= {str} and are_ids(names)):
+        raise TypeError
+    if not (set(map(type, values)) <= {float} and all(map(math.isfinite, values))):
+        raise TypeError
+    if any(len(values) != len(ids[qid]) for qid, values in scores.items()):
+        raise ValueError
     return Answers(ids, scores if len(scores) == len(ids) else None)
 
 

@@ -19,8 +19,6 @@ from groupgt.errors import display
 shown = display
 
 LONGEST_ID = 1 << 16
-# So many characters take no more bytes than that, whatever they are.
-PLAIN_ID = LONGEST_ID // 4
 GRADE_LIMIT = 2.0**31
 # What an id may not hold: control characters, line and paragraph separators, byte order marks.
 FORBIDDEN = "\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
@@ -58,19 +56,6 @@ def id_text(value: Any) -> str | None:
     return None
 
 
-def are_ids(names: list[Any]) -> bool:
-    """Whether all of these are texts without an `id_fault`; quick for the many of a ranking.
-
-    >>> are_ids(["a", "b-1"]), are_ids(["a", ""]), are_ids(["a", 1])
-    (True, False, False)
-    """
-    if any(type(name) is not str for name in names):
-        return False
-    if min(names, default="a")[:1] > " " and "".join(names).isprintable() and max(map(len, names), default=0) <= PLAIN_ID:
-        return True
-    return all(id_fault(name) is None for name in names)
-
-
 def id_fault(name: str) -> str | None:
     """What is wrong with a text as an id, whether of a query or a document; None where it is one.
 
@@ -78,11 +63,11 @@ def id_fault(name: str) -> str | None:
     (None, 'is blank', 'contains the control character U+0009')
     """
     # Nearly all are printable, and begin with a visible character.
-    if name[:1] > " " and len(name) <= PLAIN_ID and name.isprintable():
+    if name[:1] > " " and len(name) <= LONGEST_ID // 4 and name.isprintable():
         return None
     if not name.strip():
         return "is blank"
-    if len(name) > PLAIN_ID and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
+    if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
         return f"is longer than {LONGEST_ID:,} bytes"
     found = _forbidden(name)
     return None if found is None else f"contains {_named(found[0])}"
