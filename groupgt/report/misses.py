@@ -326,8 +326,8 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
         some = [evaluation.truth.qids[at] for at in queries[:FEW].tolist()]
         return {qid: carrier_of(run).ranking(qid, evaluation.policy) for qid in some}
     scores: Mapping[str, Sequence[float]] = systems.scores.get(name, {})
-    found = all_rankings(run, evaluation.policy)
-    return {qid: (ids, own if own is not None else scores.get(qid)) for qid, (ids, own) in found}
+    rankings = all_rankings(run, evaluation.policy)
+    return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings}
 
 
 def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
