@@ -6,7 +6,7 @@ A comparison, the figures and the page all ask it; what it takes long to compute
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -25,7 +25,7 @@ from groupgt.comparison.contrast import (
     pairs_of,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of
+from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -118,11 +118,11 @@ class Systems:
             return replace(self, primary=text, **more)
         values = {name: each.values for name, each in self.evaluations.items()}
         text, metrics = self.first.text_of(wanted), self.first.metrics
-        return replace(self, primary=text, metrics=metrics, values=values, compared=self._compared, **more)
+        return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
 
     @property
-    def _compared(self) -> Sequence[str]:
-        return self.compared or list(self.metrics)
+    def _compared(self) -> dict[str, Metric]:
+        return {text: self.metrics[text] for text in self.compared or self.metrics}
 
     @property
     def is_compared(self) -> bool:
@@ -142,7 +142,7 @@ class Systems:
     @property
     def cutoff(self) -> int | Budget | None:
         """Within what a query must be complete to be solved."""
-        return largest_cutoff(self.metrics.values()) if self.evaluations else None
+        return cutoff_of(self.metrics) if self.evaluations else None
 
     @property
     def names(self) -> list[str]:
@@ -238,8 +238,7 @@ class Systems:
     @shared
     def rows(self) -> list[Row]:
         """A row for each system and metric, in their order."""
-        metrics = {text: self.metrics[text] for text in self._compared}
-        return rows_of(self.values, metrics, self.baseline, self.settings) if self.baseline else []
+        return rows_of(self.values, self._compared, self.baseline, self.settings) if self.baseline else []
 
     @shared
     def row_of(self) -> dict[tuple[str, str], Row]:
@@ -258,10 +257,9 @@ class Systems:
     @shared
     def slices(self) -> list[Slice]:
         """The comparison within each slice of `by`."""
-        if not self.evaluations:
+        if not self.evaluations or not self.baseline:
             return []
-        metrics = {text: self.metrics[text] for text in self._compared}
-        return slices_of(self.values, metrics, self.baseline, self.settings, self.first.slicer)
+        return slices_of(self.values, self._compared, self.baseline, self.settings, self.first.slicer)
 
     @shared
     def left_out(self) -> dict[str, int]:
@@ -271,19 +269,17 @@ class Systems:
     @shared
     def pairs(self) -> list[Pair]:
         """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
-        metrics = {text: self.metrics[text] for text in self._compared}
-        return pairs_of(self.values, metrics, self.settings) if self.settings.pairs else []
+        return pairs_of(self.values, self._compared, self.settings) if self.settings.pairs else []
 
     @shared
     def failures(self) -> Failures | None:
         """Who meets which group within the largest cutoff asked; None where only values are known."""
-        cutoff = largest_cutoff(self.metrics[text] for text in self._compared)
-        return failures_of(self.evaluations, cutoff) if self.evaluations else None
+        return failures_of(self.evaluations, cutoff_of(self._compared)) if self.evaluations else None
 
     @shared
     def headroom(self) -> list[Headroom]:
         """For each metric what a perfect choice among the systems, or all their results together, would reach."""
-        return headroom_of(self.evaluations, self.failures, self._compared) if self.failures is not None else []
+        return headroom_of(self.evaluations, self.failures, list(self._compared)) if self.failures is not None else []
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Slices in which a system gains where it loses over all, or the other way round."""
@@ -327,7 +323,9 @@ class Systems:
         return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
 
     def kind(self, name: str) -> str:
-        """How a system stands against the baseline: better, worse, not significant, or baseline."""
+        """Against the baseline: better, worse, not significant, or the baseline itself; empty if it is alone."""
+        if not self.always:
+            return ""
         if name == self.baseline:
             return "baseline"
         contrast = self.between(name, self.baseline)
@@ -354,16 +352,6 @@ def turned(contrast: Contrast | None) -> Contrast | None:
 def interval(ends: Interval) -> Interval | None:
     """The ends of an interval; None where there is none."""
     return None if math.isnan(ends[0]) else ends
-
-
-def largest_cutoff(metrics: Iterable[Metric]) -> int | Budget | None:
-    """Within what queries are solved: the largest number of results asked, else the largest budget, else all."""
-    cutoffs = [metric.cutoff for metric in metrics]
-    numbers = [cutoff for cutoff in cutoffs if isinstance(cutoff, int)]
-    budgets = [cutoff for cutoff in cutoffs if isinstance(cutoff, Budget)]
-    if numbers:
-        return max(numbers)
-    return max((each for each in budgets if each.unit == budgets[0].unit), key=lambda each: each.amount, default=None)
 
 
 def finite(value: float) -> float | None:

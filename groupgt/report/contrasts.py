@@ -208,15 +208,6 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 # --- Figures.
 
 
-def forest(systems: Systems) -> Figure:
-    """Means with their intervals, each marked by how it stands against the baseline."""
-    rows = []
-    for name in systems.names:
-        low, high = systems.ends(name)
-        rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
-    return figures.forest(rows, about(systems, systems.label))
-
-
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
     """Every other system against the baseline by the primary metric."""
     for name in systems.names:
@@ -269,7 +260,7 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
     return figures.deltas(rows, about(systems, systems.label), chosen, against, mean)
 
 
-FIGURES = {"forest": forest, "differences": differences, "deltas": deltas, "outcomes": outcomes}
+FIGURES = {"differences": differences, "deltas": deltas, "outcomes": outcomes}
 
 
 # --- The page.
@@ -319,7 +310,6 @@ def templates(systems: Systems) -> dict[str, data.Drawing]:
     label, stated, nothing = systems.label, about(systems, systems.label), _delta(None)
     sizes = {f"difference in {label}": "$label"}
     return {
-        "forest": template(forest(systems), {label: "$label"}),
         "differences": template(differences(systems), sizes),
         "outcomes": template(outcomes(systems), {f"than {systems.baseline}": "$label"}),
         "deltas": template(figures.deltas([], stated, "", "", nothing, bars=True), sizes),

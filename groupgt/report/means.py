@@ -291,13 +291,13 @@ def _some(labels: Sequence[str]) -> str:
 
 
 def forest(systems: Systems) -> Figure:
-    """Means with their intervals."""
+    """Means with their intervals, each marked by how it stands against the baseline."""
     from groupgt.render import figures
 
     rows = []
     for name in systems.names:
         low, high = systems.ends(name)
-        rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": ""})
+        rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
     return figures.forest(rows, about(systems, systems.label))
 
 

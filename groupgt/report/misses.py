@@ -15,6 +15,7 @@ from groupgt.errors import first_of
 from groupgt.evaluation.misses import GROUPS, Misses, place_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
+from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
@@ -304,18 +305,13 @@ def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
         worked = None
         left -= len(systems.every) * len(systems.metrics)
         if left >= 0 and systems.first.truth.judgments.defined[at]:
-            worked = [_worked(each, at) for each in systems.every]
+            worked = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
         yield {
             "question": place_of[at],
             "groups": marks[0].groups(at, systems.absent),
             "rankings": [_ranking(own[qid], mark.of(at)) if qid in own else None for own, mark in zip(rankings, marks)],
             "worked": worked,
         }
-
-
-def _worked(evaluation: Evaluation, query: int) -> list[str | None]:
-    hits = evaluation.labelled.hits
-    return [metric.explanation(hits, query) for metric in evaluation.metrics.values()]
 
 
 def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
