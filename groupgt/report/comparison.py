@@ -37,10 +37,7 @@ class ComparisonTeller(Teller[Comparison]):
         """What a page of it is called."""
         return f"against {self.result.baseline}"
 
-    @property
-    def main_figure(self) -> str:
-        """Means with their intervals."""
-        return "forest"
+    main_figure = "forest"
 
     def blocks(self) -> list[Item]:
         """Everything, the verdict first."""

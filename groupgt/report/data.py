@@ -21,7 +21,7 @@ from groupgt.report.misses import details, groups_figure
 
 # Queries that the page lists; of more, those that say most.
 LISTED = 10_000
-# Counts of the population that are told where there are any.
+# Counts of the population that are shown where there are any.
 COUNTS = {
     "missing": "queries without results",
     "extra": "results without ground truth",
@@ -78,7 +78,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     """What was measured, and under which rules."""
     first, truth = systems.first, systems.first.truth
     judgments = truth.judgments
-    found = [
+    lines = [
         ("convention", first.convention),
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
@@ -87,17 +87,17 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
     for kind, title in COUNTS.items():
-        told = {name: own[kind] for name, own in counts.items() if own[kind]}
-        if not told:
+        affected = {name: own[kind] for name, own in counts.items() if own[kind]}
+        if not affected:
             continue
-        texts = [f"{name}: {count:,}" for name, count in told.items()]
-        if len(told) == len(counts) and len(set(told.values())) == 1:
+        texts = [f"{name}: {count:,}" for name, count in affected.items()]
+        if len(affected) == len(counts) and len(set(affected.values())) == 1:
             texts = [f"{first.counts[kind]:,}{' in every system' if len(counts) > 1 else ''}"]
-        found.append((title, "; ".join(texts)))
+        lines.append((title, "; ".join(texts)))
     dropped = first.counts["empty_groups"] + first.counts["irrelevant_groups"]
     if dropped:
-        found.append(("groups left out", f"{dropped:,} without a relevant alternative"))
-    return [*found, ("ground truth", f"SHA-256 {truth.digest}")]
+        lines.append(("groups left out", f"{dropped:,} without a relevant alternative"))
+    return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
 
 
 def _metrics(systems: Systems) -> list[data.Metric]:
@@ -136,7 +136,7 @@ def _slices(systems: Systems) -> list[data.Slice]:
 
 def _questions(systems: Systems, kept: Ints) -> data.Questions:
     places = np.sort(kept).tolist()
-    found: data.Questions = {
+    table: data.Questions = {
         "qids": [systems.qids[at] for at in places],
         "texts": [],
         "groups": [],
@@ -153,22 +153,22 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         solved = [systems.solved(each) for each in systems.every]
         groups = truth.judgments.groups.tolist()
         if truth.texts:
-            found["texts"] = [truth.texts[at] for at in places]
-        found["groups"] = [groups[at] for at in places]
-        found["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
-        found["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
-        found["counted"] = truth.judgments.defined[places].tolist()
-    return found
+            table["texts"] = [truth.texts[at] for at in places]
+        table["groups"] = [groups[at] for at in places]
+        table["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
+        table["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
+        table["counted"] = truth.judgments.defined[places].tolist()
+    return table
 
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
     """What the page draws: templates where what they show is chosen there."""
-    found = {"forest": template(forest(systems), {systems.label: "$label"})}
+    drawings = {"forest": template(forest(systems), {systems.label: "$label"})}
     if systems.evaluations:
-        found["depth"] = drawing(depth_curves(systems))
+        drawings["depth"] = drawing(depth_curves(systems))
         for unit in units(systems):
-            found[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
-        found |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
+            drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
+        drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
-            found["slices"] = template(figures.slices([], about(systems, systems.label), domain=("$low", "$high")))
-    return found
+            drawings["slices"] = template(figures.slices([], about(systems, systems.label), domain=("$low", "$high")))
+    return drawings

@@ -21,7 +21,6 @@ from groupgt.report.means import (
     means_grid,
     side_by_side,
     slice_grids,
-    slices_side_by_side,
 )
 from groupgt.report.sentences import doubt, doubts
 
@@ -37,7 +36,7 @@ class EvaluationTeller(Teller[Evaluation]):
     def blocks(self) -> list[Block]:
         """The means, those of each slice, the population, and what to know of the convention."""
         evaluation = self.result
-        return [means_grid(evaluation), *slice_grids(evaluation), below_means([evaluation], [evaluation.convention])]
+        return [means_grid(evaluation), *slice_grids([evaluation]), below_means([evaluation], [evaluation.convention])]
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """The means."""
@@ -47,24 +46,21 @@ class EvaluationTeller(Teller[Evaluation]):
         """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
         return means_and_slices([self.result])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Everything but the values of each query as plain Python."""
         evaluation = self.result
-        plain: dict[str, Any] = nulls(
-            {
-                "run": evaluation.name,
-                "convention": evaluation.convention,
-                "labeller": str(evaluation.labeller),
-                "policy": {name: getattr(evaluation.policy, name) for name in evaluation.policy.__dataclass_fields__},
-                "counts": evaluation.counts,
-                "metrics": {
-                    text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
-                    for text, metric in evaluation.metrics.items()
-                },
-                **({"slices": evaluation.slices} if evaluation.slicer.by else {}),
-            }
-        )
-        return plain
+        plain = {
+            "run": evaluation.name,
+            "convention": evaluation.convention,
+            "labeller": str(evaluation.labeller),
+            "policy": evaluation.policy,
+            "counts": evaluation.counts,
+            "metrics": {
+                text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
+                for text, metric in evaluation.metrics.items()
+            },
+        }
+        return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
 
     def footer(self) -> list[str]:
         """The population."""
@@ -95,7 +91,7 @@ class EvaluationsTeller(Teller[Evaluations]):
         return [
             Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
             *grids(evaluations, conventions),
-            *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slices_side_by_side(evaluations)),
+            *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slice_grids(evaluations)),
             below_means(evaluations, conventions),
             Detail(f"policy {evaluations[0].policy}"),
         ]

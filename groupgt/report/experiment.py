@@ -124,7 +124,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     if len(evaluations) > means.MOST_COLUMNS and primary is not None:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
-        sliced = means.slices_side_by_side(evaluations)
+        sliced = means.slice_grids(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)

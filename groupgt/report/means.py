@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.result import Evaluation
@@ -107,37 +107,36 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
 # --- Tables of slices.
 
 
-def slice_grids(evaluation: Evaluation) -> list[Grid]:
-    """One table per column of `by`: a row a slice, or a row a metric where these are many."""
-    labels = [evaluation.label_of(text) for text in evaluation.metrics]
+def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
+    """For each column of `by` one table over all runs: a row a slice, or a row a metric where these are many."""
     grids: list[Grid] = []
-    for column in evaluation.slicer.by:
-        parts = [part for part in evaluation.slices if part["by"] == column]
-        if len(labels) <= tables.WIDEST:
-            cells = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
-            grids.append(([column, "queries", *labels], cells))
-            continue
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        rows += [[label, *(part["means"][text] for part in parts)] for label, text in zip(labels, evaluation.metrics)]
-        grids.append(([f"by {column}", *(part["value"] for part in parts)], rows))
+    for column in evaluations[0].slicer.by:
+        of_runs = [_slice_rows(evaluation, column) for evaluation in evaluations]
+        headers, *rows = of_runs[0]
+        if len(evaluations) > 1:
+            headers = [headers[0], "run", *headers[1:]]
+            same_rows = zip(*(rows for _, *rows in of_runs))
+            rows = [[row[0], run.name, *row[1:]] for of_row in same_rows for run, row in zip(evaluations, of_row)]
+        grids.append((headers, rows))
     return grids
 
 
-def slices_side_by_side(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """For each column of `by`, one table over all runs."""
-    if len(evaluations) == 1:
-        return slice_grids(evaluations[0])
-    joined: list[Grid] = []
-    # Of one column of `by` at a time, the grid of each run.
-    for of_runs in zip(*map(slice_grids, evaluations)):
-        (column, *headers), _ = of_runs[0]
-        rows = [
-            [row[0], evaluation.name, *row[1:]]
-            for same_rows in zip(*(rows for _, rows in of_runs))
-            for evaluation, row in zip(evaluations, same_rows)
-        ]
-        joined.append(([column, "run", *headers], rows))
-    return joined
+def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
+    """The headers and rows of one run's slices by one column, turned where metrics are many."""
+    labels = list(map(evaluation.label_of, evaluation.metrics))
+    parts = [part for part in evaluation.slices if part["by"] == column]
+    rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
+    if len(labels) <= tables.WIDEST:
+        return [[column, "queries", *labels], *rows]
+    return list(map(list, zip([f"by {column}", "queries", *labels], *rows)))
+
+
+def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
+    """The same with `by` and `value` of what each row is of, where any is of a slice."""
+    slices = [[each.by, each.value] for each in of_slices]
+    if not any(by for by, _ in slices):
+        return headers, rows
+    return ["by", "slice", *headers], [[*part, *row] for part, row in zip(slices, rows)]
 
 
 def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:

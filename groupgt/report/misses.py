@@ -19,7 +19,6 @@ from groupgt.metrics.language import explanations
 from groupgt.model.hits import Ints
 from groupgt.render.document import Detail, Item, Verdict
 from groupgt.render.encodings import About
-from groupgt.render.exports import nulls
 from groupgt.render.figures import group_ranks
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
@@ -46,10 +45,8 @@ GROUPS_DRAWN = 40
 class MissesTeller(Teller[Misses]):
     """The worst queries of one run with their groups."""
 
-    @property
-    def main_figure(self) -> str:
-        """The groups, where any is missed."""
-        return "groups" if self.result.queries else ""
+    main_figure = "groups"
+    fields = ("k", "queries", "by_group", "incomplete", "evaluated")
 
     def blocks(self) -> list[Item]:
         """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
@@ -108,12 +105,6 @@ class MissesTeller(Teller[Misses]):
         """Headers and a row for each group of the queries listed."""
         return self._grid({})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        names = ("k", "queries", "by_group", "incomplete", "evaluated")
-        plain: dict[str, Any] = nulls({name: getattr(self.result, name) for name in names})
-        return plain
-
     def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
         """A row for each group of the queries listed; the first alternative with its text, if known.
 
@@ -159,10 +150,7 @@ def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, quer
 class HardestGroupsTeller(Teller[HardestGroups]):
     """The groups that the fewest runs meet."""
 
-    @property
-    def main_figure(self) -> str:
-        """The groups, where any is missed."""
-        return "groups" if self.result.failures.unmet.any() else ""
+    main_figure = "groups"
 
     def blocks(self) -> list[Item]:
         """How many queries each run completes, and the groups with the rank at which each run has them."""
@@ -334,8 +322,8 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
         some = [evaluation.truth.qids[at] for at in queries[:FEW].tolist()]
         return {qid: carrier_of(run).ranking(qid, evaluation.policy) for qid in some}
     scores: Mapping[str, Sequence[float]] = systems.scores.get(name, {})
-    found = all_rankings(run, evaluation.policy)
-    return {qid: (ids, own if own is not None else scores.get(qid)) for qid, (ids, own) in found}
+    rankings = all_rankings(run, evaluation.policy)
+    return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings}
 
 
 def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:

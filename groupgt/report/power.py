@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from groupgt.comparison.power import Differences, Power
@@ -20,7 +19,7 @@ from groupgt.render.page import data
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, signed
 from groupgt.report.comparison import population_of
-from groupgt.report.means import policy_text
+from groupgt.report.means import policy_text, with_slices
 from groupgt.report.sentences import NAMED, doubt, doubts
 
 # Numbers of queries beyond this are not told apart.
@@ -57,7 +56,8 @@ class PowerTeller(Teller[PowerAnalysis]):
         note = f"against {analysis.baseline}: {whose}, two-sided, alpha {analysis.alpha:.4g} per comparison; "
         note += f"queries needed for {share} power"
         shed = ("SD of differences", "wanted", "power", "delta", "queries")
-        table = Table(*self._with_slices(headers, rows), shed, 4 if self._is_sliced else 2)
+        grid = with_slices(analysis.powers, headers, rows)
+        table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
         population = "\n".join(population_of(analysis.systems))
         return [Verdict(list(self._sentences())), table, note, Detail(population)]
 
@@ -111,25 +111,12 @@ class PowerTeller(Teller[PowerAnalysis]):
         """Headers and a row for each system and metric."""
         names = ["system", "metric", "queries", "delta", "spread", "detectable", "difference", "reached", "needed"]
         rows = [[getattr(row, name) for name in names] for row in self.result.powers]
-        return self._with_slices(["run", *names[1:-2], "power", "queries_needed"], rows)
+        return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """Everything as plain Python, None for what cannot be said."""
-        first = ("by", "value", "alpha")
-        rows = [{name: getattr(row, name) for name in first} | asdict(row) for row in self.result.powers]
-        plain: dict[str, Any] = nulls({"power": self.result.wanted, "rows": rows})
-        return plain
-
-    @property
-    def _is_sliced(self) -> bool:
-        return any(row.by for row in self.result.powers)
-
-    def _with_slices(self, headers: list[str], rows: list[list[Any]]) -> Grid:
-        """The same with the slice of each row, where there are slices."""
-        if not self._is_sliced:
-            return headers, rows
-        slices = ([power.by, power.value] for power in self.result.powers)
-        return ["by", "slice", *headers], [[*part, *row] for part, row in zip(slices, rows)]
+        rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
+        return nulls({"power": self.result.wanted, "rows": rows})
 
 
 def _steps(first: int, last: int) -> list[int]:
