@@ -104,8 +104,26 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
     raise MetricError(
         f"{', '.join(refused)}: not defined for ground truth with sets that are needed together "
         '({"all": [...]}): a set takes several ranks, for which no ideal ranking and no count of relevant documents '
-        "allows; defined are recall, complete and hit_rate (autorag, coverage), mrr.autorag, mrecall and completion_rr"
+        f"allows; defined are {_defined_with_sets()}"
     )
+
+
+def _defined_with_sets() -> str:
+    """The metrics that take sets, short names first; those of several conventions before the others."""
+    several: dict[str, list[str]] = {}
+    others: list[str] = []
+    for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
+        taking = [convention for convention, formula in definition.formulas.items() if formula.takes_sets]
+        if len(taking) > 1:
+            several.setdefault(", ".join(map(str, taking)), []).append(definition.name)
+        else:
+            others += [str(Metric(definition.name, convention)) for convention in taking]
+    return _series([*(f"{_series(names)} ({conventions})" for conventions, names in several.items()), *others])
+
+
+def _series(texts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
