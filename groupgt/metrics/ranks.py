@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Definition, Formula, ratio
+from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
 from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
 from groupgt.metrics.ideals import share_of
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
@@ -157,16 +157,14 @@ DEFINITIONS = (
         warning="map.autorag can rise when a late hit is lost, for it divides by the hits found. "
         "map.coverage does not see how many groups one document covers.",
     ),
-    Definition(
+    one_meaning(
         "completion_rr",
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
-        {
-            None: Formula(
-                completion_rr,
-                "1 ÷ the rank at which the last group is met (0 if never)",
-                _explain_completion_rr,
-                takes_sets=True,
-            )
-        },
+        Formula(
+            completion_rr,
+            "1 ÷ the rank at which the last group is met (0 if never)",
+            _explain_completion_rr,
+            takes_sets=True,
+        ),
     ),
 )
