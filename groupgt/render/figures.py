@@ -9,6 +9,7 @@ A table is a list of rows, dicts whose keys each function names. Texts that begi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
@@ -17,6 +18,7 @@ from groupgt.render.encodings import (
     HIGHEST,
     LOWEST,
     STEP,
+    TWO_COLORS,
     About,
     Layer,
     Rows,
@@ -32,10 +34,12 @@ from groupgt.render.encodings import (
     legend,
     line_layers,
     listed,
-    log_axis,
+    logarithmic,
     panels,
+    share_axis,
     short,
     slanted,
+    tiles,
     tips,
     zero_line,
 )
@@ -106,47 +110,32 @@ def deltas(
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
     place = {**across("place"), "title": "queries, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
+    place["scale"] = {"nice": False, "zero": False}
+    encoding = {"x": place, "y": value, "color": {**color, "legend": None}}
+    marks: Layer = {"mark": {"type": "area", "interpolate": "step-after"}, "encoding": encoding}
     if len(rows) <= BARS if bars is None else bars:
-        marks: list[Layer] = [
-            {
-                "transform": [
-                    {"calculate": "datum.place - 0.5", "as": "from"},
-                    {"calculate": "datum.place + 0.5", "as": "to"},
-                    {"calculate": "0", "as": "zero"},
-                ],
-                "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 0.5},
-                "encoding": {
-                    "x": {**place, "field": "from", "scale": {"nice": False, "zero": False}},
-                    "x2": {"field": "to"},
-                    "y": value,
-                    "y2": {"field": "zero"},
-                    "color": {**color, "legend": None},
-                    "tooltip": tips(qid="query", delta="difference"),
-                },
-            }
-        ]
-    else:
-        marks = [
-            {
-                "mark": {"type": "area", "interpolate": "step-after"},
-                "encoding": {
-                    "x": {**place, "scale": {"nice": False, "zero": False}},
-                    "y": value,
-                    "color": {**color, "legend": None},
-                },
-            }
-        ]
+        ends = {"from": "datum.place - 0.5", "to": "datum.place + 0.5", "zero": "0"}
+        marks = {
+            "transform": [{"calculate": text, "as": name} for name, text in ends.items()],
+            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 0.5},
+            "encoding": {
+                "x": {**place, "field": "from"},
+                "x2": {"field": "to"},
+                "y": value,
+                "y2": {"field": "zero"},
+                "color": encoding["color"],
+                "tooltip": tips(qid="query", delta="difference"),
+            },
+        }
+    of_mean = {"data": {"name": "mean", "values": [dict(mean)]}}
+    low, middle = ({"field": name, "type": "quantitative"} for name in ("low", "value"))
     band: list[Layer] = [
         {
-            "data": {"name": "mean", "values": [dict(mean)]},
+            **of_mean,
             "mark": {"type": "rect", "opacity": 0.18, "color": "$ink"},
-            "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+            "encoding": {"y": low, "y2": {"field": "high"}},
         },
-        {
-            "data": {"name": "mean", "values": [dict(mean)]},
-            "mark": {"type": "rule", "strokeDash": [5, 3], "color": "$ink"},
-            "encoding": {"y": {"field": "value", "type": "quantitative"}},
-        },
+        {**of_mean, "mark": {"type": "rule", "strokeDash": [5, 3], "color": "$ink"}, "encoding": {"y": middle}},
     ]
     wins, losses = (sum(row["kind"] == kind for row in rows) for kind in ("better", "worse"))
     text = (
@@ -156,8 +145,8 @@ def deltas(
     return figure_of(
         "deltas",
         f"{first} against {second}",
-        About(about.metric, about.questions, about.convention, about.policy, "dashed: the mean; band: its interval"),
-        {"layer": [*marks, *band, zero_line("y")], "height": 240},
+        replace(about, note="dashed: the mean; band: its interval"),
+        {"layer": [marks, *band, zero_line("y")], "height": 240},
         rows,
         {"place": "place", "qid": "query", "delta": "difference"},
         text,
@@ -177,12 +166,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
         "calls": "search calls",
     }
     encoding = {
-        "x": {
-            **across("k"),
-            "scale": {"type": "log", "nice": False},
-            "title": title.get(unit, unit),
-            "axis": log_axis(),
-        },
+        "x": logarithmic("k", title.get(unit, unit)),
         "y": {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}},
         "tooltip": tips(system="system", metric="metric", k="k", value="mean"),
         **by_system(systems),
@@ -193,7 +177,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
         "depth",
         "How much is found at each cutoff",
         about,
-        {**panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200})},
+        panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200}),
         rows,
         {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"},
         f"Means against depth for {listed(systems)}: {listed(ends)}.",
@@ -207,14 +191,8 @@ def ecdf(rows: Rows, about: About) -> Figure:
     """
     systems = distinct(rows, "system")
     encoding = {
-        "x": {**across("rank"), "scale": {"type": "log", "nice": False}, "title": "rank", "axis": log_axis()},
-        "y": {
-            "field": "share",
-            "type": "quantitative",
-            "title": "share of queries",
-            "scale": {"domain": [LOWEST, HIGHEST]},
-            "axis": {"format": ".0%"},
-        },
+        "x": logarithmic("rank", "rank"),
+        "y": {"field": "share", **share_axis("share of queries")},
         "tooltip": tips(system="system", kind="", rank="by rank", share="share"),
         **by_system(systems),
     }
@@ -288,7 +266,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             "transform": [{"calculate": "indexof(['better', 'same', 'worse'], datum.outcome)", "as": "order"}],
             "layer": layers,
             "height": {"step": STEP + 4},
-            "resolve": {"scale": {"color": "independent"}},
+            **TWO_COLORS,
         },
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},
@@ -332,38 +310,16 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     }
     colors = ["$step5", "$step4", "$step3", "$step1", "$turn1"]
     inks = ["$on5", "$on4", "$on3", "$on1", "$onturn1"]
-    layers: list[Layer] = [
-        {
-            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
-            "encoding": {
-                **shared,
-                "color": {
-                    **colored("met", list(RANKS), colors),
-                    "legend": {**legend("first hit"), "columns": 5, "symbolType": "square"},
-                },
-                "tooltip": tips(group="group", system="system", text="rank"),
-            },
-        },
-        {
-            "mark": {"type": "text", "fontSize": 10},
-            "encoding": {
-                **shared,
-                "text": {"field": "text", "type": "nominal"},
-                "color": {**colored("met", list(RANKS), inks), "legend": None},
-            },
-        },
-    ]
+    key = {**legend("first hit"), "columns": 5, "symbolType": "square"}
+    color, ink = ({**colored("met", list(RANKS), each), "legend": key} for each in (colors, inks))
+    layers = tiles(shared, color, ink, "text", 10, tips(group="group", system="system", text="rank"))
     groups, systems = distinct(rows, "group"), distinct(rows, "system")
     met = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
     return figure_of(
         "groups",
         "Which groups are met, and at what rank",
         about,
-        {
-            "layer": layers,
-            "height": {"step": 18},
-            "resolve": {"scale": {"color": "independent"}},
-        },
+        {"layer": layers, "height": {"step": 18}, **TWO_COLORS},
         filled,
         {"group": "group", "system": "system", "rank": "rank of the first hit"},
         f"Of {len(groups):,} groups are met: {listed(met)}.",

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
-    HIGHEST,
-    LOWEST,
     About,
     Layer,
     Rows,
-    across,
     by_system,
     color_only,
     colored,
     distinct,
     figure_of,
     heat_map,
+    interval_rules,
     legend,
     listed,
     log_axis,
+    logarithmic,
+    share_axis,
     short,
     tips,
 )
@@ -57,10 +57,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     color = by_system(families, "family")
     value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
     layers = [
-        {
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": place_of, "y": {**value, "field": "low"}, "y2": {"field": "high"}, **color_only(color)},
-        },
+        interval_rules(value, place_of, color_only(color)),
         {"mark": {"type": "line"}, "encoding": {"x": place_of, "y": {**value, "field": "value"}, **color}},
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
@@ -111,10 +108,7 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
             "mark": {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]},
             "encoding": {"x": x, "y": {**y, "field": "value"}},
         },
-        {
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color},
-        },
+        interval_rules(y, x, {"color": color}),
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {
@@ -157,8 +151,7 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
     Rows: `system`, `difference`, `queries`, `power`. Dashed are the `wanted` power and the queries that there are.
     """
     systems = distinct(rows, "system")
-    x = {**across("queries"), "scale": {"type": "log", "nice": False}, "title": "queries", "axis": log_axis()}
-    y = {"type": "quantitative", "title": "power", "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
+    x, y = logarithmic("queries", "queries"), share_axis("power")
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
     layers: list[Layer] = [
         {"data": {"values": [{"power": wanted}]}, "mark": dashed, "encoding": {"y": {**y, "field": "power"}}},
