@@ -237,7 +237,7 @@ def near_names(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
     if not near:
         return ""
-    return f" (did you mean {' or '.join(repr(lowered[found]) for found in near)}?)"
+    return f" (did you mean {' or '.join(repr(lowered[lowered_name]) for lowered_name in near)}?)"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -296,8 +296,8 @@ def printable(text: str, *, as_json: bool = False) -> str:
     a\\x1b[2Jb\\u202ec, naïve ✓
     """
 
-    def escape(found: re.Match[str]) -> str:
-        code = ord(found[0])
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match[0])
         return f"\\u{code:04x}" if as_json or code > 0xFF else f"\\x{code:02x}"
 
     return _COMMANDS.sub(escape, text)

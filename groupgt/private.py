@@ -87,21 +87,21 @@ class Hide:
         pattern = self._sure
         return value if pattern is None else _mapped(value, lambda text: pattern.sub(self._reference, text))
 
-    def _reference(self, found: re.Match[str]) -> str:
+    def _reference(self, match: re.Match[str]) -> str:
         """What the file has in place of a secret; of one that was cut, found by its first characters."""
-        shown = self._spellings.get(found[0])
-        return shown or next(known for text, known in self._spellings.items() if text.startswith(found[0][:_HEAD]))
+        shown = self._spellings.get(match[0])
+        return shown or next(known for text, known in self._spellings.items() if text.startswith(match[0][:_HEAD]))
 
     @cached_property
     def _spellings(self) -> dict[str, str]:
         """Each value as it is, as Python, JSON and URLs spell it, and as a path that was resolved; longest first."""
-        found: dict[str, str] = {}
+        spellings: dict[str, str] = {}
         for secret, shown in self.secrets.items():
             path = re.sub(r"^(?:\.{0,2}[\\/])+", "", secret)
             for text in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), path):
                 if len(text) >= _SHORTEST:
-                    found.setdefault(text, shown)
-        return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+                    spellings.setdefault(text, shown)
+        return dict(sorted(spellings.items(), key=lambda item: -len(item[0])))
 
     @cached_property
     def _any(self) -> re.Pattern[str] | None:
@@ -146,8 +146,8 @@ def _hidden(text: str) -> str:
 
 def _without_credentials(text: str) -> str:
     """A text without what looks like a secret."""
-    text = _URL.sub(lambda found: found[1] + _bare_url(found[2]), text)
-    return _ASSIGNED.sub(lambda found: found[1] + _hidden(found[2]), text)
+    text = _URL.sub(lambda match: match[1] + _bare_url(match[2]), text)
+    return _ASSIGNED.sub(lambda match: match[1] + _hidden(match[2]), text)
 
 
 def _bare_url(rest: str) -> str:

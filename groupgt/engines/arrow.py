@@ -102,8 +102,8 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
     if truth is not None:
         raise DataError(f"truth: expected a GroundTruth or {{query id: groups}}, found {shown(truth)}")
     if TRUTH not in batch.column_names:
-        found = ", ".join(batch.column_names)
-        raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {found}")
+        columns = ", ".join(batch.column_names)
+        raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {columns}")
     names = [name for name in ("qid", TRUTH, "excluded_ids") if name in batch.column_names]
     rows = pl.DataFrame(batch.select(names)).unique("qid", keep="first", maintain_order=True)
     return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))

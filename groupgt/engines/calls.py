@@ -155,8 +155,8 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
     flat = carrier.flat(queries, policy, CALLS, GIVEN_SCORE)
     ends = np.cumsum(flat.sizes(len(names))).tolist()
     calls, scores = flat.fields[CALLS].tolist(), flat.fields[GIVEN_SCORE]
-    found = {}
+    numbers = {}
     for name, begin, end in zip(names, [0, *ends], ends):
         own = scores[begin:end]
-        found[name] = Found(calls[begin:end], None if None in own else own)
-    return found
+        numbers[name] = Found(calls[begin:end], None if None in own else own)
+    return numbers

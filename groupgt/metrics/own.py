@@ -158,8 +158,8 @@ class Own:
         keywords: dict[str, Any] = {**parameters, "cut": _fixed_cut(cut)} if self.takes_cut else parameters
         try:
             with users_code():
-                found = self.function(_looked_at(hits, cut), **keywords)
-            values = np.array(found, dtype=np.float64)
+                returned = self.function(_looked_at(hits, cut), **keywords)
+            values = np.array(returned, dtype=np.float64)
         except GroupgtError:
             raise
         except (Exception, SystemExit) as error:  # whatever the function raises

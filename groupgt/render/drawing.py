@@ -109,8 +109,8 @@ def check_picture(path: Path) -> None:
     """Raises `ConfigError` for a file whose ending names no format of figures, or one that needs what is not here."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        found = path.suffix or "no ending"
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {found}")
+        suffix = path.suffix or "no ending"
+        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {suffix}")
     if ending not in (".json", ".html") and not has_converter():
         raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 

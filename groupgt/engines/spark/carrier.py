@@ -142,7 +142,7 @@ class _Plan:
             self.refuse_ties(hits)
         log.info("%s: %s rows of hits and queries were collected", self.title, f"{self.collected:,}")
         low = hits["higher"].to_numpy() + 1
-        found = RankedHits(
+        ranked = RankedHits(
             query=hits["query"].to_numpy(),
             target=hits["target"].to_numpy(),
             rank=hits["rank"].to_numpy(),
@@ -153,15 +153,15 @@ class _Plan:
             extra_names=others,
             duplicated=self.duplicated,
         )
-        return found.labelled(self.truth, self.labeller, self.matches, self.policy)
+        return ranked.labelled(self.truth, self.labeller, self.matches, self.policy)
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
         """Brings rows here, by Arrow; whole numbers are of 64 bits."""
         import polars.selectors as cs
 
-        found = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
-        self.collected += len(found)
-        return found
+        rows = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
+        self.collected += len(rows)
+        return rows
 
     def sent(self, table: pl.DataFrame) -> DataFrame:
         """A table as a frame there."""
@@ -192,17 +192,17 @@ class _Plan:
             sql.bool_and("sound").alias("sound"),
             sql.max("heads").alias("heads"),
         )
-        found = self.collect(own.groupBy("query").agg(*totals))
-        if not found["sound"].all():
+        per_query = self.collect(own.groupBy("query").agg(*totals))
+        if not per_query["sound"].all():
             self.fail()
-        if self.given.nested and found["heads"].max() not in (None, 0, 1):
+        if self.given.nested and per_query["heads"].max() not in (None, 0, 1):
             qid = self.collect(own.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
             raise DataError(f"{self.title}: query {qid!r} has two rows")
-        others = found.filter(pl.col("query").is_null())
+        others = per_query.filter(pl.col("query").is_null())
         extra = int(others["queries"].sum())
-        found = found.filter(pl.col("query").is_not_null())
+        per_query = per_query.filter(pl.col("query").is_not_null())
         length = np.zeros(len(self.truth), dtype=np.int64)
-        length[found["query"].to_numpy()] = found["n"].to_numpy()
+        length[per_query["query"].to_numpy()] = per_query["n"].to_numpy()
         names: tuple[str, ...] = ()
         if extra and self.policy.extra == "error":
             first = own.filter(sql.col("query").isNull()).orderBy("qid").limit(SHOWN)
@@ -233,8 +233,8 @@ class _Plan:
         from pyspark.sql import functions as sql
 
         columns = ("qid", "query", "target", "score", self.tie)
-        found = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
-        hits = self.collect(found).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
+        hit_rows = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
+        hits = self.collect(hit_rows).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
         # The same result with the same score twice: one after the other, and which is which does not matter.
         hits = hits.with_columns(
             pl.col("hit").cast(pl.Int64), again=pl.int_range(pl.len()).over("query", "its_score", "its_tie")

@@ -84,10 +84,10 @@ class Chunks:
     @classmethod
     def of(cls, dataset: Dataset) -> Chunks:
         """All that is known, before anything is left out."""
-        found = cls()
+        chunks = cls()
         for some in _taken(dataset["details"], TOGETHER):
-            found.chunks.append(found._chunk(some, dataset["passages"]))
-        return found
+            chunks.chunks.append(chunks._chunk(some, dataset["passages"]))
+        return chunks
 
     def _chunk(self, details: list[Detail], passages: Mapping[str, str]) -> Chunk:
         matter: dict[str, str] = {}
@@ -214,13 +214,13 @@ def _shorten(chunk: Chunk) -> int:
 
 def _important(detail: Detail) -> set[str]:
     """The ids whose texts matter: alternatives, and results that hit something or are judged."""
-    found = {name for group in detail["groups"] for name, _ in group["alternatives"]}
+    ids = {name for group in detail["groups"] for name, _ in group["alternatives"]}
     for ranking in detail["rankings"]:
         if ranking is not None:
             length = len(ranking["ids"])
-            found.update(ranking["ids"][rank - 1] for rank, _, _ in ranking["marks"] if rank <= length)
-            found.update(ranking["far"].values())
-    return found
+            ids.update(ranking["ids"][rank - 1] for rank, _, _ in ranking["marks"] if rank <= length)
+            ids.update(ranking["far"].values())
+    return ids
 
 
 def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:
