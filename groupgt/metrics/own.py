@@ -221,8 +221,8 @@ def _is_same(before: Definition | None, now: Definition) -> bool:
 def _facts(definition: Definition) -> tuple[Any, ...]:
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in definition.parameters_of(None)]
-    said = dataclasses.replace(definition, formulas={}, parameters={})
-    return said, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
+    fields = dataclasses.replace(definition, formulas={}, parameters={})
+    return fields, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
 
 
 def _code_of(function: Any) -> Any:

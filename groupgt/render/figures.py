@@ -86,8 +86,8 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
         },
     ]
     number = signed if delta else fixed
-    said = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
-    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(said)}."
+    values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
+    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(values)}."
     return figure_of(
         "differences" if delta else "forest",
         title or ("Differences with intervals" if delta else "Means with intervals"),
@@ -254,10 +254,10 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             },
         },
     ]
-    said = []
+    counts_by_system = []
     for system in distinct(rows, "system"):
         counts = {row["outcome"]: row["count"] for row in rows if row["system"] == system}
-        said.append(f"{system} {counts.get('better', 0):,} better, {counts.get('worse', 0):,} worse")
+        counts_by_system.append(f"{system} {counts.get('better', 0):,} better, {counts.get('worse', 0):,} worse")
     return figure_of(
         "outcomes",
         f"Wins, ties and losses against {baseline}",
@@ -270,7 +270,7 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
         },
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},
-        f"Queries better and worse than {baseline} by {about.metric}: {listed(said)}.",
+        f"Queries better and worse than {baseline} by {about.metric}: {listed(counts_by_system)}.",
     )
 
 
@@ -280,7 +280,7 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
     Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` where significant).
     """
     number = signed if delta else fixed
-    said = [
+    values = [
         f"{row['system']} where {row['slice']} {number(row['value'])}" for row in rows if row.get("value") is not None
     ]
     return figure_of(
@@ -290,7 +290,7 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
         heat_map("slice", "value", "datum.text", delta=delta, domain=domain, counted=True),
         [{**row, "text": short(row["value"], delta=delta) + row.get("mark", "")} for row in rows],
         {"slice": "slice", "system": "system", "value": "difference" if delta else "mean", "queries": "queries"},
-        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(said)}.",
+        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(values)}.",
     )
 
 

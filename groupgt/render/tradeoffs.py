@@ -34,10 +34,10 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
     """
     best = max((row for row in rows if row.get("value") is not None), key=lambda row: row["value"], default=None)
-    said = f"Means of {about.metric} over {' and '.join(parameters)}"
+    text = f"Means of {about.metric} over {' and '.join(parameters)}"
     if best is not None:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
-        said += f"; the highest is {fixed(best['value'])}, where {place}"
+        text += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
         body = heat_map(
             "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
@@ -45,7 +45,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {_both(parameters)}"
-        return figure_of("sweep", title, about, body, filled, columns, f"{said}.")
+        return figure_of("sweep", title, about, body, filled, columns, f"{text}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
     place_of |= (
@@ -71,7 +71,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
     title = f"{about.metric} by {parameters[0]}"
-    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
+    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{text}.")
 
 
 def _both(parameters: Sequence[str]) -> str:
@@ -166,10 +166,10 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
             },
         },
     ]
-    said = []
+    ends = []
     for name in systems:
         enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= wanted]
-        said.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
+        ends.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
     return figure_of(
         "power",
         f"Power to detect the difference from {baseline}",
@@ -177,5 +177,5 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
         {"layer": layers, "height": 240},
         rows,
         {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries at which the difference in {about.metric} is detected with {100 * wanted:g} % power: {listed(said)}.",
+        f"Queries at which the difference in {about.metric} is detected with {100 * wanted:g} % power: {listed(ends)}.",
     )
