@@ -191,14 +191,14 @@ def fit(every: list[Chunks], room: int) -> list[str]:
         over -= chunk.size
         chunk.kept = False
         questions += len(chunk.places)
-    told = []
+    left_out = []
     if texts:
-        told.append(f"{texts:,} texts of results that hit nothing")
+        left_out.append(f"{texts:,} texts of results that hit nothing")
     if cut:
-        told.append(f"the ends of {cut:,} texts of more than {SHORT:,} characters")
+        left_out.append(f"the ends of {cut:,} texts of more than {SHORT:,} characters")
     if questions:
-        told.append(f"the results of {questions:,} queries on which systems differ least")
-    return told
+        left_out.append(f"the results of {questions:,} queries on which systems differ least")
+    return left_out
 
 
 def _shorten(chunk: Chunk) -> int:
