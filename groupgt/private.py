@@ -129,11 +129,11 @@ def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) 
     if isinstance(value, dict):
         secret = {key for key in value if by_name and isinstance(key, str) and _NAME.fullmatch(key)}
         return {
-            key: _hidden(held) if key in secret and isinstance(held, str) else _mapped(held, change, by_name=by_name)
-            for key, held in value.items()
+            key: _hidden(item) if key in secret and isinstance(item, str) else _mapped(item, change, by_name=by_name)
+            for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(held, change, by_name=by_name) for held in value)
+        return type(value)(_mapped(item, change, by_name=by_name) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{each.name: _mapped(getattr(value, each.name), change) for each in fields(value)})
     return value

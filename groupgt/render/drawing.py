@@ -121,8 +121,8 @@ def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
         return texts.get(value, value)
     if isinstance(value, Mapping):
         return {
-            key: copy.deepcopy(held) if key == "values" and isinstance(held, list) else replaced(held, texts)
-            for key, held in value.items()
+            key: copy.deepcopy(part) if key == "values" and isinstance(part, list) else replaced(part, texts)
+            for key, part in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [replaced(item, texts) for item in value]
@@ -139,7 +139,7 @@ def _drawable(value: Any) -> Any:
     if isinstance(value, str):
         return re.sub(UNDRAWABLE, "\ufffd", value)
     if isinstance(value, Mapping):
-        return {key: _drawable(held) for key, held in value.items()}
+        return {key: _drawable(part) for key, part in value.items()}
     return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

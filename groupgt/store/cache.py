@@ -103,10 +103,10 @@ class Cache:
         """Has version control pass over a new folder; one that holds something else is not ours to hide."""
         sweep(self.folder)
         ignored = self.folder / ".gitignore"
-        held = (
+        names = (
             [each for each in self.folder.iterdir() if not each.name.startswith(PART)] if self.folder.is_dir() else []
         )
-        if not held:
+        if not names:
             written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()), follow=False)
             reached("settled the cache")
 
