@@ -86,15 +86,15 @@ def _run(batch: pa.Table) -> Run:
     names = READ.intersection(batch.column_names)
     if "qid" not in names:
         raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
-    whole = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
-    return in_call_order(frames.run_of(batch.select(sorted(names)) if whole else batch, "batch"))
+    is_complete = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
+    return in_call_order(frames.run_of(batch.select(sorted(names)) if is_complete else batch, "batch"))
 
 
 def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:
     """The ground truth of these queries, in their order, however large the whole is."""
     if isinstance(truth, GroundTruth):
-        whole = Ids().read(truth.under(policy))
-        return whole.select(whole.index[qid] for qid in qids if qid in whole.index)
+        truth_by_id = Ids().read(truth.under(policy))
+        return truth_by_id.select(truth_by_id.index[qid] for qid in qids if qid in truth_by_id.index)
     if isinstance(truth, Mapping):
         # Text and integers may name queries, as in `GroundTruth.of`.
         keys = [key for qid in qids for key in (qid, _number(qid)) if key is not None and key in truth]

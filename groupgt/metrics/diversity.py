@@ -168,8 +168,8 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
     if alpha == 0:  # every hit is worth the same, whatever came before
         by_document = np.argsort(document, kind="stable")
         part = weight[group[by_document]]
-        whole = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
-        return [descending(query, whole)]
+        gains = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
+        return [descending(query, gains)]
     large = np.bincount(query, minlength=judgments.size) > SMALL
     crowded = np.flatnonzero(large)
     bounds = zip(

@@ -27,12 +27,12 @@ def exact_sum(values: Floats) -> int:
     True
     """
     mantissa, exponent = np.frexp(values)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    integers = np.ldexp(mantissa, 53).astype(np.int64)
     # Doubles below the normal ones have fewer bits: what is shifted out of them is zero.
     place = exponent.astype(np.int64) - 53 + SCALE
     total = 0
     for each in np.unique(place).tolist():
-        own = whole[place == each]
+        own = integers[place == each]
         # In halves, so that 2^31 of them fit 64 bits.
         part = (int((own >> HALF).sum()) << HALF) + int((own & ((1 << HALF) - 1)).sum())
         total += part << each if each >= 0 else part >> -each

@@ -50,8 +50,8 @@ class Figure:
     def themed(self, theme: str) -> dict[str, Any]:
         """The specification on light or dark ground."""
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        whole = {"$schema": SCHEMA, **self.template, "config": CONFIG}
-        filled: dict[str, Any] = replaced(whole, colors)
+        spec = {"$schema": SCHEMA, **self.template, "config": CONFIG}
+        filled: dict[str, Any] = replaced(spec, colors)
         return filled
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
@@ -94,9 +94,9 @@ class Figure:
 
         A table of HTML is left out, because JupyterLab would show it in place of the figure.
         """
-        whole = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
+        spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
         light = {f"${name}": color for name, color in THEMES["light"].items()}
-        bundle: dict[str, Any] = {MIME: replaced(whole, light), "text/plain": repr(self)}
+        bundle: dict[str, Any] = {MIME: replaced(spec, light), "text/plain": repr(self)}
         if has_converter():
             bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
         return bundle

@@ -43,14 +43,14 @@ def figure_of(
 ) -> Figure:
     """A figure with the lines that every figure states."""
     lines = about.lines
-    whole: Layer = {
+    spec: Layer = {
         "title": {"text": title, "subtitle": lines},
         "description": f"{text} {'. '.join(lines)}.",
         "data": {"name": "rows", "values": [dict(row) for row in rows]},
         **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
         **body,
     }
-    return Figure(name, whole, text, *table_of(rows, columns))
+    return Figure(name, spec, text, *table_of(rows, columns))
 
 
 def across(field: str) -> Layer:
