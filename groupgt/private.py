@@ -90,7 +90,9 @@ class Hide:
     def _reference(self, match: re.Match[str]) -> str:
         """What the file has in place of a secret; of one that was cut, found by its first characters."""
         shown = self._spellings.get(match[0])
-        return shown or next(known for text, known in self._spellings.items() if text.startswith(match[0][:_HEAD]))
+        return shown or next(
+            reference for text, reference in self._spellings.items() if text.startswith(match[0][:_HEAD])
+        )
 
     @cached_property
     def _spellings(self) -> dict[str, str]:
@@ -174,15 +176,15 @@ def _without_folders(text: str) -> str:
 
 def _known_folders() -> list[str]:
     """Folders whose names may hold any character, longest first."""
-    known = set()
+    folders = set()
     for folder in (os.curdir, os.path.expanduser("~")):
         try:
             path = str(Path(folder).resolve())
         except (OSError, RuntimeError):  # the current folder was removed
             continue
         if path.count(os.sep) > 1:
-            known.add(path + os.sep)
-    return sorted(known, key=len, reverse=True)
+            folders.add(path + os.sep)
+    return sorted(folders, key=len, reverse=True)
 
 
 @contextmanager

@@ -216,10 +216,10 @@ def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str,
     """Notes where a query has not one cell for each of its results, or not one length."""
     if field in UNITS:
         cells = cells or []
-        known = len(cells) - list(cells).count(None)
-        if not known == len(cells) == size:
+        count = len(cells) - list(cells).count(None)
+        if not count == len(cells) == size:
             what = f"expected a length in {field} (a whole number from 0) for each of {size:,} results"
-            uneven.add(where, f"{what}, found {known:,}")
+            uneven.add(where, f"{what}, found {count:,}")
     elif cells is not None and len(cells) != size:
         uneven.add(where, f"expected a {field} for each of {size:,} results, found {len(cells):,}")
 

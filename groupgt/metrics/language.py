@@ -241,8 +241,8 @@ class _Parser:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
         definition = definition_of(match["name"])
         if definition is None:
-            known = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
-            near = near_names(match["name"], known) or "; `groupgt metrics` lists them all"
+            candidates = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
+            near = near_names(match["name"], candidates) or "; `groupgt metrics` lists them all"
             raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
         return Metric(
@@ -295,7 +295,7 @@ class _Parser:
     def read_parameters(
         self, definition: Definition, convention: str | None, in_brackets: str | None
     ) -> tuple[tuple[str, float | str], ...]:
-        known = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
+        by_name = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
         title = definition.name + (f".{convention}" if convention else "")
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
@@ -304,13 +304,13 @@ class _Parser:
             name, _, text = (piece.strip() for piece in part.partition("="))
             if not text:
                 raise self.fail(f"expected parameter=value, found {part.strip()!r}")
-            if name not in known:
-                has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
-                raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, known)}")
+            if name not in by_name:
+                has = f"its parameters are {', '.join(by_name)}" if by_name else "it has no parameters"
+                raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, by_name)}")
             if name in values:
                 raise self.fail(f"duplicate parameter {name}")
-            values[name] = self.read_value(known[name], text)
-        differing = ((name, value) for name, value in values.items() if value != known[name].default)
+            values[name] = self.read_value(by_name[name], text)
+        differing = ((name, value) for name, value in values.items() if value != by_name[name].default)
         return tuple(sorted(differing))
 
     def read_value(self, parameter: Parameter, text: str) -> float | str:

@@ -79,12 +79,12 @@ def metric(
 
     def known_as_metric(function: Callable[..., Any]) -> Metric:
         own = Own(name, function, "cut" in inspect.signature(function).parameters)
-        known = tuple(_parameters(name, function) if parameters is None else parameters)
+        described = tuple(_parameters(name, function) if parameters is None else parameters)
         definition = Definition(
             name,
             summary or (inspect.getdoc(function) or formula).partition("\n")[0],
             {None: Formula(own, formula, worked, source)},
-            {None: known},
+            {None: described},
             higher_is_better=higher_is_better,
             bounded=bounded,
             takes_cutoff=takes_cutoff,

@@ -103,9 +103,9 @@ class GroundTruth:
 
         `excluded` holds the ids that are left out of each query's results: a list, or None or "N/A" for none.
         """
-        read, known = read_groups(qids, groups, policy, place)
+        read, facts = read_groups(qids, groups, policy, place)
         truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
-        vars(truth).update(known)
+        vars(truth).update(facts)
         truth = truth._without_repeats()
         if excluded is None or not any(ids is not None for ids in excluded):
             return truth
@@ -231,11 +231,11 @@ class GroundTruth:
 
     def _of_importance(self, wanted: tuple[str, ...]) -> GroundTruth:
         """The groups of these importances, and nothing of the others."""
-        known = list(dict.fromkeys(name for name in self.importance or () if name is not None))
-        unknown = [name for name in wanted if name not in known]
+        importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
+        unknown = [name for name in wanted if name not in importances]
         if unknown:
-            has = f"its groups have {listed(known)}" if known else "none of its groups has an importance"
-            near = near_names(unknown[0], known)
+            has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
+            near = near_names(unknown[0], importances)
             raise ConfigError(f"policy importance: the ground truth has no groups of {unknown[0]!r}; {has}{near}")
         kept = np.array([name in wanted for name in self.importance or ()], dtype=np.bool_)
         if kept.all():

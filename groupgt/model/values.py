@@ -256,9 +256,9 @@ class Lengths:
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
         """id → length, for these ids at least, as far as it is known; texts are counted once."""
-        known = self.known.get(unit)
-        if known is not None:
-            return known
+        lengths = self.known.get(unit)
+        if lengths is not None:
+            return lengths
         counted = self._counted.setdefault(unit, {})
         fresh = [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]
         if fresh:
@@ -299,8 +299,8 @@ def as_lengths(value: Any) -> Lengths:
         raise ConfigError(f"lengths: expected {expected}, found {display(value)}")
     if value and all(isinstance(each, str) for each in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
-    known = {
+    lengths = {
         unit: {str(name): n for name, n in own.items()} if isinstance(own, Mapping) else own
         for unit, own in value.items()
     }
-    return Lengths(known)
+    return Lengths(lengths)

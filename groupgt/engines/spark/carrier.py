@@ -100,8 +100,8 @@ def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
         import pyarrow as pa
 
         distinct = doc.dictionary_encode()
-        known = pa.array(list(names(distinct.dictionary.to_pylist())), pa.string())
-        return known.take(distinct.indices)
+        labels = pa.array(list(names(distinct.dictionary.to_pylist())), pa.string())
+        return labels.take(distinct.indices)
 
     return renamed
 

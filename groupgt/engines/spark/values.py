@@ -158,6 +158,6 @@ def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None
 
 def _total(column: pa.Array) -> str:
     """How many there are, and their exact sum: two whole numbers."""
-    known = np.asarray(column.drop_null(), dtype=np.float64)
-    known = known[~np.isnan(known)]
-    return f"{len(known)} {exact_sum(known)}"
+    values = np.asarray(column.drop_null(), dtype=np.float64)
+    values = values[~np.isnan(values)]
+    return f"{len(values)} {exact_sum(values)}"

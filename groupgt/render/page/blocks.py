@@ -36,8 +36,8 @@ def opened(data: bytes) -> Any:
 
 def short(value: float) -> float | int:
     """A weight or a grade, which the page shows as it stands, with six significant digits."""
-    known = float(f"{value:.6g}")
-    return int(known) if known.is_integer() else known
+    rounded = float(f"{value:.6g}")
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
