@@ -196,11 +196,11 @@ class ListCarrier:
             ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, faults, where)
             cells = []
             for field, column in columns.items():
-                own = column.get(qid)
-                if own is None and ids is not ranking:
-                    own = carried_cells(ranking, field)
-                _check_cells(field, own, len(ids), where, uneven)
-                cells.append(own)
+                of_query = column.get(qid)
+                if of_query is None and ids is not ranking:
+                    of_query = carried_cells(ranking, field)
+                _check_cells(field, of_query, len(ids), where, uneven)
+                cells.append(of_query)
             rows.append(Row(number, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows

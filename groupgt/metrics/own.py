@@ -78,12 +78,12 @@ def metric(
     _check_name(name)
 
     def known_as_metric(function: Callable[..., Any]) -> Metric:
-        own = Own(name, function, "cut" in inspect.signature(function).parameters)
+        checked = Own(name, function, "cut" in inspect.signature(function).parameters)
         described = tuple(_parameters(name, function) if parameters is None else parameters)
         definition = Definition(
             name,
             summary or (inspect.getdoc(function) or formula).partition("\n")[0],
-            {None: Formula(own, formula, worked, source)},
+            {None: Formula(checked, formula, worked, source)},
             {None: described},
             higher_is_better=higher_is_better,
             bounded=bounded,

@@ -32,9 +32,9 @@ def exact_sum(values: Floats) -> int:
     place = exponent.astype(np.int64) - 53 + SCALE
     total = 0
     for each in np.unique(place).tolist():
-        own = integers[place == each]
+        parts = integers[place == each]
         # In halves, so that 2^31 of them fit 64 bits.
-        part = (int((own >> HALF).sum()) << HALF) + int((own & ((1 << HALF) - 1)).sum())
+        part = (int((parts >> HALF).sum()) << HALF) + int((parts & ((1 << HALF) - 1)).sum())
         total += part << each if each >= 0 else part >> -each
     return total
 
@@ -300,7 +300,7 @@ def as_lengths(value: Any) -> Lengths:
     if value and all(isinstance(each, str) for each in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
     lengths = {
-        unit: {str(name): n for name, n in own.items()} if isinstance(own, Mapping) else own
-        for unit, own in value.items()
+        unit: {str(name): n for name, n in columns.items()} if isinstance(columns, Mapping) else columns
+        for unit, columns in value.items()
     }
     return Lengths(lengths)

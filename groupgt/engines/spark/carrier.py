@@ -82,8 +82,8 @@ class SparkCarrier:
         """The results of one query, brought here."""
         from pyspark.sql import functions as sql
 
-        own = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
-        rows = pl.DataFrame(own.select("doc", "score").toArrow())
+        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
+        rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         ids = rows["doc"].to_list()
         return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
@@ -178,13 +178,13 @@ class _Plan:
         from pyspark.sql import functions as sql
 
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
-        own = self.rows.groupBy("qid").agg(
+        per_id = self.rows.groupBy("qid").agg(
             sql.count(sql.lit(1)).alias("n"),
             sql.bool_and(is_result("doc")).alias("sound"),
             sql.count_if(sql.col("score") == 0).alias("heads"),
         )
-        own = own.withColumn("sound", sql.col("sound") & is_id("qid"))
-        own = own.join(self.near(self.sent(judged)), "qid", "left")
+        per_id = per_id.withColumn("sound", sql.col("sound") & is_id("qid"))
+        per_id = per_id.join(self.near(self.sent(judged)), "qid", "left")
         # A row for each query that has ground truth, and one for all others.
         totals = (
             sql.sum("n").alias("n"),
@@ -192,11 +192,11 @@ class _Plan:
             sql.bool_and("sound").alias("sound"),
             sql.max("heads").alias("heads"),
         )
-        per_query = self.collect(own.groupBy("query").agg(*totals))
+        per_query = self.collect(per_id.groupBy("query").agg(*totals))
         if not per_query["sound"].all():
             self.fail()
         if self.given.nested and per_query["heads"].max() not in (None, 0, 1):
-            qid = self.collect(own.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
+            qid = self.collect(per_id.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
             raise DataError(f"{self.title}: query {qid!r} has two rows")
         others = per_query.filter(pl.col("query").is_null())
         extra = int(others["queries"].sum())
@@ -205,7 +205,7 @@ class _Plan:
         length[per_query["query"].to_numpy()] = per_query["n"].to_numpy()
         names: tuple[str, ...] = ()
         if extra and self.policy.extra == "error":
-            first = own.filter(sql.col("query").isNull()).orderBy("qid").limit(SHOWN)
+            first = per_id.filter(sql.col("query").isNull()).orderBy("qid").limit(SHOWN)
             names = tuple(self.collect(first.select("qid"))["qid"].to_list())
         return length, extra, names
 
@@ -241,7 +241,7 @@ class _Plan:
         )
         heavy = hits.filter((pl.len() > MANY).over("query"))
         few = hits.filter(~(pl.len() > MANY).over("query"))
-        own = self.sent(few.select("hit", "qid", "its_score", "its_tie"))
+        their_keys = self.sent(few.select("hit", "qid", "its_score", "its_tie"))
         score, its_score = sql.col("score"), sql.col("its_score")
         counted = {
             "higher": score > its_score,
@@ -249,7 +249,7 @@ class _Plan:
             "better": Order(self.tie).before("its_score", "its_tie"),
         }
         counts = (
-            self.rows.join(sql.broadcast(own), "qid")
+            self.rows.join(sql.broadcast(their_keys), "qid")
             .filter(score >= its_score)
             .groupBy("hit")
             .agg(*(sql.sum(holds.cast("long")).alias(name) for name, holds in counted.items()))

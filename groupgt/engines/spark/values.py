@@ -131,8 +131,8 @@ def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.A
         targets = dict(zip(zip(table["query"].to_list(), table["doc"].to_list()), table["target"].to_list()))
         rows = [
             (query, targets[query, hit["doc"]], hit["rank"])
-            for query, own in enumerate(hits.to_pylist())
-            for hit in own or ()
+            for query, of_query in enumerate(hits.to_pylist())
+            for hit in of_query or ()
             if (query, hit["doc"]) in targets
         ]
         query, target, rank = np.array(rows, dtype=np.int64).reshape(-1, 3).T

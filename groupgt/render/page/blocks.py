@@ -232,4 +232,4 @@ def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:
 def _in_turn(lists: list[list[Chunk]]) -> Iterator[list[Chunk]]:
     """The first of every list, then the second of every list, and so on."""
     for place in range(max(map(len, lists), default=0)):
-        yield [own[place] for own in lists if place < len(own)]
+        yield [row[place] for row in lists if place < len(row)]
