@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 SHOWN = 10
 KEPT = 100
-LONGEST = 2000
+LONGEST_CHARS = 2000
 # A fault in more places than these is told once, with a count and some of the places.
 REPEATED, EXAMPLES = 3, 2
 
@@ -225,7 +225,7 @@ class Faults:
 
 def _shortened(text: str) -> str:
     """A fault without the middle of what is too long for a terminal: an id of 64 KiB, say."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 300]} … {text[-200:]}"
+    return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
 def near_names(name: str, known: Iterable[str]) -> str:

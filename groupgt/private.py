@@ -43,9 +43,9 @@ _REFERENCES = re.compile(r"(?:\$\{env:[^}]*\}|:)+")
 _FOLDER = r"(?:[^\s\"'<>|*?:;/\\]|(?<=\w)'(?=\w)|[ ](?=[^\s\"'<>|*?:;/\\]))+[\\/]+"
 # From the root, a drive or a share on; a slash after a word or a digit belongs to something else.
 _FOLDERS = re.compile(rf"(?<![\w./\\}}~…])(?:/(?!/)|[A-Za-z]:[\\/]+|\\\\+)(?:{_FOLDER})+")
-_LONG, _SHORTEST = 8, 3
+_LONG_CHARS, _SHORTEST_CHARS = 8, 3
 # A longer value may be shown without its end, by this many of its first characters it is recognized.
-_CUT, _HEAD = 60, 24
+_CUT_CHARS, _HEAD_CHARS = 60, 24
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Hide:
         """What the file has in place of a secret; of one that was cut, found by its first characters."""
         shown = self._spellings.get(match[0])
         return shown or next(
-            reference for text, reference in self._spellings.items() if text.startswith(match[0][:_HEAD])
+            reference for text, reference in self._spellings.items() if text.startswith(match[0][:_HEAD_CHARS])
         )
 
     @cached_property
@@ -101,7 +101,7 @@ class Hide:
         for secret, shown in self.secrets.items():
             path = re.sub(r"^(?:\.{0,2}[\\/])+", "", secret)
             for text in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), path):
-                if len(text) >= _SHORTEST:
+                if len(text) >= _SHORTEST_CHARS:
                     spellings.setdefault(text, shown)
         return dict(sorted(spellings.items(), key=lambda item: -len(item[0])))
 
@@ -111,16 +111,16 @@ class Hide:
 
     @cached_property
     def _sure(self) -> re.Pattern[str] | None:
-        return _pattern(self._spellings, lambda text: len(text) >= _LONG and not text.isalpha())
+        return _pattern(self._spellings, lambda text: len(text) >= _LONG_CHARS and not text.isalpha())
 
 
 def _pattern(texts: Mapping[str, str], wanted: Callable[[str], bool]) -> re.Pattern[str] | None:
     """What finds any of these texts: a short one as a word, the beginning of a long one that was cut as well."""
     parts = []
     for text in filter(wanted, texts):
-        parts.append(re.escape(text) if len(text) >= _LONG else rf"(?<!\w){re.escape(text)}(?!\w)")
-        if len(text) > _CUT:
-            parts.append(rf"{re.escape(text[:_HEAD])}[^\s…]*…")
+        parts.append(re.escape(text) if len(text) >= _LONG_CHARS else rf"(?<!\w){re.escape(text)}(?!\w)")
+        if len(text) > _CUT_CHARS:
+            parts.append(rf"{re.escape(text[:_HEAD_CHARS])}[^\s…]*…")
     return re.compile("|".join(parts)) if parts else None
 
 

@@ -16,7 +16,7 @@ from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
 
 # Queries with more documents than this are gone through one by one.
-SMALL = 512
+SMALL_DOCUMENTS = 512
 # A gain below this share of the first changes no bit of a sum that begins with it: a double has 53 bits.
 LEAST = 2.0**-60
 # Bounds from this share of the highest on are made exact together.
@@ -170,7 +170,7 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
         part = weight[group[by_document]]
         gains = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
         return [descending(query, gains)]
-    large = np.bincount(query, minlength=judgments.size) > SMALL
+    large = np.bincount(query, minlength=judgments.size) > SMALL_DOCUMENTS
     crowded = np.flatnonzero(large)
     bounds = zip(
         crowded.tolist(), np.searchsorted(owner, crowded).tolist(), np.searchsorted(owner, crowded + 1).tolist()

@@ -21,7 +21,7 @@ from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
 # Ids of at most this many bytes are sorted as numbers.
-WIDEST_SORT = 64
+WIDEST_SORT_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -469,7 +469,7 @@ def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
     """Positions sorted by query, then by the UTF-8 bytes of the id."""
     encoded = [name.encode("utf-8", "surrogatepass") for name in ids]
     width = -(-max(map(len, encoded), default=0) // 8) * 8
-    if not 0 < width <= WIDEST_SORT:
+    if not 0 < width <= WIDEST_SORT_BYTES:
         return np.array(sorted(range(len(ids)), key=lambda at: (query[at], encoded[at])), dtype=np.int64)
     # Eight bytes at a time, as numbers: the first are the most significant.
     words = np.array(encoded, dtype=f"S{width}").view(">u8").reshape(len(ids), -1).astype(np.uint64)

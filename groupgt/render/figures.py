@@ -46,7 +46,7 @@ from groupgt.render.encodings import (
 from groupgt.render.tables import fixed, signed
 
 # More bars than this are drawn as one area.
-BARS = 600
+MOST_BARS = 600
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
@@ -113,7 +113,7 @@ def deltas(
     place["scale"] = {"nice": False, "zero": False}
     encoding = {"x": place, "y": value, "color": {**color, "legend": None}}
     marks: Layer = {"mark": {"type": "area", "interpolate": "step-after"}, "encoding": encoding}
-    if len(rows) <= BARS if bars is None else bars:
+    if len(rows) <= MOST_BARS if bars is None else bars:
         ends = {"from": "datum.place - 0.5", "to": "datum.place + 0.5", "zero": "0"}
         marks = {
             "transform": [{"calculate": text, "as": name} for name, text in ends.items()],

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 # Queries with more hits than this are ranked by sorting their rows: comparing each row with each hit would not end.
-MANY = 32
+MANY_HITS = 32
 # More rows than this are not brought here for a glance.
-GLANCE = 1000
+GLANCE_ROWS = 1000
 WAYS = "expected the labeller id, parents, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
@@ -89,7 +89,7 @@ class SparkCarrier:
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """The distinct ids of queries and of results of some rows, whichever come first."""
-        rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE)).toArrow())
+        rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE_ROWS)).toArrow())
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
 
@@ -239,8 +239,8 @@ class _Plan:
         hits = hits.with_columns(
             pl.col("hit").cast(pl.Int64), again=pl.int_range(pl.len()).over("query", "its_score", "its_tie")
         )
-        heavy = hits.filter((pl.len() > MANY).over("query"))
-        few = hits.filter(~(pl.len() > MANY).over("query"))
+        heavy = hits.filter((pl.len() > MANY_HITS).over("query"))
+        few = hits.filter(~(pl.len() > MANY_HITS).over("query"))
         their_keys = self.sent(few.select("hit", "qid", "its_score", "its_tie"))
         score, its_score = sql.col("score"), sql.col("its_score")
         counted = {

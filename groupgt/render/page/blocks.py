@@ -15,9 +15,9 @@ from groupgt.render.page.data import Dataset, Detail
 from groupgt.render.tables import fixed
 
 # Questions whose details lie in one block, which is opened when one of them is asked for.
-TOGETHER = 40
+BLOCK_QUERIES = 40
 # Characters that are left of a long text where not all fits.
-SHORT = 300
+SHORT_CHARS = 300
 # What stands around a block.
 WRAPPING = 80
 KINDS = ("first", "again", "irrelevant")
@@ -85,7 +85,7 @@ class Chunks:
     def of(cls, dataset: Dataset) -> Chunks:
         """All that is known, before anything is left out."""
         chunks = cls()
-        for some in _taken(dataset["details"], TOGETHER):
+        for some in _taken(dataset["details"], BLOCK_QUERIES):
             chunks.chunks.append(chunks._chunk(some, dataset["passages"]))
         return chunks
 
@@ -195,7 +195,7 @@ def fit(every: list[Chunks], room: int) -> list[str]:
     if texts:
         left_out.append(f"{texts:,} texts of results that hit nothing")
     if cut:
-        left_out.append(f"the ends of {cut:,} texts of more than {SHORT:,} characters")
+        left_out.append(f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters")
     if questions:
         left_out.append(f"the results of {questions:,} queries on which systems differ least")
     return left_out
@@ -205,9 +205,11 @@ def _shorten(chunk: Chunk) -> int:
     """Cuts the long texts of a chunk; how much smaller it gets."""
     before = len(chunk.matter)
     texts: dict[str, str] = opened(chunk.matter)
-    chunk.cut = sum(len(text) > SHORT for text in texts.values())
+    chunk.cut = sum(len(text) > SHORT_CHARS for text in texts.values())
     if chunk.cut:
-        shorter = {name: text if len(text) <= SHORT else text[: SHORT - 1] + "…" for name, text in texts.items()}
+        shorter = {
+            name: text if len(text) <= SHORT_CHARS else text[: SHORT_CHARS - 1] + "…" for name, text in texts.items()
+        }
         chunk.matter = block(shorter)
     return before - len(chunk.matter)
 

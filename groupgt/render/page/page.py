@@ -31,7 +31,7 @@ SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "q
 # A page that a mail takes.
 MAX_SIZE = 25_000_000
 # Systems in the table that needs no script.
-STATIC = 20
+STATIC_SYSTEMS = 20
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
@@ -226,7 +226,7 @@ def _main(page: Page) -> bytes:
 def _static_table(dataset: Dataset) -> str:
     metric = dataset["metrics"][dataset["primary"]]
     rows = []
-    for system in dataset["systems"][:STATIC]:
+    for system in dataset["systems"][:STATIC_SYSTEMS]:
         mean, interval = system["means"][dataset["primary"]], system["intervals"][dataset["primary"]]
         cells = f"<td>{fixed(mean)}</td><td>{span(interval)}</td>"
         rows.append(f"<tr><th scope='row'>{_name(system['name'])}</th>{cells}</tr>")
