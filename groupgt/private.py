@@ -3,7 +3,7 @@
 Three things go through `Hide`. Errors, options of systems and names of files are texts from anywhere: `hide(value)`
 takes out of them all that is secret, and where files lie. Messages on a terminal keep their paths, for their reader has
 to go there: `hide.message(text)`. And all else that is written or printed, whoever made it: `hide.sure(value)`. Ids,
-questions and passages pass as they are: they are the data that is measured.
+queries and passages pass as they are: they are the data that is measured.
 """
 
 from __future__ import annotations

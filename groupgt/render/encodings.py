@@ -22,7 +22,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 @dataclass(frozen=True)
 class About:
-    """What every figure states: the metric, how many questions, the convention and the policy; and a note, if any."""
+    """What every figure states: the metric, how many queries, the convention and the policy; and a note, if any."""
 
     metric: str
     questions: int

@@ -102,10 +102,10 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
 def deltas(
     rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any], *, bars: bool | None = None
 ) -> Figure:
-    """The difference of every question, largest gain first, with the mean and its interval.
+    """The difference of every query, largest gain first, with the mean and its interval.
 
     Rows, sorted: `qid`, `place` (from 1), `delta`, `kind`: better, worse or same. `mean` has `value`, `low`, `high`.
-    Questions are `bars`, or one area where there are too many to be told apart.
+    Queries are `bars`, or one area where there are too many to be told apart.
     """
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
@@ -216,7 +216,7 @@ def ecdf(rows: Rows, about: About) -> Figure:
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
-    """How many questions each system answers better, as well as, and worse than the baseline.
+    """How many queries each system answers better, as well as, and worse than the baseline.
 
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """

@@ -14,7 +14,7 @@ from typing import Any
 from groupgt.render.page.data import Dataset, Detail
 from groupgt.render.tables import fixed
 
-# Questions whose details lie in one block, which is opened when one of them is asked for.
+# Queries whose details lie in one block, which is opened when one of them is asked for.
 BLOCK_QUERIES = 40
 # Characters that are left of a long text where not all fits.
 SHORT_CHARS = 300
@@ -55,7 +55,7 @@ def score_texts(scores: Sequence[float]) -> list[str]:
 
 @dataclass
 class Chunk:
-    """The blocks of some questions: their details, passages that matter (alternatives, and what hits), and others."""
+    """The blocks of some queries: their details, passages that matter (alternatives, and what hits), and others."""
 
     places: list[int]
     details: bytes
@@ -75,7 +75,7 @@ class Chunk:
 
 @dataclass
 class Chunks:
-    """The details of a data set in blocks, those of questions that say most first."""
+    """The details of a data set in blocks, those of queries that say most first."""
 
     chunks: list[Chunk] = field(default_factory=list)
     # In which chunk the text of an id lies, and whether among those that matter.
@@ -111,7 +111,7 @@ class Chunks:
         matter: dict[str, str],
         others: dict[str, str],
     ) -> list[Any]:
-        """One question: ids stand once, and are referred to by their place."""
+        """One query: ids stand once, and are referred to by their place."""
         places: dict[str, int] = {}
 
         def at(name: str) -> int:
@@ -169,9 +169,9 @@ class Chunks:
 def fit(every: list[Chunks], room: int) -> list[str]:
     """Leaves out what does not fit, what says least first; returns what was left out, in words."""
     over = sum(chunks.size for chunks in every) - room
-    # The last of every data set first: they hold the questions that say least.
+    # The last of every data set first: they hold the queries that say least.
     last_first = [chunk for row in _in_turn([list(reversed(chunks.chunks)) for chunks in every]) for chunk in row]
-    texts = cut = questions = 0
+    texts = cut = queries = 0
     for chunk in last_first:
         if over <= 0:
             break
@@ -190,14 +190,14 @@ def fit(every: list[Chunks], room: int) -> list[str]:
             break
         over -= chunk.size
         chunk.kept = False
-        questions += len(chunk.places)
+        queries += len(chunk.places)
     left_out = []
     if texts:
         left_out.append(f"{texts:,} texts of results that hit nothing")
     if cut:
         left_out.append(f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters")
-    if questions:
-        left_out.append(f"the results of {questions:,} queries on which systems differ least")
+    if queries:
+        left_out.append(f"the results of {queries:,} queries on which systems differ least")
     return left_out
 
 

@@ -151,7 +151,7 @@ def _block(name: str, data: bytes) -> bytes:
 
 
 def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
-    """What every view but the questions needs."""
+    """What every view but the queries needs."""
     return {
         "title": page["title"],
         "facts": page["facts"],
@@ -183,7 +183,7 @@ def _contrast(each: Any) -> list[Any]:
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
-    """The questions of each data set, and the values by each metric."""
+    """The queries of each data set, and the values by each metric."""
     for place, dataset in enumerate(page["datasets"]):
         questions = dataset["questions"]
         plain = {key: value for key, value in questions.items() if key != "values"}
