@@ -208,9 +208,9 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
         part = weight[group] * ideals.power(1 - alpha, hits_so_far[group])
         gain = _exact_totals(local, part) if several and exact else total(local, part, len(alive))
         owner = query[alive]
-        starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
+        new = views.changes(owner)
+        starts, number = np.flatnonzero(new), np.cumsum(new) - 1
         best = np.maximum.reduceat(gain, starts)
-        number = np.cumsum(np.concatenate(([True], owner[1:] != owner[:-1]))) - 1
         is_best = np.flatnonzero(gain == best[number])
         pick = np.zeros(len(starts), dtype=np.int64)
         pick[number[is_best]] = is_best

@@ -72,14 +72,6 @@ def completion_rr(hits: Hits, cut: Cut) -> Floats:
     return value
 
 
-def _explain_mrr_autorag(sheet: Sheet) -> str:
-    return over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups))
-
-
-def _explain_mrr_trec(sheet: Sheet) -> str:
-    return f"1/{sheet.results[0][0]}" if sheet.results else "0"
-
-
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
     ideal = solve(problem_of(sheet.judgments, sheet.query, None), ideals.inverse).gains(sheet.ideal)
@@ -120,12 +112,15 @@ DEFINITIONS = (
             "autorag": Formula(
                 mrr_autorag,
                 "mean over groups of 1 ÷ rank of its first hit (0 if none)",
-                _explain_mrr_autorag,
+                lambda sheet: over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups)),
                 "AutoRAG",
                 takes_sets=True,
             ),
             "trec": Formula(
-                mrr_trec, "1 ÷ rank of the first relevant result", _explain_mrr_trec, "trec_eval recip_rank"
+                mrr_trec,
+                "1 ÷ rank of the first relevant result",
+                lambda sheet: f"1/{sheet.results[0][0]}" if sheet.results else "0",
+                "trec_eval recip_rank",
             ),
             "coverage": Formula(
                 mrr_coverage,

@@ -38,10 +38,10 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     """The whole file; details are left out where it would be larger than `max_size`, and the page says how many."""
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
-    fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _scripts()]
+    fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
     base = (
         sum(len(part) + WRAPPING for part in fixed_parts)
-        + len(block(_times(page)))
+        + len(block(page["times"]))
         + len(block(_overview(page, every, [])))
     )
     left_out = fit(every, max_size - base)
@@ -49,10 +49,10 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
         left_out.append(f"nothing more: without details the page takes {base:,} bytes already")
     overview = _overview(page, every, left_out)
     parts = [
-        _head(page),
+        _opening(page["title"]),
         b"<body>\n",
         _main(page),
-        _block("times", block(_times(page))),
+        _block("times", block(page["times"])),
         _block("page", block(overview)),
         _scripts(),
         *(_block(name, data) for name, data in tables.items()),
@@ -95,13 +95,9 @@ def figure_page(figure: Figure) -> bytes:
     return b"".join(parts)
 
 
-def _head(page: Page) -> bytes:
-    return _opening(page["title"])
-
-
 def _opening(title: str) -> bytes:
     texts = [*(_file(f"scripts/{name}.js") for name in SCRIPTS), *(each.text.encode() for each in LIBRARIES)]
-    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in texts)
+    scripts = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts)
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -133,10 +129,6 @@ def _file(name: str) -> bytes:
 @cache
 def _scripts() -> bytes:
     return b"".join(b"<script>" + _file(f"scripts/{name}.js") + b"</script>\n" for name in SCRIPTS)
-
-
-def _digest(text: bytes) -> str:
-    return base64.b64encode(hashlib.sha256(text).digest()).decode()
 
 
 @cache
@@ -201,11 +193,6 @@ def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
             yield f"passages-{place}-{number}", chunk.matter
         if chunk.others:
             yield f"others-{place}-{number}", chunk.others
-
-
-def _times(page: Page) -> dict[str, Any]:
-    times: dict[str, Any] = dict(page["times"])
-    return times
 
 
 def _main(page: Page) -> bytes:
