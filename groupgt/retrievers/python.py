@@ -296,9 +296,9 @@ class Called:
             )
         return [ranking_of(each) for each in rankings] if isinstance(rankings, list) else rankings
 
-    def _called(self, asked: Any, k: int) -> Any:
+    def _called(self, argument: Any, k: int) -> Any:
         start = time.perf_counter()
-        answer = self.run(lambda: self.function(asked, k))
+        answer = self.run(lambda: self.function(argument, k))
         self.spent.append(1000 * (time.perf_counter() - start))
         return answer
 
