@@ -66,7 +66,7 @@ def list_command(kind: str | None, name: str | None, style: str) -> None:
     if kind is None:
         _list_kinds(style)
         return
-    single = next(single for single, known in KINDS.items() if known.plural == kind)
+    single = next(single for single, entry in KINDS.items() if entry.plural == kind)
     if name is None:
         _list_kind(single, style)
     elif single == "metric":
@@ -76,16 +76,16 @@ def list_command(kind: str | None, name: str | None, style: str) -> None:
 
 
 def _list_kinds(style: str) -> None:
-    known = {kind.plural: names(single) for single, kind in KINDS.items()}
+    names_by_kind = {kind.plural: names(single) for single, kind in KINDS.items()}
     if style == "json":
-        show_json(known)
+        show_json(names_by_kind)
     elif style == tables.DEFAULT:
-        for plural, listed in known.items():
+        for plural, listed in names_by_kind.items():
             width = min(screen().width or 100, 100)
             show(f"{plural}\n" + fill(", ".join(listed), width, initial_indent="  ", subsequent_indent="  "))
         show("\nTry `groupgt list retrievers` for descriptions, `groupgt list retrievers bm25` for the options of one.")
     else:
-        show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in known.items()], style)
+        show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in names_by_kind.items()], style)
 
 
 def _list_kind(kind: str, style: str) -> None:

@@ -279,8 +279,8 @@ def _truth_format_of(out: Path) -> str:
     """The format that the ending of --output names; raises `ConfigError` where it names none."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
-        known = listed(f".{each}" for each in TRUTH_ENDINGS)
-        raise ConfigError(f"--output {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+        endings = listed(f".{each}" for each in TRUTH_ENDINGS)
+        raise ConfigError(f"--output {out}: expected a file that ends in {endings}, found {out.suffix or 'no ending'}")
     return ending
 
 

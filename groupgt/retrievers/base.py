@@ -212,7 +212,7 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
 
 
 def warn_of_doubts(
-    name: str, answers: Answers, k: int, known: Collection[str] | None = None, *, counted: bool = True
+    name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
     """Warns of repeated ids, which stay for the policy to decide about, and of a system that always stops short.
 
@@ -222,8 +222,8 @@ def warn_of_doubts(
     returns none of them, which scores of zero would hide.
     """
     ids = answers.ids
-    if known:
-        check_ids(name, answers, known)
+    if corpus_ids:
+        check_ids(name, answers, corpus_ids)
     repeating = [qid for qid, found in ids.items() if len(set(found)) < len(found)]
     if repeating:
         found = ids[repeating[0]]
@@ -231,24 +231,24 @@ def warn_of_doubts(
         text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
         warnings.warn(text + "the policy duplicates decides how repeats count", GroupgtWarning, stacklevel=3)
     lengths = {len(found) for found in ids.values()}
-    most = min(k, len(known)) if known is not None else k
+    most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
         warnings.warn(text + "metrics see no more than that", GroupgtWarning, stacklevel=3)
 
 
-def check_ids(name: str, answers: Answers, known: Collection[str]) -> None:
+def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
     """Warns of ids that are not in the corpus; raises `RetrieverError` where all are strangers."""
     returned = dict.fromkeys(each for found in answers.ids.values() for each in found)
-    strangers = [each for each in returned if each not in known]
+    strangers = [each for each in returned if each not in corpus_ids]
     if not strangers:
         return
     shown_ids = ", ".join(map(shown, strangers[:3])) + (" …" if len(strangers) > 3 else "")
     if len(strangers) == len(returned):
         raise RetrieverError(
             f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
-            f"ids such as {shown(min(known))}"
+            f"ids such as {shown(min(corpus_ids))}"
         )
     text = f"system {name!r}: {len(strangers):,} of the {len(returned):,} ids it returns are not in the corpus: "
     warnings.warn(text + shown_ids, GroupgtWarning, stacklevel=4)

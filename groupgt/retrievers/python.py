@@ -72,8 +72,8 @@ def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[
     taken = inspect.signature(target.run).parameters
     anything = any(each.kind is each.VAR_KEYWORD for each in taken.values())
     if not anything and "query" not in taken:
-        known = ", ".join(taken) or "nothing"
-        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {known}")
+        parameters = ", ".join(taken) or "nothing"
+        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {parameters}")
     told = {"top_k": k} if anything or "top_k" in taken else {}
     for document in target.run(query=query, **told)["documents"]:
         yield _id(document.meta, document.id, id_field, "Haystack"), document.score
@@ -82,15 +82,15 @@ def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[
 def _id(metadata: Mapping[str, Any], own: Any, id_field: str, framework: str) -> Any:
     if id_field:
         if id_field not in metadata:
-            known = ", ".join(map(str, metadata)) or "nothing"
+            names = ", ".join(map(str, metadata)) or "nothing"
             raise RetrieverError(
-                f"id_field: a document of {framework} has no {id_field!r} in its metadata; it has {known}"
+                f"id_field: a document of {framework} has no {id_field!r} in its metadata; it has {names}"
             )
         return metadata[id_field]
     if own is None:
-        known = ", ".join(map(str, metadata)) or "nothing"
+        names = ", ".join(map(str, metadata)) or "nothing"
         raise RetrieverError(
-            f"id_field: a document of {framework} has no id; name the metadata that hold it; it has {known}"
+            f"id_field: a document of {framework} has no id; name the metadata that hold it; it has {names}"
         )
     return own
 
