@@ -93,12 +93,12 @@ def _list_kind(kind: str, style: str) -> None:
     rows: list[dict[str, Any]] = []
     for name in names(kind):
         try:
-            found = find(kind, name)
+            plugin = find(kind, name)
         except GroupgtError as error:
             rows.append({"name": name, "says": None, "needs": [], "fault": str(error)})
         else:
-            extras = found.extras if isinstance(found, Plugin) else []
-            rows.append({"name": name, "says": found.summary, "needs": extras, "fault": None})
+            extras = plugin.extras if isinstance(plugin, Plugin) else []
+            rows.append({"name": name, "says": plugin.summary, "needs": extras, "fault": None})
     if style == "json":
         show_json(rows)
     else:

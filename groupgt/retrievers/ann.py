@@ -58,8 +58,8 @@ class Ann:
             if not vector.any():
                 rankings.append([])
                 continue
-            found = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
-            places = np.sort(found.keys.astype(np.int64))
+            matches = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
+            places = np.sort(matches.keys.astype(np.int64))
             scores = products(vector[None, :], self.vectors.documents[places])[0]
             rankings.append(best(self.ids, scores, k, places))
         return rankings

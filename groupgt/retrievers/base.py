@@ -44,8 +44,8 @@ class Corpus:
         """What `make` returns, made once: systems of one sweep share the words of the corpus, for example."""
         if key not in self.made:
             self.made[key] = make()
-        found: T = self.made[key]
-        return found
+        value: T = self.made[key]
+        return value
 
 
 class Queries(list[str]):
@@ -208,7 +208,7 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
             faults.add(where, f"expected at most {k:,} results, found {len(ranking):,}")
         ids[qid], scores[qid] = _read(ranking, where, faults)
     faults.stop(RetrieverError)
-    return Answers(ids, scores if all(len(scores[qid]) == len(found) for qid, found in ids.items()) else None)
+    return Answers(ids, scores if all(len(scores[qid]) == len(ranking) for qid, ranking in ids.items()) else None)
 
 
 def warn_of_doubts(
@@ -224,13 +224,13 @@ def warn_of_doubts(
     ids = answers.ids
     if corpus_ids:
         check_ids(name, answers, corpus_ids)
-    repeating = [qid for qid, found in ids.items() if len(set(found)) < len(found)]
+    repeating = [qid for qid, ranking in ids.items() if len(set(ranking)) < len(ranking)]
     if repeating:
-        found = ids[repeating[0]]
-        twice = next(each for place, each in enumerate(found) if each in found[:place])
+        ranking = ids[repeating[0]]
+        twice = next(each for place, each in enumerate(ranking) if each in ranking[:place])
         text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
         warnings.warn(text + "the policy duplicates decides how repeats count", GroupgtWarning, stacklevel=3)
-    lengths = {len(found) for found in ids.values()}
+    lengths = {len(ranking) for ranking in ids.values()}
     most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
@@ -240,7 +240,7 @@ def warn_of_doubts(
 
 def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
     """Warns of ids that are not in the corpus; raises `RetrieverError` where all are strangers."""
-    returned = dict.fromkeys(each for found in answers.ids.values() for each in found)
+    returned = dict.fromkeys(each for ranking in answers.ids.values() for each in ranking)
     strangers = [each for each in returned if each not in corpus_ids]
     if not strangers:
         return

@@ -420,7 +420,7 @@ def _either(texts: list[str]) -> re.Pattern[str] | None:
 
 def _unescaped(text: str) -> str:
     """A text without escapes: of JSON, of Python, of URLs and of HTML."""
-    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda found: _character(found[1]), text)
+    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda match: _character(match[1]), text)
     return unquote_plus(html.unescape(re.sub(r"\\(.)", r"\1", text)))
 
 

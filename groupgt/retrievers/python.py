@@ -51,10 +51,10 @@ class _OneByOne:
         self.spent = []
         for query in queries:
             start = time.perf_counter()
-            found = list(islice(self.ask(self.target, query, k, self.id_field), k))
+            results = list(islice(self.ask(self.target, query, k, self.id_field), k))
             self.spent.append(1000 * (time.perf_counter() - start))
-            scored = all(score is not None for _, score in found)
-            rankings.append(found if scored else [name for name, _ in found])
+            scored = all(score is not None for _, score in results)
+            rankings.append(results if scored else [name for name, _ in results])
         return rankings
 
 
@@ -64,8 +64,8 @@ def _langchain(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple
 
 
 def _llama_index(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
-    for found in target.retrieve(query):
-        yield _id(found.node.metadata, found.node.node_id, id_field, "LlamaIndex"), found.score
+    for result in target.retrieve(query):
+        yield _id(result.node.metadata, result.node.node_id, id_field, "LlamaIndex"), result.score
 
 
 def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
@@ -151,8 +151,8 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
             f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
             f"corpus or options, or factory: true, found {signature_of(target)}"
         )
-    found = adapted(target, options.id_field)
-    return found if found is not None else Called(_answering(target, options), options, run)
+    adapter = adapted(target, options.id_field)
+    return adapter if adapter is not None else Called(_answering(target, options), options, run)
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
