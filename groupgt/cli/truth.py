@@ -250,7 +250,7 @@ def convert_command(
         rankings.append(
             (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
         )
-    calls = {qid: own.calls for qid, own in calls_by_query.items()}
+    calls = {qid: of_query.calls for qid, of_query in calls_by_query.items()}
     without_place: list[str] = []
 
     def write(part: Path) -> None:

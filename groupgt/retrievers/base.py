@@ -296,9 +296,9 @@ def strictly_falling(scores: Sequence[float]) -> list[float]:
             return list(scores)
         out: list[float] = []
         last = np.float32(np.inf)
-        for score, own in zip(scores, single):
-            lowered = own if own < last else np.nextafter(last, np.float32(-np.inf))
-            out.append(score if lowered is own else float(lowered))
+        for score, narrow in zip(scores, single):
+            lowered = narrow if narrow < last else np.nextafter(last, np.float32(-np.inf))
+            out.append(score if lowered is narrow else float(lowered))
             last = lowered
     return out if np.isfinite(last) else [-float(rank) for rank in range(1, len(scores) + 1)]
 
@@ -319,11 +319,11 @@ def best(
     [('b', 2.0), ('a', 1.0)]
     """
     chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
-    own = scores[chosen]
-    if len(own) > k:
+    kept_scores = scores[chosen]
+    if len(kept_scores) > k:
         # Everything from the k-th score up, so that equal ones at the cut are told apart by position alone.
-        kept = own >= np.partition(own, len(own) - k)[len(own) - k]
-        chosen, own = chosen[kept], own[kept]
-    order = np.argsort(-own, kind="stable")[:k]
+        kept = kept_scores >= np.partition(kept_scores, len(kept_scores) - k)[len(kept_scores) - k]
+        chosen, kept_scores = chosen[kept], kept_scores[kept]
+    order = np.argsort(-kept_scores, kind="stable")[:k]
     rows = chosen[order] if places is None else places[chosen[order]]
-    return [(ids[place], score) for place, score in zip(rows.tolist(), own[order].tolist())]
+    return [(ids[place], score) for place, score in zip(rows.tolist(), kept_scores[order].tolist())]

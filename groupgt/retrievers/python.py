@@ -79,7 +79,7 @@ def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[
         yield _id(document.meta, document.id, id_field, "Haystack"), document.score
 
 
-def _id(metadata: Mapping[str, Any], own: Any, id_field: str, framework: str) -> Any:
+def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework: str) -> Any:
     if id_field:
         if id_field not in metadata:
             names = ", ".join(map(str, metadata)) or "nothing"
@@ -87,12 +87,12 @@ def _id(metadata: Mapping[str, Any], own: Any, id_field: str, framework: str) ->
                 f"id_field: a document of {framework} has no {id_field!r} in its metadata; it has {names}"
             )
         return metadata[id_field]
-    if own is None:
+    if document_id is None:
         names = ", ".join(map(str, metadata)) or "nothing"
         raise RetrieverError(
             f"id_field: a document of {framework} has no id; name the metadata that hold it; it has {names}"
         )
-    return own
+    return document_id
 
 
 @dataclass(frozen=True)
