@@ -74,8 +74,8 @@ def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[
     if not anything and "query" not in taken:
         parameters = ", ".join(taken) or "nothing"
         raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {parameters}")
-    told = {"top_k": k} if anything or "top_k" in taken else {}
-    for document in target.run(query=query, **told)["documents"]:
+    keywords = {"top_k": k} if anything or "top_k" in taken else {}
+    for document in target.run(query=query, **keywords)["documents"]:
         yield _id(document.meta, document.id, id_field, "Haystack"), document.score
 
 
