@@ -188,9 +188,9 @@ class Http:
             content = unpacker.unused_data
         return unpacked
 
-    def _fault(self, what: str, said: str = "") -> RetrieverError:
+    def _fault(self, what: str, answer: str = "") -> RetrieverError:
         """An error, with what the server said cut short and without the secrets it was sent."""
-        return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(said)[:LONGEST]}")
+        return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(answer)[:LONGEST]}")
 
     def _ranking(self, ranking: Any) -> Any:
         """Objects as pairs; what is something else is left for the host to judge."""

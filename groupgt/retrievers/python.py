@@ -177,11 +177,11 @@ def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
     return factory(**keywords)
 
 
-def _is_factory(target: Any, said: bool | None) -> bool:
+def _is_factory(target: Any, is_declared: bool | None) -> bool:
     if not callable(target):
         return False
-    if said is not None:
-        return said
+    if is_declared is not None:
+        return is_declared
     if isinstance(target, type):
         return True
     return inspect.isroutine(target) and bool({"corpus", "options"} & set(_parameters(target)))
