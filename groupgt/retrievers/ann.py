@@ -32,7 +32,7 @@ class Options(vectors.Options):
 class Ann:
     """Candidates come from the graph, built and searched by one thread so that it is the same each time.
 
-    Their scores and order are those of exact search; a question whose vector is all zeros has no results.
+    Their scores and order are those of exact search; a query whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:

@@ -49,7 +49,7 @@ class Corpus:
 
 
 class Queries(list[str]):
-    """The texts of some questions, with their `ids` beside them, for retrievers that look a question up.
+    """The texts of some queries, with their `ids` beside them, for retrievers that look a query up.
 
     >>> Queries(["when?", "where?"], ["q1", "q2"]).part(1, 2).ids
     ['q2']
@@ -66,13 +66,13 @@ class Queries(list[str]):
         return f"query {self.ids[0]!r}{more}" if self.ids else "no query"
 
     def part(self, start: int, end: int) -> Queries:
-        """The questions from one position to another."""
+        """The queries from one position to another."""
         return Queries(self[start:end], self.ids[start:end])
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a retriever is built from: the corpus, the ids of all questions of the file in its order, and the seed."""
+    """What a retriever is built from: the corpus, the ids of all queries of the file in its order, and the seed."""
 
     corpus: Corpus
     qids: Sequence[str] = ()
@@ -88,15 +88,15 @@ class Options:
     """
 
     def searches_texts(self) -> bool:
-        """Whether the texts of the questions are needed."""
+        """Whether the texts of the queries are needed."""
         return True
 
     def batch_size(self) -> int:
-        """How many questions are asked at once."""
+        """How many queries are asked at once."""
         return BATCH
 
     def asks_singly(self) -> bool | None:
-        """Whether each call asks one question; None where only the retriever itself can tell."""
+        """Whether each call asks one query; None where only the retriever itself can tell."""
         return self.batch_size() == 1
 
     def least_score(self) -> float | None:
@@ -131,7 +131,7 @@ def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Rankin
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The results of one system for every question, best first, and the scores beside them where all have one.
+    """The results of one system for every query, best first, and the scores beside them where all have one.
 
     `excluded` counts results that were left out, since the ground truth says so.
     """

@@ -1,4 +1,4 @@
-"""A retriever behind HTTP: questions and k are posted as JSON, rankings come back as JSON."""
+"""A retriever behind HTTP: queries and k are posted as JSON, rankings come back as JSON."""
 
 from __future__ import annotations
 

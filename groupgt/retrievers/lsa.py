@@ -39,7 +39,7 @@ class Options(base.Options):
 class LSA:
     """Scores by the cosine in the reduced space; equal scores by position in the corpus.
 
-    A question without a word of the corpus has no results.
+    A query without a word of the corpus has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:

@@ -32,7 +32,7 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
 
 
 class _OneByOne:
-    """Asks a framework's object one question after the other, and cuts what it returns at k.
+    """Asks a framework's object one query after the other, and cuts what it returns at k.
 
     Haystack's are told k. Those of LangChain and LlamaIndex hold a number of results of their own, which is theirs to
     keep; where it is smaller than k, the host warns.
@@ -46,7 +46,7 @@ class _OneByOne:
         self.each, self.way = True, WAYS[True]
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """(id, score) where every result of a question has a score, else ids."""
+        """(id, score) where every result of a query has a score, else ids."""
         rankings: list[base.Ranking] = []
         self.spent = []
         for query in queries:
@@ -132,7 +132,7 @@ class Options(base.Options):
         return Called(_answering(target, self), self).way
 
 
-# Names of a first parameter that holds one question.
+# Names of a first parameter that holds one query.
 ONE = ("query", "question", "q", "text", "prompt")
 WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list of queries at a time"}
 
@@ -232,7 +232,7 @@ def _parameters(function: Any) -> list[str]:
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether the first parameter is one question, by its annotation or else its name."""
+    """Whether the first parameter is one query, by its annotation or else its name."""
     signature = _signature(function)
     first = next(iter(signature.parameters.values()), None) if signature is not None else None
     if first is None:
