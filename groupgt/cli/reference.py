@@ -42,10 +42,7 @@ def labellers_command(name: str | None) -> None:
         rows: list[list[Any]] = [[labeller, find("labeller", labeller).summary] for labeller in ours("labeller")]
         show_rows(["labeller", "says"], rows, tables.DEFAULT)
         return
-    try:
-        plugin = find("labeller", name)
-    except ConfigError as error:
-        raise ConfigError(f"labeller: {error}") from None
+    plugin = _plugin("labeller", name)
     show_prose(f"{plugin.summary}\n\n{getdoc(plugin.options) or ''}")
     options = options_of(plugin.options).values()
     rows = [[option.name, str(option.default) if option.default != "" else "(none)"] for option in options]
@@ -117,12 +114,17 @@ def _show_metric(definition: Definition, style: str) -> None:
         show(details(definition))
 
 
-def _show_plugin(kind: str, name: str, style: str) -> None:
-    """What one is, what it needs, and its options."""
+def _plugin(kind: str, name: str) -> Plugin:
     try:
-        plugin = find(kind, name)
+        plugin: Plugin = find(kind, name)
     except ConfigError as error:
         raise ConfigError(f"{kind}: {error}") from None
+    return plugin
+
+
+def _show_plugin(kind: str, name: str, style: str) -> None:
+    """What one is, what it needs, and its options."""
+    plugin = _plugin(kind, name)
     options = list(options_of(plugin.options).values())
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
     if style == "json":

@@ -80,19 +80,13 @@ def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[
 
 
 def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework: str) -> Any:
-    if id_field:
-        if id_field not in metadata:
-            names = ", ".join(map(str, metadata)) or "nothing"
-            raise RetrieverError(
-                f"id_field: a document of {framework} has no {id_field!r} in its metadata; it has {names}"
-            )
+    if id_field and id_field in metadata:
         return metadata[id_field]
-    if document_id is None:
-        names = ", ".join(map(str, metadata)) or "nothing"
-        raise RetrieverError(
-            f"id_field: a document of {framework} has no id; name the metadata that hold it; it has {names}"
-        )
-    return document_id
+    if not id_field and document_id is not None:
+        return document_id
+    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; name the metadata that hold it"
+    names = ", ".join(map(str, metadata)) or "nothing"
+    raise RetrieverError(f"id_field: a document of {framework} has {lacking}; it has {names}")
 
 
 @dataclass(frozen=True)
@@ -164,16 +158,12 @@ def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
         if not len(setting.corpus):
             raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
         keywords["corpus"] = setting.corpus
-    signature = _signature(factory)
-    try:
-        if signature is not None:
-            signature.bind(**keywords)
-    except TypeError as error:
-        called = f"{options.target}({', '.join(keywords)})"
+    if mismatch := _mismatch(factory, **keywords):
+        call = f"{options.target}({', '.join(keywords)})"
         raise RetrieverError(
-            f"{options.target}: expected a factory that can be called as {called}, found {signature_of(factory)}: "
-            f"{error}"
-        ) from None
+            f"{options.target}: expected a factory that can be called as {call}, found {signature_of(factory)}: "
+            f"{mismatch}"
+        )
     return factory(**keywords)
 
 
@@ -199,16 +189,12 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
             f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever of LangChain, "
             f"LlamaIndex or Haystack, found {type(target).__name__}"
         )
-    signature = _signature(function)
-    try:
-        if signature is not None:
-            signature.bind(None, 1)
-    except TypeError:
+    if _mismatch(function, None, 1):
         way_out = "" if options.factory else "; factory: true where it returns the retriever"
         raise RetrieverError(
             f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
             f"{signature_of(function)}{way_out}"
-        ) from None
+        )
     return function
 
 
@@ -226,15 +212,25 @@ def _signature(function: Any) -> inspect.Signature | None:
         return None
 
 
-def _parameters(function: Any) -> list[str]:
+def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
+    """Why a function cannot be called with these; empty where it can, or where it does not say."""
     signature = _signature(function)
-    return [] if signature is None else list(signature.parameters)
+    try:
+        if signature is not None:
+            signature.bind(*values, **keywords)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
+    signature = _signature(function)
+    return {} if signature is None else signature.parameters
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
     """Whether the first parameter is one query, by its annotation or else its name."""
-    signature = _signature(function)
-    first = next(iter(signature.parameters.values()), None) if signature is not None else None
+    first = next(iter(_parameters(function).values()), None)
     if first is None:
         return False
     if first.annotation is not inspect.Parameter.empty:
