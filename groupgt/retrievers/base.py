@@ -219,7 +219,7 @@ def warn_of_doubts(
 
     A retriever of ours, not `counted`, has its reasons.
 
-    `known` are the ids that are there to be found, where there is a corpus; raises `RetrieverError` where a system
+    `corpus_ids` are the ids that are there to be found, where there is a corpus; raises `RetrieverError` where a system
     returns none of them, which scores of zero would hide.
     """
     ids = answers.ids
