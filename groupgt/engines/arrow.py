@@ -15,6 +15,7 @@ from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.rows import NESTED, NESTED_UNITS, SCORES, UNIT_COLUMNS
 from groupgt.labellers.ids import Ids
+from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -38,7 +39,7 @@ def per_query(
     metrics: str | Metric | Sequence[str | Metric],
     truth: GroundTruth | Mapping[Any, Any] | None = None,
     *,
-    convention: str = "autorag",
+    convention: ConventionName = "autorag",
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:

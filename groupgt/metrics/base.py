@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from groupgt.errors import MetricError
 from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.values import Budget
 
-CONVENTIONS = ("autorag", "trec", "coverage")
+ConventionName = Literal["autorag", "trec", "coverage"]
+CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
 
 
 @dataclass(frozen=True, eq=False)

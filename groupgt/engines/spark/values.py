@@ -14,6 +14,7 @@ from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows
 from groupgt.errors import ConfigError
 from groupgt.formats.frames import is_remote
 from groupgt.labellers.ids import Ids
+from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -35,7 +36,7 @@ def per_query(
     truth: DataFrame,
     metrics: Sequence[str | Metric],
     *,
-    convention: str = "autorag",
+    convention: ConventionName = "autorag",
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
