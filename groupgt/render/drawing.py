@@ -57,8 +57,8 @@ class Figure:
     def themed(self, theme: str) -> dict[str, Any]:
         """The specification on light or dark ground."""
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        whole = {"$schema": SCHEMA, **self.template, "config": CONFIG}
-        filled: dict[str, Any] = replaced(whole, colors)
+        spec = {"$schema": SCHEMA, **self.template, "config": CONFIG}
+        filled: dict[str, Any] = replaced(spec, colors)
         return filled
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
@@ -101,9 +101,9 @@ class Figure:
 
         A table of HTML is left out, because JupyterLab would show it in place of the figure.
         """
-        whole = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
+        spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
         light = {f"${name}": color for name, color in THEMES["light"].items()}
-        bundle: dict[str, Any] = {MIME: replaced(whole, light), "text/plain": repr(self)}
+        bundle: dict[str, Any] = {MIME: replaced(spec, light), "text/plain": repr(self)}
         if has_converter():
             bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
         return bundle
@@ -116,8 +116,8 @@ def check_picture(path: Path) -> None:
     """Raises `ConfigError` for a file whose ending names no format of figures, or one that needs what is not here."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        found = path.suffix or "no ending"
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {found}")
+        suffix = path.suffix or "no ending"
+        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {suffix}")
     if ending not in (".json", ".html") and not has_converter():
         raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 
@@ -128,8 +128,8 @@ def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
         return texts.get(value, value)
     if isinstance(value, Mapping):
         return {
-            key: copy.deepcopy(held) if key == "values" and isinstance(held, list) else replaced(held, texts)
-            for key, held in value.items()
+            key: copy.deepcopy(part) if key == "values" and isinstance(part, list) else replaced(part, texts)
+            for key, part in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [replaced(item, texts) for item in value]
@@ -146,7 +146,7 @@ def _drawable(value: Any) -> Any:
     if isinstance(value, str):
         return re.sub(UNDRAWABLE, "\ufffd", value)
     if isinstance(value, Mapping):
-        return {key: _drawable(held) for key, held in value.items()}
+        return {key: _drawable(part) for key, part in value.items()}
     return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
