@@ -32,7 +32,8 @@ def size_of(given: Any) -> int:
     return size
 
 
-def _is_size(value: Any) -> bool:
+def is_size(value: Any) -> bool:
+    """Whether a value is a size above 0."""
     try:
         return size_of(value) > 0
     except ConfigError:
@@ -44,8 +45,8 @@ def _are_settings(value: Any) -> bool:
 
 
 SIZE = "a size such as 2GB or 512MiB"
-Size = Annotated[Any, Rule(SIZE, _is_size, {"type": ["integer", "string"]})]
-Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or _is_size(value), {"type": ["integer", "string"]})]
+Size = Annotated[Any, Rule(SIZE, is_size, {"type": ["integer", "string"]})]
+Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or is_size(value), {"type": ["integer", "string"]})]
 Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"type": "object"})]
 
 

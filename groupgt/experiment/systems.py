@@ -6,14 +6,15 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from annotated_types import MinLen
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.schema import Section, Texts, as_yaml
+from groupgt.experiment.schema import Texts, as_yaml
 from groupgt.experiment.yaml import Document, KeyPath, exists
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
@@ -23,24 +24,31 @@ from groupgt.plugins import find, ours
 from groupgt.retrievers.base import RetrieverPlugin
 
 
-class SystemConfig(Section):
+@dataclass(frozen=True)
+class SystemConfig:
     """One system, or with `matrix` one for each combination: what it uses, with which options, on which data sets."""
 
-    use: str = Field(description="The retriever.")
-    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the retriever.")
-    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
-        default={}, description="Options with a list of values each: one system for each combination."
+    use: Annotated[str, Doc("The retriever.")]
+    with_: Annotated[dict[str, Any], Doc("The options of the retriever.")] = field(default_factory=dict)
+    matrix: Annotated[
+        dict[str, Annotated[list[Any], MinLen(1)]],
+        Doc("Options with a list of values each: one system for each combination."),
+    ] = field(default_factory=dict)
+    version: Annotated[
+        str,
+        Doc(
+            "Version of your code or of the service: with it, answers are cached between runs; without it, it is "
+            "queried on every run."
+        ),
+    ] = ""
+    inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
+        default_factory=list
     )
-    version: str = Field(
-        default="",
-        description="What version of your code or of a service answers: with it, answers are kept from run to run; "
-        "without it, each run asks again.",
-    )
-    inputs: Texts = Field(default=[], description="The systems that a fusion combines, by name or pattern.")
-    only: Texts = Field(default=[], description="The data sets it runs on (default: all).")
-    on_error: Literal["fail", "skip"] = Field(
-        default="fail", description="fail: the run stops; skip: the system is reported as failed, never scored as 0."
-    )
+    only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
+    on_error: Annotated[
+        Literal["fail", "skip"],
+        Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0."),
+    ] = "fail"
 
     @property
     def size(self) -> int:
@@ -64,7 +72,7 @@ class Variant:
 def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
     """Every combination of an entry's matrix, the last key varying fastest.
 
-    >>> config = SystemConfig.model_validate({"use": "bm25", "matrix": {"k1": [0.9, 1.20], "b": [1.0]}})
+    >>> config = SystemConfig("bm25", matrix={"k1": [0.9, 1.20], "b": [1.0]})
     >>> [variant.name for variant in variants("bm25", config)]
     ['bm25[k1=0.9,b=1]', 'bm25[k1=1.2,b=1]']
     """
@@ -306,10 +314,11 @@ class Families:
     def _variant(self, family: str, config: SystemConfig, kind: RetrieverPlugin, variant: Variant) -> None:
         options, faults = read_options(kind.options, variant.options, show=as_yaml)
         for fault in faults:
-            if fault.unknown and fault.option == "version":
+            is_unknown = fault.kind == "unknown"
+            if is_unknown and fault.option == "version":
                 fault = replace(fault, what="goes beside `use`, not among the options")
             path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
-            self.document.fault(path[:4] if fault.unknown else (*path, *fault.path[1:]), fault.what, key=fault.unknown)
+            self.document.fault(path[:4] if is_unknown else (*path, *fault.path[1:]), fault.what, key=is_unknown)
         if options is not None:
             self.systems[variant.name] = System(variant.name, family, config, kind, options, variant.paths)
             self._files(variant, kind, options, self._served(config))
