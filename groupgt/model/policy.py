@@ -68,8 +68,8 @@ class Policy:
     duplicates: Annotated[
         Literal["penalize", "drop", "error", "keep"],
         Doc(
-            "A repeated id: keeps its rank but counts as non-relevant (penalize), is removed and the gap closed (drop), is "
-            "an error, or hits again as in AutoRAG (keep, convention autorag only)."
+            "A repeated id: keeps its rank but counts as non-relevant (penalize), is removed and closes the gap (drop), "
+            "is an error, or hits again as in AutoRAG (keep, convention autorag only)."
         ),
     ] = "penalize"
     ties: Annotated[
