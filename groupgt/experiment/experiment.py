@@ -29,7 +29,7 @@ from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_o
 from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
 from groupgt.options import Fault, options_of, paths_of, read_options, read_section
-from groupgt.plugins import Plugin, find
+from groupgt.plugins import Plugin
 from groupgt.private import Hide
 
 
@@ -318,20 +318,9 @@ class Checks:
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
         """What a section uses, or None where there is no such thing; its options are checked."""
-        use = (*path, "use")
-        if not self.document.whole(*use):
-            return None
-        try:
-            plugin: Plugin = find(kind, section.use)
-        except ConfigError as error:
-            self.document.fault(use, str(error))
-            return None
-        for fault in read_options(plugin.options, section.with_)[1]:
+        plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
+        for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
             self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
-        if missing := plugin.missing():
-            self.document.fault(use, f"{plugin.name} {missing}")
-        if plugin.runs_code:
-            self.code.check(use, f"{plugin.name} runs your code")
         return plugin
 
     def _policy(self) -> None:

@@ -195,6 +195,21 @@ class UsersCode:
         else:
             self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
 
+    def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
+        """The plugin that a path of the file names, None where there is none; what it needs is checked."""
+        if not self.document.whole(*path):
+            return None
+        try:
+            plugin = find(kind, name)
+        except ConfigError as error:
+            self.document.fault(path, str(error))
+            return None
+        if missing := plugin.missing():
+            self.document.fault(path, f"{name} {missing}")
+        if plugin.runs_code:
+            self.check(path, f"{name} runs your code")
+        return plugin
+
 
 class Families:
     """Checks the entries of `systems` and resolves those that are sound.
@@ -253,18 +268,7 @@ class Families:
 
     def _kind(self, family: str, config: SystemConfig) -> RetrieverPlugin | None:
         """What makes the systems of an entry, None where that is at fault."""
-        path: KeyPath = ("systems", family, "use")
-        if not self.document.whole(*path):
-            return None
-        try:
-            kind: RetrieverPlugin = find("retriever", config.use)
-        except ConfigError as error:
-            self.document.fault(path, str(error))
-            return None
-        if missing := kind.missing():
-            self.document.fault(path, f"{config.use} {missing}")
-        if kind.runs_code:
-            self.code.check(path, f"{config.use} runs your code")
+        kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, ("systems", family, "use"))
         return kind
 
     def _family(self, family: str, config: SystemConfig) -> None:

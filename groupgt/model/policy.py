@@ -68,7 +68,7 @@ class Policy:
     duplicates: Annotated[
         Literal["penalize", "drop", "error", "keep"],
         Doc(
-            "A repeated id: keeps its rank but counts as non-relevant (penalize), is removed and closes the gap (drop), "
+            "A repeated id: keeps its rank but is non-relevant (penalize), is removed and closes the gap (drop), "
             "is an error, or hits again as in AutoRAG (keep, convention autorag only)."
         ),
     ] = "penalize"
