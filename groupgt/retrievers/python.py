@@ -104,8 +104,8 @@ class Options(base.Options):
     A factory is called with the `corpus` (`ids` and `texts`) and with `options`, as one mapping where it has a
     parameter of that name, else as keywords. It returns the retriever: a function, an object with
     `retrieve(queries, k)`, or a retriever of LangChain, LlamaIndex or Haystack. Any other function is called by
-    position, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a process of its own, in each run; with a `version`
-    beside `use`, answers of that version are reused.
+    position, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a process of its own, in each
+    run; with a `version` beside `use`, answers of that version are reused.
     """
 
     target: Annotated[str, Doc("What to call, as module:name; modules beside the experiment file are found too.")]
