@@ -33,7 +33,7 @@ from groupgt.render.themes import THEMES
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
-    from groupgt.report.pictures import Drawable
+    from groupgt.report.experiment import Drawable
     from groupgt.report.result_folders import ResultFolder
 
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
@@ -96,8 +96,8 @@ def _of_runs(
 def _of_folders(
     inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
 ) -> Figure:
+    from groupgt.report.experiment import chosen
     from groupgt.report.history import compared_metrics, merged, merged_figures, settings_of
-    from groupgt.report.pictures import chosen
     from groupgt.report.result_folders import folders_of, read_folders
 
     _refuse_reading_options()
@@ -115,16 +115,16 @@ def _of_folders(
 
 def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None) -> Drawable:
     """What is drawn of the rankings that a result folder holds, measured as they were there."""
+    from groupgt.comparison.systems import Systems
     from groupgt.evaluation.pictures import drawable
-    from groupgt.evaluation.systems import Systems
 
     evaluate: Any = folder.config["evaluate"]
     by = tuple(evaluate.get("by", ()))
     opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
     opened.check()
     evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
-    always = [folder.baseline] if folder.baseline in evaluations else []
-    return drawable(Systems.of(evaluations, metric or folder.primary, always=always))
+    baseline = folder.baseline if folder.baseline in evaluations else ""
+    return drawable(Systems.of(evaluations, metric or folder.primary, baseline=baseline))
 
 
 def _refuse_reading_options() -> None:
