@@ -146,11 +146,11 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
 def read_asked(experiment: Experiment, name: str) -> Asked:
     """The questions of a data set and the digest of its corpus; no code of the user's is run."""
     dataset = experiment.config.datasets[name]
-    whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
+    truth = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     if dataset.queries is not None:
-        whole = _with_texts(whole, experiment.at(dataset.queries))
+        truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
-    return Asked(truth=_where(experiment, whole, name), qids=whole.qids, corpus_digest=digest)
+    return Asked(truth=_where(experiment, truth, name), qids=truth.qids, corpus_digest=digest)
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:

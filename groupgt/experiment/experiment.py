@@ -272,11 +272,11 @@ class Checks:
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
         """Files and the format of a data set."""
         build = None if dataset.build is None else self.document.resolved(dataset.build)
-        if build is not None and not exists(build) and self.document.whole(*path, "build"):
+        if build is not None and not exists(build) and self.document.is_sound(*path, "build"):
             self.document.fault((*path, "build"), f"file not found: {build}")
         for key in ("ground_truth", "queries", "corpus"):
             text = getattr(dataset, key)
-            if text is None or not self.document.whole(*path, key):
+            if text is None or not self.document.is_sound(*path, key):
                 continue
             file = self.document.resolved(text)
             if not text.strip():
@@ -286,13 +286,13 @@ class Checks:
                 self.document.fault((*path, key), f"file not found: {file}{way}")
             elif not exists(file):
                 self.code.check((*path, key), f"{file} is missing; python {build} makes it, and so does a run")
-        if dataset.format is not None and dataset.format not in TRUTHS and self.document.whole(*path, "format"):
+        if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 
     def _baseline(self) -> None:
         """The baseline of comparisons."""
         compare = self.config.compare
-        if compare is None or not self.document.whole("compare", "baseline"):
+        if compare is None or not self.document.is_sound("compare", "baseline"):
             return
         test = compare.settings(self.config.seed).test
         if TESTS[test].needs_scipy and find_spec("scipy") is None:
@@ -347,9 +347,9 @@ class Checks:
         """Where results and runs go, and whether they can be written as they are asked for."""
         config, document = self.config, self.document
         for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
-            if folder is not None and (not folder.strip() or "\0" in folder) and document.whole(*path):
+            if folder is not None and (not folder.strip() or "\0" in folder) and document.is_sound(*path):
                 document.fault(path, f"expected a folder, found {folder!r}")
-        if config.engine.use == "spark" and "runs" in config.output.formats and document.whole("output"):
+        if config.engine.use == "spark" and "runs" in config.output.formats and document.is_sound("output"):
             stored = [system.name for system in self.families.systems.values() if system.is_stored]
             if stored:
                 what = f"the results of {some_of(stored)} stay on a cluster and cannot be written as runs"
@@ -358,7 +358,7 @@ class Checks:
     def _metrics(self, convention: str) -> bool:
         """The metrics, and all that must be one of them; whether all metrics are known."""
         section, document = self.config.evaluate, self.document
-        all_known = document.whole("evaluate", "metrics") and document.whole("evaluate", "k")
+        all_known = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
                 parsed = parse_metrics([text], convention, section.k)
@@ -369,7 +369,7 @@ class Checks:
                 all_known = False
         if all_known:
             warn_of_idle_cutoffs(section.metrics, convention, section.k)
-        if section.primary is not None and document.whole("evaluate", "primary"):
+        if section.primary is not None and document.is_sound("evaluate", "primary"):
             self._metric(("evaluate", "primary"), section.primary, convention, all_known=all_known)
         best_are_known = [
             self._metric(("evaluate", "best", "metrics", position), text, convention, all_known=all_known)
@@ -377,8 +377,8 @@ class Checks:
         ]
         for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
             self._metric(("compare", "metrics", position), text, convention, all_known=all_known)
-        whole = document.whole("evaluate", "best") and document.whole("evaluate", "primary")
-        if all_known and all(best_are_known) and whole:
+        is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
+        if all_known and all(best_are_known) and is_sound:
             check_best(document, section.best, section.primary, section.timed, self.metrics, convention)
         return all_known
 
@@ -402,7 +402,7 @@ class Checks:
             self.document, self.families, config.datasets, metrics, convention, baseline, config.evaluate.timed
         )
         for number, gate in enumerate(config.gate):
-            if self.document.whole("gate", number):
+            if self.document.is_sound("gate", number):
                 checks.check(number, gate)
 
 

@@ -128,7 +128,7 @@ class GateChecks:
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
         if not matched and not self.families.may_be(gate.system):
             document.unknown((*path, "system"), gate.system, self.families.known, also="a pattern")
-        if not datasets and document.whole("datasets"):
+        if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
         asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
         if len(asked) != 1:
@@ -181,7 +181,7 @@ class GateChecks:
     def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
         """Whether there is a baseline wherever a drop is asked for."""
         if self.baseline is None:
-            if self.document.whole("compare"):
+            if self.document.is_sound("compare"):
                 self.document.fault(path, "max_drop needs a baseline; set compare.baseline")
             return
         baseline = self.families.systems.get(self.baseline)

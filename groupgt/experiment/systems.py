@@ -197,7 +197,7 @@ class UsersCode:
 
     def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
         """The plugin that a path of the file names, None where there is none; what it needs is checked."""
-        if not self.document.whole(*path):
+        if not self.document.is_sound(*path):
             return None
         try:
             plugin = find(kind, name)
@@ -229,8 +229,8 @@ class Families:
         self.systems: dict[str, System] = {}
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
-        self.broken = {str(name) for name in names if not document.whole("systems", name)}
-        if not document.whole_at("systems"):
+        self.broken = {str(name) for name in names if not document.is_sound("systems", name)}
+        if not document.is_sound_above("systems"):
             self.broken.add("*")
 
     def walk(self) -> dict[str, System]:
@@ -276,7 +276,7 @@ class Families:
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
             known = [*self.corpora, *self.document.left_out("datasets")]
-            if dataset not in known and self.document.whole_at("datasets"):
+            if dataset not in known and self.document.is_sound_above("datasets"):
                 self.document.unknown((*path, "only", position), dataset, list(self.corpora))
         kind = self._kind(family, config)
         if kind is None:
@@ -289,7 +289,7 @@ class Families:
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
-            if kind.corpus and not self.corpora[dataset] and self.document.whole("datasets", dataset):
+            if kind.corpus and not self.corpora[dataset] and self.document.is_sound("datasets", dataset):
                 self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
         if self._matrix(path, config):
             for variant in variants(family, config):
@@ -333,12 +333,12 @@ class Families:
             text = getattr(options, option.name)
             path = variant.paths.get(option.name, ())
             if not text:
-                if option.needed and self.document.whole(*path):
+                if option.needed and self.document.is_sound(*path):
                     self.document.fault(path, "expected a path, found nothing")
                 continue
             for dataset in datasets:
                 file = self.document.resolved(text.replace("{dataset}", dataset))
-                if not is_url(text) and not exists(file) and self.document.whole(*path):
+                if not is_url(text) and not exists(file) and self.document.is_sound(*path):
                     self.document.fault(path, f"file not found: {file}")
         if _is_stored(kind) and options.format is not None and options.format not in RUNS:
             self.document.unknown(variant.paths["format"], options.format, RUNS)

@@ -104,11 +104,11 @@ class Document:
         expected = f"{kind}{listed(choices)}{' …' if len(known) > 20 else ''}" if choices else "another name"
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, known)}")
 
-    def whole(self, *path: str | int) -> bool:
+    def is_sound(self, *path: str | int) -> bool:
         """Whether nothing at, above or below a path is at fault in the schema."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
-    def whole_at(self, *path: str | int) -> bool:
+    def is_sound_above(self, *path: str | int) -> bool:
         """Whether nothing at or above a path is at fault in the schema."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
