@@ -25,7 +25,7 @@ class Plugin:
 
     `modules` maps what must be importable to the extra that brings it. What `runs_code` of the user's is refused
     without --allow-code. Without a `summary` the first line of the docstring of `build` is one. `kind` and `name` are
-    those under which it was found.
+    those by which it is looked up.
     """
 
     options: type[Any] | None = None
@@ -37,7 +37,7 @@ class Plugin:
     name: str = field(default="", kw_only=True)
 
     def named(self, kind: str, name: str) -> Plugin:
-        """The plugin under the name it was found by."""
+        """The plugin under the name by which it is looked up."""
         summary = self.summary or cleandoc(getattr(self.build, "__doc__", None) or "").partition("\n")[0]
         return replace(self, kind=kind, name=name, summary=summary)
 
@@ -127,11 +127,11 @@ def find(kind: str, name: Any) -> Any:
 
     Raises `ConfigError` where there is none, with the names there are, and where an entry point is at fault.
     """
-    found = looked_up(kind, name) if isinstance(name, str) else None
-    if found is None:
+    plugin = looked_up(kind, name) if isinstance(name, str) else None
+    if plugin is None:
         known = names(kind) if isinstance(name, str) else ours(kind)
         raise ConfigError(f"expected {listed(known)}, found {display(name)}{near_names(str(name), known)}")
-    return found
+    return plugin
 
 
 def looked_up(kind: str, name: str) -> Any:
@@ -192,17 +192,17 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
     """What an entry point leads to."""
     try:
         with users_code():
-            found = point.load()
+            loaded = point.load()
     except (Exception, SystemExit) as error:  # whatever the package raises when it is imported
         raise ConfigError(f"the plugin {point.value} cannot be loaded: {one_line(error)}") from None
     if (kind, name) in REGISTERED:  # by the module itself
         return REGISTERED[kind, name]
     expected = KINDS[kind].holds
     if not expected:
-        raise ConfigError(f"the plugin {point.value}: expected groupgt.{kind}({name!r}, …), found {display(found)}")
-    if not isinstance(found, _attribute(expected)):
-        raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(found)}")
-    return found.named(kind, name)
+        raise ConfigError(f"the plugin {point.value}: expected groupgt.{kind}({name!r}, …), found {display(loaded)}")
+    if not isinstance(loaded, _attribute(expected)):
+        raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(loaded)}")
+    return loaded.named(kind, name)
 
 
 def _attribute(home: str) -> Any:
