@@ -129,8 +129,8 @@ def find(kind: str, name: Any) -> Any:
     """
     plugin = looked_up(kind, name) if isinstance(name, str) else None
     if plugin is None:
-        known = names(kind) if isinstance(name, str) else ours(kind)
-        raise ConfigError(f"expected {listed(known)}, found {display(name)}{near_names(str(name), known)}")
+        choices = names(kind) if isinstance(name, str) else ours(kind)
+        raise ConfigError(f"expected {listed(choices)}, found {display(name)}{near_names(str(name), choices)}")
     return plugin
 
 
@@ -173,7 +173,7 @@ def registered(kind: str) -> dict[str, Any]:
 
 
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
-    """Makes a plugin known in this process; raises `ConfigError` for a name that is taken."""
+    """Registers a plugin in this process; raises `ConfigError` for a name that is taken."""
     if name in ours(kind):
         raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
     if (kind, name) in REGISTERED and not replacing:

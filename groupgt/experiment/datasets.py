@@ -240,14 +240,14 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
     for column, values in where.items():
         place = experiment.document.place(("datasets", dataset, "where", column), key=True)
         if column not in truth.columns:
-            known = ", ".join(truth.columns) or "none"
-            faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {known}")
+            columns = ", ".join(truth.columns) or "none"
+            faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {columns}")
             continue
         cells = truth.columns[column]
         keep &= np.array([any(_same(cell, value) for value in values) for cell in cells], dtype=np.bool_)
         if not keep.any() and not faults:
-            known = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
-            what = f"no query is left; the column holds {shown(known, 200)[1:-1]}"
+            values_there = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
+            what = f"no query is left; the column holds {shown(values_there, 200)[1:-1]}"
             faults.add(place, f"datasets.{dataset}.where.{column}: {what}")
             break
     faults.stop(ConfigError)

@@ -108,11 +108,11 @@ def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
     (['bm25[k1=0.9]'], ['bm25'])
     """
-    known = list(names)
-    if pattern in known:
+    names = list(names)
+    if pattern in names:
         return [pattern]
     expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
-    return [name for name in known if expression.fullmatch(name)]
+    return [name for name in names if expression.fullmatch(name)]
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
@@ -275,8 +275,8 @@ class Families:
         """One entry of `systems`, and every system it stands for."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
-            known = [*self.corpora, *self.document.left_out("datasets")]
-            if dataset not in known and self.document.is_sound_above("datasets"):
+            datasets = [*self.corpora, *self.document.left_out("datasets")]
+            if dataset not in datasets and self.document.is_sound_above("datasets"):
                 self.document.unknown((*path, "only", position), dataset, list(self.corpora))
         kind = self._kind(family, config)
         if kind is None:
@@ -373,8 +373,8 @@ class Families:
         self, system: System, path: KeyPath, pattern: str, matched: Sequence[str], others: Sequence[str]
     ) -> None:
         if not matched and not self.may_be(pattern):
-            near, known = self.near(pattern, others), some_of(others) or "none"
-            self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {known}")
+            near, choices = self.near(pattern, others), some_of(others) or "none"
+            self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
         for name in matched:
             for dataset in self._served(system.config):
                 if not self.systems[name].serves(dataset):

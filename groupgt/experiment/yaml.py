@@ -98,11 +98,11 @@ class Document:
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
-    def unknown(self, path: KeyPath, value: str, known: Collection[str], kind: str = "", also: str = "") -> None:
+    def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
         """Adds the fault of a name that is not known; `also` is what may stand there besides."""
-        choices = [*[*known][:20], *([also] if also else [])]
-        expected = f"{kind}{listed(choices)}{' …' if len(known) > 20 else ''}" if choices else "another name"
-        self.fault(path, f"expected {expected}, found {value!r}{near_names(value, known)}")
+        choices = [*[*names][:20], *([also] if also else [])]
+        expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
+        self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
     def is_sound(self, *path: str | int) -> bool:
         """Whether nothing at, above or below a path is at fault in the schema."""
@@ -379,7 +379,7 @@ def change(document: Document, setting: str) -> None:
             holder[part] = {"use": holder[part]}  # the short form
         holder = holder[part]
     for places in (document.places, document.keys, document.written):
-        for replaced in [known for known in places if known[: len(path)] == path]:
+        for replaced in [other for other in places if other[: len(path)] == path]:
             del places[replaced]
     document.partial -= {faulty for faulty in document.partial if faulty[: len(path)] == path}
     setting_document = Document(Path(place), faults=document.faults)
