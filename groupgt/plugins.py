@@ -163,13 +163,13 @@ def entry_points(kind: str) -> dict[str, Any]:
         return {}
     from importlib.metadata import entry_points as installed
 
-    own = ours(kind)
-    return {point.name: point for point in installed(group=KINDS[kind].group) if point.name not in own}
+    built_in = ours(kind)
+    return {point.name: point for point in installed(group=KINDS[kind].group) if point.name not in built_in}
 
 
 def registered(kind: str) -> dict[str, Any]:
     """What this process registered of a kind, or found by entry points, by name."""
-    return {name: made for (own, name), made in REGISTERED.items() if own == kind}
+    return {name: made for (other, name), made in REGISTERED.items() if other == kind}
 
 
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
