@@ -333,18 +333,18 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
 
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
-        held = os.environ.get(name, default)
+        filled_in = os.environ.get(name, default)
         if name in os.environ:
             document.secrets[os.environ[name]] = f"${{env:{name}}}"
             if not is_free(path):
                 document.choices.add(os.environ[name])
-        if held is None:
+        if filled_in is None:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
             )
             document.partial.add(path)
             return ""
-        return held
+        return filled_in
 
     filled = _VARIABLE.sub(value, text)
     if filled != text:
