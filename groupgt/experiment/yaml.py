@@ -206,7 +206,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         place = document.place_of(error.problem_mark or error.context_mark)
-        raise ConfigError(f"{place}: {_said(error, text)}") from None
+        raise ConfigError(f"{place}: {_meaning_of(error, text)}") from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = f"{document.path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
@@ -216,7 +216,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
     return None if node is None else _build(node, path, document)
 
 
-def _said(error: yaml.MarkedYAMLError, text: str) -> str:
+def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
     """What is wrong with the YAML, in words of the file rather than of its parser."""
     problem, mark = error.problem or error.context or "", error.problem_mark
     lines = text.splitlines()
@@ -237,7 +237,7 @@ def _said(error: yaml.MarkedYAMLError, text: str) -> str:
             return f"line {above + 1} has no colon after its key"
     if error.context_mark is not None and problem.startswith("could not find expected ':'"):
         return f"line {error.context_mark.line + 1} has no colon after its key"
-    meaning = next((said for begin, said in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
+    meaning = next((text for begin, text in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
     opened = error.context_mark
     if opened is not None and mark is not None and opened.line < mark.line and "begins" in meaning:
         meaning += f" (line {opened.line + 1})"
