@@ -246,7 +246,7 @@ class Reader:
     def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
         """What a value should have been, in words; empty where it is that."""
         if choices(hint):
-            is_one = any(type(value) is type(choice) and value == choice for choice in choices(hint))
+            is_one = any(isinstance(value, type(choice)) and value == choice for choice in choices(hint))
             return "" if is_one else words(hint)
         if (rule is None or rule.convert is None) and not _is_of(plain, value):
             return words(hint, narrow=False)
