@@ -1,16 +1,17 @@
 """One road to options: from a mapping (of a YAML file, of `--with`, of Python) to a dataclass, with every fault.
 
 A dataclass says by its annotations what each option may be: `Annotated[float, Gt(0), Le(1)]` of annotated-types,
-`Literal["chars", "pages"]`, a `File`, or a `Rule`; and by a `Doc` of typing_extensions what it means. What options must
-not be together, or what no annotation says, its method `clashes` yields. Values, messages, JSON Schemas and help all
-follow from these annotations; an experiment file is such a dataclass, whose sections are dataclasses within it.
+`Literal["chars", "pages"]`, a `File`, or a `Rule`; and by a `Doc` of typing_extensions what it means. Values, messages,
+JSON Schemas and help follow from these. What no annotation says, such as what excludes what, `clashes` yields.
 """
 
 from __future__ import annotations
 
-import math
+import operator
+import sys
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -62,14 +63,8 @@ class Called:
     noun: str
 
 
-@dataclass(frozen=True)
-class Names:
-    """An annotation: the text names a file, or it may name a folder."""
-
-    what: str
-
-
-FILE, FOLDER = Names("file"), Names("folder")
+# Annotations: the text names a file, or it may name a folder.
+FILE, FOLDER = object(), object()
 # A path that is relative to the experiment file, with `{dataset}` filled in.
 File = Annotated[str, FILE]
 # A folder beside the experiment file where there is one, else a name.
@@ -151,8 +146,7 @@ def read_options(
         values = {key: _from_text(value, hints.get(key)) for key, value in values.items()}
     reader = Reader(show)
     valid = reader.fields(options, values, (), "option")
-    faults = reader.faults
-    result = None
+    result, faults = None, reader.faults
     if kind is not None and all(name in valid for name, option in options.items() if option.needed):
         result, clashes = _built(kind, valid)
         at_fault = {fault.option for fault in faults}
@@ -190,16 +184,12 @@ def check_options(options: Any, where: str = "") -> dict[str, Any]:
 
 def _from_text(value: Any, hint: Any) -> Any:
     """A text as the number or truth value that it spells, where one is expected."""
-    plain = plain_type(hint)
-    if not isinstance(value, str):
-        return value
+    plain = plain_type(hint) if isinstance(value, str) else None
     if plain is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
     if plain in (int, float) and "_" not in value:
-        try:
+        with suppress(ValueError):
             return plain(value)
-        except ValueError:
-            return value
     return value
 
 
@@ -226,7 +216,7 @@ class Reader:
     def value(self, hint: Any, value: Any, path: KeyPath, kind: Literal["value", "invalid_key"] = "value") -> Any:
         """A value as its type has it."""
         plain, notes = _plain(hint)
-        if value is None and _is_optional(hint):
+        if value is None and None in notes:
             return None
         for note in notes:
             if isinstance(note, Short):
@@ -252,14 +242,14 @@ class Reader:
             return words(hint, narrow=False)
         if rule is not None and not rule.test(value):
             return rule.expected
-        broken = [name for name, bound in limits(hint).items() if not BOUNDS[name].test(value, bound)]
+        broken = [name for name, bound in limits(hint).items() if not BOUNDS[name][2](value, bound)]
         if broken and self.in_file:
-            return f"a number {BOUNDS[broken[0]].words} {_number(limits(hint)[broken[0]])}"
+            return f"a number {BOUNDS[broken[0]][1]} {_bounds(hint)[broken[0]]}"
         return words(hint) if broken else ""
 
     def _contents(self, plain: Any, value: Any, path: KeyPath) -> Any:
         """A value of the right type, with what lies within it."""
-        kind, arguments = _kind(plain), get_args(plain)
+        kind, arguments = get_origin(plain) or plain, get_args(plain)
         if kind is float:
             return float(value)
         if kind is list and arguments:
@@ -298,28 +288,18 @@ class Reader:
 
 def _is_of(plain: Any, value: Any) -> bool:
     """Whether a value is of a type, strictly: true is not 1, 1.0 is no whole number, nan and inf are no numbers."""
-    kind = _kind(plain)
+    kind = get_origin(plain) or plain
     if plain is Any:
         return True
     if kind in (Union, types.UnionType):
         return any(_is_of(_plain(each)[0], value) for each in get_args(plain))
     if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and _is_finite(value)
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if is_dataclass(kind):
         return isinstance(value, (dict, plain))
     return isinstance(value, kind) if isinstance(kind, type) else True
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number that no double can hold
-        return False
-
-
-# ---- the JSON Schema ---------------------------------------------------------------------------------------------
 
 
 def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -349,26 +329,24 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     plain, notes = _plain(hint)
     rule = _rule(notes)
     schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
-    schema |= {BOUNDS[name].keyword: bound for name, bound in limits(hint).items()}
+    schema |= {BOUNDS[name][0]: bound for name, bound in limits(hint).items()}
     for least in (note.min_length for note in notes if getattr(note, "min_length", 0)):
         schema["minItems" if schema["type"] == "array" else "minProperties"] = least
     for note in notes:
         if isinstance(note, Short):
             schema = {"anyOf": [schema, {"type": "string"} if note.key else schema["items"]]}
-    return {"anyOf": [schema, {"type": "null"}]} if _is_optional(hint) else schema
+    return {"anyOf": [schema, {"type": "null"}]} if None in notes else schema
 
 
 def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema of a type without annotations."""
-    kind, arguments = _kind(plain), get_args(plain)
+    kind, arguments = get_origin(plain) or plain, get_args(plain)
     if kind is Literal:
         return {"enum": list(arguments), "type": "string"}
     if is_dataclass(kind):
-        name = plain.__name__
-        if name not in definitions:
-            definitions[name] = {}
-            definitions[name] = schema_of(plain, definitions)
-        return {"$ref": f"#/$defs/{name}"}
+        if plain.__name__ not in definitions:
+            definitions[plain.__name__] = schema_of(plain, definitions)
+        return {"$ref": f"#/$defs/{plain.__name__}"}
     if kind is list:
         return {"items": _schema(arguments[0], definitions), "type": "array"}
     if kind is dict:
@@ -377,11 +355,7 @@ def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             names = {"propertyNames": {"maxLength": key["maxLength"]}} if "maxLength" in key else {}
             return {"patternProperties": {key["pattern"]: item}, **names, "type": "object"}
         return {"additionalProperties": item or True, "type": "object"}
-    types_by_kind = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    return {"type": types_by_kind[kind]} if kind in types_by_kind else {}
-
-
-# ---- what a dataclass says of its options ------------------------------------------------------------------------
+    return {"type": TYPES[kind][1]} if kind in TYPES else {}
 
 
 def as_dict(value: Any) -> Any:
@@ -395,7 +369,7 @@ def as_dict(value: Any) -> Any:
 
 def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
     """Which of these options name files."""
-    paths = [option.name for option in options_of(kind).values() if option.is_path]
+    paths = (name for name, option in options_of(kind).items() if option.is_path)
     return [name for name in paths if isinstance(values.get(name), str) and values[name]]
 
 
@@ -465,35 +439,28 @@ def words(hint: Any, *, narrow: bool = True) -> str:
         return rule.expected
     if choices(hint):
         return listed(map(str, choices(hint)))
-    kind = _kind(plain)
-    noun = next((note.noun for note in notes if isinstance(note, Called)), NOUNS.get(kind, "a value"))
-    noun = "a mapping" if is_dataclass(kind) else noun
+    kind = get_origin(plain) or plain
+    usual = "a mapping" if is_dataclass(kind) else TYPES.get(kind, ("a value", ""))[0]
+    noun = next((note.noun for note in notes if isinstance(note, Called)), usual)
     return f"{noun}{_range(hint)}" if narrow else noun
 
 
-NOUNS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "a mapping",
+# What messages and JSON Schema call a type.
+TYPES = {
+    bool: ("true or false", "boolean"),
+    int: ("a whole number", "integer"),
+    float: ("a number", "number"),
+    str: ("text", "string"),
+    list: ("a list", "array"),
+    dict: ("a mapping", "object"),
 }
 
-
-class Bound(NamedTuple):
-    """One end of a range: the keyword of JSON Schema, words, and whether a number keeps to it."""
-
-    keyword: str
-    words: str
-    test: Callable[[float, float], bool]
-
-
-BOUNDS = {
-    "ge": Bound("minimum", "of at least", lambda value, bound: value >= bound),
-    "gt": Bound("exclusiveMinimum", "above", lambda value, bound: value > bound),
-    "le": Bound("maximum", "of at most", lambda value, bound: value <= bound),
-    "lt": Bound("exclusiveMaximum", "below", lambda value, bound: value < bound),
+# The ends of a range: the keyword of JSON Schema, words, and how a number compares with it.
+BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
+    "ge": ("minimum", "of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "above", operator.gt),
+    "le": ("maximum", "of at most", operator.le),
+    "lt": ("exclusiveMaximum", "below", operator.lt),
 }
 
 
@@ -521,7 +488,7 @@ def limits(hint: Any) -> dict[str, float]:
 
 def _range(hint: Any) -> str:
     """` from 0 to 1`, ` above 0, at most 1`, ` of at least 1`: the bounds of a number, behind what it is called."""
-    texts = {name: _number(value) for name, value in limits(hint).items()}
+    texts = _bounds(hint)
     if "ge" in texts and "le" in texts:
         return f" from {texts['ge']} to {texts['le']}"
     low = f" above {texts['gt']}" if "gt" in texts else f" of at least {texts['ge']}" if "ge" in texts else ""
@@ -530,41 +497,24 @@ def _range(hint: Any) -> str:
     return f"{low}{between}{high}"
 
 
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+def _bounds(hint: Any) -> dict[str, str]:
+    return {name: f"{value:,}" if isinstance(value, int) else f"{value:g}" for name, value in limits(hint).items()}
 
 
 def _rule(notes: Iterable[Any]) -> Rule | None:
     return next((note for note in notes if isinstance(note, Rule)), None)
 
 
-def _layers(hint: Any) -> Iterator[Any]:
-    """An annotation, and what is left of it as one `Annotated` or `| None` after the other is taken off."""
-    while True:
-        yield hint
-        if get_origin(hint) is Annotated:
-            hint = get_args(hint)[0]
-        elif _is_union_with_none(hint) and len(get_args(hint)) == 2:
-            hint = next(each for each in get_args(hint) if each is not type(None))
-        else:
-            return
-
-
 def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its annotations and without None, and the annotations."""
-    layers = list(_layers(hint))
-    notes = (note for layer in layers if get_origin(layer) is Annotated for note in layer.__metadata__)
-    return layers[-1], tuple(notes)
-
-
-def _kind(plain: Any) -> Any:
-    """`list` of `list[str]`."""
-    return get_origin(plain) or plain
-
-
-def _is_optional(hint: Any) -> bool:
-    return any(map(_is_union_with_none, _layers(hint)))
-
-
-def _is_union_with_none(hint: Any) -> bool:
-    return get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint)
+    """A type without its annotations and without None, and the annotations; None among these where it may be None."""
+    notes: tuple[Any, ...] = ()
+    while True:
+        arguments = get_args(hint)
+        if get_origin(hint) is Annotated:
+            notes += hint.__metadata__
+            hint = arguments[0]
+        elif get_origin(hint) in (Union, types.UnionType) and type(None) in arguments:
+            notes += (None,)
+            hint = Union[tuple(each for each in arguments if each is not type(None))]  # noqa: UP007  # made of a list
+        else:
+            return hint, notes
