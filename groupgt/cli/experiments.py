@@ -260,8 +260,8 @@ def report_command(
     """
     from groupgt.render.page.page import page_bytes
     from groupgt.report.comparison import described
-    from groupgt.report.history import compared_metrics, history, merged, merged_page, settings_of
-    from groupgt.report.result_folders import folders_of, read_folders
+    from groupgt.report.folder import folders_of, read_folders
+    from groupgt.report.merge import compared_metrics, history, merged, merged_page, settings_of
     from groupgt.store.files import write_bytes
 
     check_outputs([], [page])
@@ -278,9 +278,8 @@ def report_command(
             raise ConfigError(
                 "--baseline: cannot be combined with --history, which compares every run with the one before"
             )
-        footer = (
-            f"change and p ({described(chosen)}; not corrected) are against the run before; policy {results[-1].policy}"
-        )
+        policy = results[-1].manifest.policy
+        footer = f"change and p ({described(chosen)}; not corrected) are against the run before; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))

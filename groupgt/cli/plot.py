@@ -34,7 +34,7 @@ from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
     from groupgt.report.experiment import Drawable
-    from groupgt.report.result_folders import ResultFolder
+    from groupgt.report.folder import ResultFolder
 
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
 
@@ -97,8 +97,8 @@ def _of_folders(
     inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
 ) -> Figure:
     from groupgt.report.experiment import chosen
-    from groupgt.report.history import compared_metrics, merged, merged_figures, settings_of
-    from groupgt.report.result_folders import folders_of, read_folders
+    from groupgt.report.folder import folders_of, read_folders
+    from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
 
     _refuse_reading_options()
     check_outputs([], [output])
