@@ -24,8 +24,8 @@ from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
 from groupgt.evaluation.tables import means_and_slices, per_query_rows
-from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.task import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.model.run import Lists, Run
