@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from groupgt.comparison.contrast import Scored
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.sources import Sources, labeller_of
@@ -104,6 +103,17 @@ class Manifest:
             and set(self.counts) == set(self.ground_truth)
             and all("queries" in counts for by_system in self.counts.values() for counts in by_system.values())
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
+
+    name: str
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    values: Mapping[str, Floats]
+    convention: str
 
 
 @lru_cache(maxsize=1)
