@@ -23,8 +23,10 @@ from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
+from groupgt.report.experiment import Drawable, drawn
 from groupgt.report.folder import ResultFolder, Scored
-from groupgt.report.pictures import Drawable, drawn, latency, sweeps_of
+from groupgt.report.sweeps import figures_of as sweeps_of
+from groupgt.report.times import figure as latency
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.

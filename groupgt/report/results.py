@@ -23,7 +23,7 @@ import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
-from groupgt.evaluation.tables import means_and_slices, per_query_rows
+from groupgt.evaluation.runs import per_query_rows
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.task import libraries
 from groupgt.formats import jsonl, trec
@@ -33,8 +33,11 @@ from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
-from groupgt.report.document import from_cache, text
+from groupgt.report.experiment import text
 from groupgt.report.folder import Manifest, file_name, slug
+from groupgt.report.gates import reason
+from groupgt.report.kept import from_cache
+from groupgt.report.means import means_and_slices
 from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -158,7 +161,7 @@ def _gates(outcome: Outcome) -> list[GateOutcome]:
             "dataset": gate.dataset,
             "metric": gate.metric,
             "passed": gate.passed,
-            "reason": gate.reason,
+            "reason": reason(gate),
             "value": gate.value,
             "timed": gate.timed,
         }
