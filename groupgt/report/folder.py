@@ -45,6 +45,17 @@ TEXT_COLUMNS = ("dataset", "run", "qid")
 AGAIN = "run the experiment again with this version"
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
+
+    name: str
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    values: Mapping[str, Floats]
+    convention: str
+
+
 @dataclass(frozen=True)
 class Manifest:
     """manifest.json: what determines the results.
