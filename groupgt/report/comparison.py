@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Contrast, Interval, Row, comparisons
-from groupgt.comparison.schema import ContrastDict
+from groupgt.comparison.contrast import Row, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
@@ -25,6 +24,7 @@ from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, signed, small
 from groupgt.report import contrasts, headroom, slice_contrasts
+from groupgt.report.shapes import plain
 
 # Lost queries that a summary names.
 LOST = 20
@@ -82,39 +82,27 @@ class ComparisonTeller(Teller[Comparison]):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python, None for what cannot be said."""
         comparison = self.result
-        plain: dict[str, Any] = nulls(
+        shown: dict[str, Any] = nulls(
             {
                 "baseline": comparison.baseline,
                 "convention": comparison.convention,
                 "settings": asdict(comparison.settings),
                 "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
                 "comparisons": comparisons(comparison.rows),
-                "rows": [_row(row) for row in comparison.rows],
-                "pairs": [
-                    {
-                        "first": pair.first,
-                        "second": pair.second,
-                        "metric": pair.metric,
-                        "tukey": pair.tukey,
-                        "against": _contrast(pair.against),
-                    }
-                    for pair in comparison.pairs
-                ],
-                "slices": [
-                    {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
-                    for part in comparison.slices
-                ],
+                "rows": plain(comparison.rows),
+                "pairs": plain(comparison.pairs),
+                "slices": plain(comparison.slices),
                 "reversals": [
                     {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
                     for row, part, _ in comparison.reversals()
                 ],
                 "failures": None if comparison.failures is None else comparison.failures.to_dict(),
-                "headroom": [asdict(metric) for metric in comparison.headroom],
+                "headroom": plain(comparison.headroom),
                 "warnings": self.warnings(),
                 "population": population_of(comparison),
             }
         )
-        return plain
+        return shown
 
 
 # Columns of the CSV that are fields of a contrast.
@@ -132,27 +120,6 @@ def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
     delta = [row.against.delta, *row.against.delta_interval]
     counts = (getattr(row.against, name) for name in COUNTS)
     return [*cells, comparison.baseline, *delta, *counts, *last.values(), int(row.significant)]
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "system": row.system,
-        "metric": row.metric,
-        "mean": row.mean,
-        "interval": _ends(row.interval),
-        "queries": row.queries,
-        "significant": row.significant,
-        "against_baseline": None if row.against is None else _contrast(row.against),
-    }
-
-
-def _contrast(contrast: Contrast) -> dict[str, Any]:
-    plain = {name: getattr(contrast, name) for name in ContrastDict.__annotations__}
-    return {**plain, "delta_interval": _ends(contrast.delta_interval)}
-
-
-def _ends(interval: Interval) -> list[float] | None:
-    return None if math.isnan(interval[0]) else list(interval)
 
 
 # --- Tables and what stands below them.

@@ -116,17 +116,6 @@ class Manifest:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
-
-    name: str
-    qids: Sequence[str]
-    metrics: Mapping[str, Metric]
-    values: Mapping[str, Floats]
-    convention: str
-
-
 @lru_cache(maxsize=1)
 def _adapter() -> TypeAdapter[Manifest]:
     return TypeAdapter(Manifest)
