@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from groupgt.comparison.compare import comparison_of
+from groupgt.comparison.systems import finite
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.systems import known
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Item
@@ -32,7 +32,7 @@ def sentences(outcome: Outcome) -> Iterator[Sentence]:
     text = first.text_of(primary)
     label, higher = first.label_of(text), first.metrics[text].higher_is_better
     for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
-        means = {name: known(each[system].means[text]) for name, each in sets.items() if system in each}
+        means = {name: finite(each[system].means[text]) for name, each in sets.items() if system in each}
         ordered = sorted(
             ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
         )

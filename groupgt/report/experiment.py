@@ -8,8 +8,6 @@ from typing import Any
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import below_means
-from groupgt.evaluation.verdict import doubt, enumerated, every
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
@@ -17,7 +15,8 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, corpora, gates, means, slices, sweeps, times
+from groupgt.report import comparison, contrasts, corpora, gates, means, sweeps, times
+from groupgt.report.sentences import doubt, enumerated, every
 
 # What is read after the gates.
 LAST = ("doubt", "note")
@@ -123,13 +122,13 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     convention, primary = outcome.experiment.config.convention, outcome.experiment.config.evaluate.primary
     yield from means.grids(evaluations, [convention])
     if len(evaluations) > means.MOST_COLUMNS and primary is not None:
-        yield from map(Detail, slices.slices_of(evaluations, primary))
+        yield from map(Detail, means.slices_of(evaluations, primary))
     else:
-        sliced = slices.slices_side_by_side(evaluations)
+        sliced = means.slice_grids(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)
-    yield outcome.experiment.hide(below_means(evaluations, [convention]))
+    yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield Detail(f"policy {evaluations[0].policy}")
 
 

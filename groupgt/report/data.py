@@ -1,26 +1,27 @@
-"""The tables of the page that evaluations of one ground truth fill: systems, questions, slices, details, and figures.
+"""What the page and figures show of systems on one ground truth: all that evaluations know, and under which rules.
 
-`comparison.report` adds what systems are against one another, `experiment.report` gates, times and versions.
+`report.comparison` adds what systems are against one another, `report.page` gates, times and versions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from groupgt.evaluation import pictures
-from groupgt.evaluation.systems import Systems, details, known
-from groupgt.evaluation.verdict import best_sentence
+from groupgt.comparison.systems import Systems, finite
 from groupgt.model.hits import Ints
 from groupgt.render import figures
-from groupgt.render.drawing import Figure, replaced
+from groupgt.render.drawing import Figure, drawing, template
 from groupgt.render.page import data
+from groupgt.report import slices
+from groupgt.report.curves import depth_curves, ecdf, units
+from groupgt.report.means import about, best_sentence, forest
+from groupgt.report.misses import details, groups_figure
 
-# Questions that the page lists; of more, those that say most.
+# Queries that the page lists; of more, those that say most.
 LISTED = 10_000
-# Counts of the population that are told where there are any.
+# Counts of the population that are shown where there are any.
 COUNTS = {
     "missing": "queries without results",
     "extra": "results without ground truth",
@@ -28,13 +29,25 @@ COUNTS = {
     "ties": "queries with a tie at a cutoff",
     "repeated_ids": "duplicate ids in a group",
 }
-# Tables of templates that the page fills in.
-FILLED = ("rows", "mean")
+
+
+def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
+    """The figures that can be drawn, by name."""
+    drawings: dict[str, Callable[[], Figure]] = {"forest": lambda: forest(systems)}
+    if systems.evaluations:
+        drawings["depth"] = lambda: depth_curves(systems)
+        drawings["ecdf"] = lambda: ecdf(systems)
+        drawings["groups"] = lambda: groups_figure(systems)
+        for unit in units(systems):
+            drawings[unit] = lambda unit=unit: depth_curves(systems, unit)  # type: ignore[misc]
+        if systems.first.slicer.by:
+            drawings["slices"] = lambda: slices.figure(systems)
+    return drawings
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
     """The tables of one data set, with all that evaluations know."""
-    kept = systems.telling[:LISTED]
+    kept = systems.most_telling[:LISTED]
     evaluated = bool(systems.evaluations)
     missing = len(systems.qids) - len(kept)
     return {
@@ -65,7 +78,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     """What was measured, and under which rules."""
     first, truth = systems.first, systems.first.truth
     judgments = truth.judgments
-    found = [
+    lines = [
         ("convention", first.convention),
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
@@ -74,17 +87,17 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
     for kind, title in COUNTS.items():
-        told = {name: own[kind] for name, own in counts.items() if own[kind]}
-        if not told:
+        affected = {name: own[kind] for name, own in counts.items() if own[kind]}
+        if not affected:
             continue
-        texts = [f"{name}: {count:,}" for name, count in told.items()]
-        if len(told) == len(counts) and len(set(told.values())) == 1:
+        texts = [f"{name}: {count:,}" for name, count in affected.items()]
+        if len(affected) == len(counts) and len(set(affected.values())) == 1:
             texts = [f"{first.counts[kind]:,}{' in every system' if len(counts) > 1 else ''}"]
-        found.append((title, "; ".join(texts)))
+        lines.append((title, "; ".join(texts)))
     dropped = first.counts["empty_groups"] + first.counts["irrelevant_groups"]
     if dropped:
-        found.append(("groups left out", f"{dropped:,} without a relevant alternative"))
-    return [*found, ("ground truth", f"SHA-256 {truth.digest}")]
+        lines.append(("groups left out", f"{dropped:,} without a relevant alternative"))
+    return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
 
 
 def _metrics(systems: Systems) -> list[data.Metric]:
@@ -116,14 +129,14 @@ def _system(systems: Systems, name: str) -> data.System:
 def _slices(systems: Systems) -> list[data.Slice]:
     parts: list[data.Slice] = []
     for place, part in enumerate(systems.first.slices):
-        means = [[known(each.slices[place]["means"][text]) for text in systems.metrics] for each in systems.every]
+        means = [[finite(each.slices[place]["means"][text]) for text in systems.metrics] for each in systems.every]
         parts.append({"by": part["by"], "value": part["value"], "queries": part["queries"], "means": means})
     return parts
 
 
 def _questions(systems: Systems, kept: Ints) -> data.Questions:
     places = np.sort(kept).tolist()
-    found: data.Questions = {
+    table: data.Questions = {
         "qids": [systems.qids[at] for at in places],
         "texts": [],
         "groups": [],
@@ -131,7 +144,7 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         "solved": [],
         "counted": [],
         "values": [
-            [[known(value) for value in columns[text][places].tolist()] for columns in systems.values.values()]
+            [[finite(value) for value in columns[text][places].tolist()] for columns in systems.values.values()]
             for text in systems.metrics
         ],
     }
@@ -140,41 +153,22 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
         solved = [systems.solved(each) for each in systems.every]
         groups = truth.judgments.groups.tolist()
         if truth.texts:
-            found["texts"] = [truth.texts[at] for at in places]
-        found["groups"] = [groups[at] for at in places]
-        found["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
-        found["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
-        found["counted"] = truth.judgments.defined[places].tolist()
-    return found
+            table["texts"] = [truth.texts[at] for at in places]
+        table["groups"] = [groups[at] for at in places]
+        table["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
+        table["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
+        table["counted"] = truth.judgments.defined[places].tolist()
+    return table
 
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
     """What the page draws: templates where what they show is chosen there."""
-    found = {"forest": template(pictures.forest(systems), {systems.label: "$label"})}
+    drawings = {"forest": template(forest(systems), {systems.label: "$label"})}
     if systems.evaluations:
-        found["depth"] = drawing(pictures.depth(systems))
-        for unit in pictures.units(systems):
-            found[f"depth in {unit}"] = drawing(pictures.depth(systems, unit))
-        found |= {"ecdf": drawing(pictures.ecdf(systems)), "groups": template(pictures.groups(systems, 1))}
+        drawings["depth"] = drawing(depth_curves(systems))
+        for unit in units(systems):
+            drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
+        drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
         if systems.first.slicer.by:
-            found["slices"] = template(figures.slices([], systems.about(systems.label), domain=("$low", "$high")))
-    return found
-
-
-def drawing(figure: Figure) -> data.Drawing:
-    """A figure with its data, for the page."""
-    return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
-
-
-def template(figure: Figure, texts: Mapping[str, str] | None = None) -> data.Drawing:
-    """A figure without its data, which the page fills in; `texts` says which of its texts depend on what is chosen."""
-    return {"template": _emptied(replaced(figure.template, texts or {}))}
-
-
-def _emptied(value: Any) -> Any:
-    """A template whose tables of rows are empty."""
-    if isinstance(value, dict):
-        if value.get("name") in FILLED:
-            return {"name": value["name"], "values": []}
-        return {key: _emptied(each) for key, each in value.items() if key != "description"}
-    return [_emptied(each) for each in value] if isinstance(value, list) else value
+            drawings["slices"] = template(figures.slices([], about(systems, systems.label), domain=("$low", "$high")))
+    return drawings
