@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Generic, Self, TypeVar, overload
+from typing import Annotated, Generic, Self, TypeVar, overload
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from groupgt.comparison.intervals import Bounds, intervals, unseen
 from groupgt.comparison.settings import Settings
@@ -23,6 +24,7 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
 Interval = tuple[float, float]
+Share = Annotated[float, Ge(0), Le(1)]
 # Two systems and a metric.
 Key = tuple[str, str, str]
 
@@ -47,8 +49,8 @@ class Contrast:
     losses: int
     spread: float
     effect_size: float
-    raw_p_value: float
-    p_value: float
+    raw_p_value: Share
+    p_value: Share
     size: float = 0.0
     alike: bool = False
 
@@ -307,7 +309,7 @@ class Pair:
     second: str
     metric: str
     against: Contrast
-    tukey: float
+    tukey: Share
 
 
 def contrasts_of(
