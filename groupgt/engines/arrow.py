@@ -13,7 +13,7 @@ from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import DataError
 from groupgt.formats import frames
-from groupgt.formats.rows import NESTED, NESTED_UNITS, SCORES, UNIT_COLUMNS
+from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED, SCORES
 from groupgt.labellers.ids import Ids
 from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metrics
@@ -22,7 +22,6 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import shown
-from groupgt.model.values import CALLS
 from groupgt.runtime import no_garbage_collection, pl
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
 
 TRUTH = "retrieval_gt"
-CALL_COLUMNS = {UNIT_COLUMNS[CALLS], NESTED_UNITS[CALLS]}
-READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED, *CALL_COLUMNS}
+READ = {"qid", "doc_id", "score", "rank", SCORES, *NESTED, CALL_COLUMN, CALL_LIST}
 
 
 def per_query(

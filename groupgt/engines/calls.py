@@ -17,7 +17,7 @@ from groupgt import native
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.engines.shapes import carried_cells, ids_and_scores, is_text_list
 from groupgt.errors import DataError, Faults
-from groupgt.formats.rows import UNIT_COLUMNS, call_of, calls_fault
+from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
 from groupgt.formats.validity import is_call, is_score
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -26,8 +26,6 @@ from groupgt.model.run import Columns, Lists, Run
 from groupgt.model.validity import plain
 from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.runtime import pl
-
-CALL = UNIT_COLUMNS[CALLS]
 
 
 def in_call_order(run: Run) -> Run:
@@ -74,7 +72,7 @@ def _calls_carried(lists: Lists) -> Mapping[str, Sequence[int | None]] | None:
         return {str(key): cells for key, cells in lists.lengths[CALLS].items()}
     if native.has_plain_ends(lists.rankings) or not _hold_mappings(lists.rankings.values()):
         return None
-    carried = ((str(key), carried_cells(ranking, CALL)) for key, ranking in lists.rankings.items())
+    carried = ((str(key), carried_cells(ranking, CALL_COLUMN)) for key, ranking in lists.rankings.items())
     return {key: list(map(call_of, cells)) for key, cells in carried if cells is not None} or None
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from groupgt import native
 from groupgt.errors import Faults, strange_result
-from groupgt.formats.rows import UNIT_COLUMNS, call_of, calls_fault
+from groupgt.formats.fields import CALL_COLUMN, call_of, calls_fault
 from groupgt.model.validity import are_ids, are_plainly_ids, finite_number, id_fault, id_text, plain, shown
-from groupgt.model.values import CALLS, span_of
+from groupgt.model.values import span_of
 
 # What an id and its score usually stand in.
 PAIRS = {tuple, list}
@@ -74,7 +74,7 @@ def ids_and_scores(ranking: Any, faults: Faults, where: str) -> tuple[list[str],
             faults.add(where, _what_is_wrong(cell, place))
             return [], None
         ids.append(name)
-    calls = carried_cells(ranking, UNIT_COLUMNS[CALLS])
+    calls = carried_cells(ranking, CALL_COLUMN)
     if calls is not None and (fault := calls_fault(list(map(call_of, calls)), len(ids), in_order=False)):
         faults.add(where, fault)
     return ids, None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from groupgt.errors import Faults, display
-from groupgt.formats.rows import Judgment, call_of, number_text
+from groupgt.formats.fields import call_of
+from groupgt.formats.rows import Judgment, number_text
 from groupgt.model.validity import id_fault, id_text, is_grade
 
 # So many characters of a number are shown.

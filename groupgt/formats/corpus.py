@@ -14,8 +14,8 @@ from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_name
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import QUERIES, table_in
 from groupgt.formats.checks import Firsts
+from groupgt.formats.fields import length_of
 from groupgt.formats.jsonl import is_array, objects
-from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.model.validity import id_fault, id_text, is_integer

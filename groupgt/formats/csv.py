@@ -14,22 +14,18 @@ from pathlib import Path
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.formats.checks import NO_CALL, Judgments, result_fault
+from groupgt.formats.fields import CALL_COLUMN, carried, fields_of, units_of
 from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
-    CONTENTS,
-    DOCUMENT,
     NAMED,
-    UNIT_COLUMNS,
     Gathered,
     Judgment,
     checked_columns,
-    fields_of,
     gather,
     misnamed_grade,
     missing_columns,
     number_text,
-    unit_cell,
 )
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, explained
@@ -37,7 +33,6 @@ from groupgt.model import validity
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
-from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 # The widest cell, and how many rows are read at a time.
@@ -45,10 +40,6 @@ WIDEST, BLOCK = 1 << 30, 1 << 12
 # What may stand around a number, and around the name of a column.
 BLANKS = " \t\x0b\x0c"
 BARE_RETURN = "found a carriage return (U+000D) that ends no line; put the cell into quotes, or remove it"
-# What a row of results may say besides query, document and score.
-OTHERS = (*UNIT_COLUMNS.values(), "start", "end", *CONTENTS, "parent", DOCUMENT)
-# Which of these are whole numbers, by what columns of results are called.
-WHOLE = {**UNIT_COLUMNS, "start": "start", "end": "end"}
 # polars takes its time with more columns than these.
 WIDEST_TABLE = 1000
 
@@ -193,10 +184,9 @@ def _read_rows(source: Source) -> Run:
     faults = Faults()
     gathered = Gathered()
     for qid, document, score, cells in _results(_Text.of(source), faults):
-        lengths = {unit: unit_cell(unit, cells[name].strip()) for unit, name in UNIT_COLUMNS.items() if name in cells}
         # An empty cell is none, as in a column.
         fields = fields_of({"doc_id": document, **{name: cell or None for name, cell in cells.items()}})
-        gathered.add(qid, document, score, lengths, fields)
+        gathered.add(qid, document, score, units_of(cells, str.strip), fields)
     faults.stop()
     return gathered.run(source)
 
@@ -213,8 +203,8 @@ def _results(text: _Text, faults: Faults) -> Iterator[tuple[str, str, float, dic
         return
     sign = 1.0 if order == "score" else -1.0
     qid_at, document_at, score_at = (header.index(name) for name in ("qid", "doc_id", order))
-    others = [(name, header.index(name)) for name in OTHERS if name in header]
-    call_at = dict(others).get(UNIT_COLUMNS[CALLS])
+    others = [(name, header.index(name)) for _, name in carried(tuple(header))]
+    call_at = dict(others).get(CALL_COLUMN)
     for number, row in rows:
         qid, document = row[qid_at], row[document_at]
         score = validity.number_of(row[score_at].strip(BLANKS))
@@ -283,25 +273,23 @@ def _columns(scanned: pl.LazyFrame, header: list[str]) -> pl.LazyFrame:
         pl.col("qid"),
         pl.col("doc_id").alias("doc"),
         pl.when(complete).then(number if order == "score" else -number).alias("score"),
-        *(_whole(pl.col(name)).alias(called) for called, name in WHOLE.items() if name in header),
-        *(pl.col(name).alias("text") for name in [each for each in CONTENTS if each in header][:1]),
-        *(pl.col(name) for name in ("parent",) if name in header),
-        *([pl.col(DOCUMENT).alias("document")] if DOCUMENT in header else []),
+        *(
+            (_whole(pl.col(name)) if field.is_whole else pl.col(name)).alias(field.name)
+            for field, name in carried(tuple(header))
+        ),
     )
 
 
 def _checked(text: _Text, header: Sequence[str]) -> Run:
     """The same of rows that are read one by one; raises `DataError` that names every row at fault."""
-    whole = {called: name for called, name in WHOLE.items() if name in header}
-    texts = [name for name in CONTENTS if name in header][:1] + [n for n in ("parent", DOCUMENT) if n in header]
-    called = {DOCUMENT: "document", **dict.fromkeys(CONTENTS, "text")}
+    fields = carried(tuple(header))
     schema: dict[str, type[pl.DataType]] = {"qid": pl.String, "doc": pl.String, "score": pl.Float64}
-    schema |= dict.fromkeys(whole, pl.Int64) | {called.get(name, name): pl.String for name in texts}
+    schema |= {field.name: pl.Int64 if field.is_whole else pl.String for field, _ in fields}
 
     def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
         for qid, document, score, cells in _results(text, faults):
-            lengths = (unit_cell(called, cells[name].strip()) for called, name in whole.items())
-            yield qid, document, score, *lengths, *(cells[name] or None for name in texts)
+            others = (field.number(cells[name].strip()) if field.is_whole else cells[name] or None for field, name in fields)
+            yield qid, document, score, *others
 
     return checked_columns(rows, schema, text.title)
 
@@ -334,7 +322,7 @@ def write_run(
     """`qid, doc_id, rank, score, call` a row; scores and calls only where there were some."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        call = [UNIT_COLUMNS[CALLS]] if calls else []
+        call = [CALL_COLUMN] if calls else []
         writer.writerow(["qid", "doc_id", "rank", *(["score"] if scored else []), *call])
         for qid, ids, scores in rankings:
             for rank, (document, score) in enumerate(zip(ids, scores), 1):

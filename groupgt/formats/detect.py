@@ -23,8 +23,9 @@ from groupgt.formats import (
     trec,
 )
 from groupgt.formats import parts as run_parts
+from groupgt.formats.fields import NESTED
 from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
-from groupgt.formats.rows import NESTED, OTHER_NAMES
+from groupgt.formats.rows import OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
 from groupgt.model.ground_truth import GroundTruth

@@ -15,26 +15,13 @@ import numpy as np
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments
-from groupgt.formats.rows import (
-    CONTENTS,
-    DOCUMENT,
-    FIELDS,
-    NESTED,
-    NESTED_UNITS,
-    SCORES,
-    UNIT_COLUMNS,
-    Judgment,
-    gather,
-    misnamed_grade,
-    missing_columns,
-    unit_cell,
-)
+from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, lists_of
+from groupgt.formats.rows import Judgment, gather, misnamed_grade, missing_columns
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Remote, Run
 from groupgt.model.validity import finite_number, id_fault, id_text, plain
-from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 
@@ -103,10 +90,9 @@ def cells_of(column: Any) -> list[Any]:
     return [cell_of(cell) for cell in column.tolist()]
 
 
-ID_COLUMNS = {"qid", "group", "doc_id", "parent", DOCUMENT, *NESTED}
+ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field in FIELDS if field.kind == "id"))
 # What is read of results and of ground truth; of ground truth all other columns are kept as they are.
-RUN_COLUMNS = ID_COLUMNS | {"score", "rank", "start", "end", SCORES, *UNIT_COLUMNS.values(), *CONTENTS}
-RUN_COLUMNS |= {*NESTED_UNITS.values(), *FIELDS.values()}
+RUN_COLUMNS = ID_COLUMNS | {"score", "rank", SCORES} | COLUMNS | LISTS
 TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade"}
 TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"))
 
@@ -259,15 +245,14 @@ def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, g
         cells = guard(lambda: frame.select(name).collect())[name].to_list()
         return [cell if isinstance(cell, list) else [] for cell in cells]
 
+    units, others = lists_of(names)
     lengths = {
-        unit: dict(zip(row_qids, [[unit_cell(unit, cell) for cell in row] for row in column(name)]))
-        for unit, name in NESTED_UNITS.items()
-        if name in names
+        field.name: dict(zip(row_qids, [list(map(field.number, row)) for row in column(field.nested)]))
+        for field in units
     }
     fields: dict[str, Callable[[], dict[str, list[Any]]]] = {
-        field: lambda name=name: dict(zip(row_qids, column(name)))  # type: ignore[misc]  # bound now
-        for field, name in FIELDS.items()
-        if name in names
+        field.name: lambda name=field.nested: dict(zip(row_qids, column(name)))  # type: ignore[misc]  # bound now
+        for field in others
     }
     return Run(Lists(dict(zip(row_qids, rows[key].to_list())), lengths=lengths, fields=fields), source=title)
 
@@ -312,6 +297,14 @@ def _check_scores(rows: pl.DataFrame, key: str, title: str) -> None:
     faults.stop()
 
 
+def _is_readable(column: str, kind: pl.DataType) -> bool:
+    """Whether a column holds what its field should: lengths are numbers, texts are texts."""
+    field = next((field for field in FIELDS if column in field.columns), None)
+    if field is None or not (field.is_unit or field.kind == "text"):
+        return True
+    return kind == pl.String if field.kind == "text" else field.kind == "call" or kind.is_numeric()
+
+
 def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
     """A run of columns: a row a result."""
     schema = guard(frame.collect_schema)
@@ -322,21 +315,17 @@ def _long(frame: pl.LazyFrame, title: str, guard: Guard) -> Run:
         raise DataError(f"{title}: {missing_columns(names, missing, expected)}")
     if not schema[order].is_numeric():
         raise DataError(f"{title}: expected numbers in the column {order!r}, found {schema[order]}")
-    call = UNIT_COLUMNS[CALLS]
-    if call in names and not (schema[call].is_numeric() or schema[call] in (pl.String, pl.Null)):
-        raise DataError(f"{title}: expected whole numbers in the column {call!r}, found {schema[call]}")
+    call = schema.get(CALL_COLUMN, pl.Null())
+    if not (call.is_numeric() or call in (pl.String, pl.Null)):
+        raise DataError(f"{title}: expected whole numbers in the column {CALL_COLUMN!r}, found {call}")
     number = pl.col(order).cast(pl.Float64)
     long = frame.select(
         _id_column(schema["qid"], "qid", title),
         _id_column(schema["doc_id"], "doc_id", title).alias("doc"),
         (number if order == "score" else -number).alias("score"),
         *(
-            pl.col(name).alias(unit)
-            for unit, name in UNIT_COLUMNS.items()
-            if name in names and (schema[name].is_numeric() or unit == CALLS)
+            (pl.col(name).cast(pl.String) if field.name == "document" else pl.col(name)).alias(field.name)
+            for field, name in carried(tuple(name for name in names if _is_readable(name, schema[name])))
         ),
-        *(pl.col(name) for name in ("start", "end", "parent") if name in names),
-        *([pl.col(DOCUMENT).cast(pl.String).alias("document")] if DOCUMENT in names else []),
-        *(pl.col(name).alias("text") for name in [name for name in CONTENTS if schema.get(name) == pl.String][:1]),
     )
     return Run(Columns(long, lambda: refuse_rows(long, title, order, guard), guard), source=title)

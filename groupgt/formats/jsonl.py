@@ -12,19 +12,8 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
-from groupgt.formats.rows import (
-    FIELDS,
-    NESTED,
-    NESTED_UNITS,
-    SCORES,
-    UNIT_COLUMNS,
-    Gathered,
-    calls_fault,
-    fields_of,
-    rename_hint,
-    score_of,
-    unit_cell,
-)
+from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
+from groupgt.formats.rows import Gathered, rename_hint
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -217,12 +206,9 @@ def read_run(source: Source) -> Run:
             if nested and qid in gathered.ids:
                 faults.add(where, "duplicate query")
             nested = True
-            lengths = {
-                unit: [unit_cell(unit, cell) for cell in _listed(row[name])]
-                for unit, name in NESTED_UNITS.items()
-                if name in row
-            }
-            fields = {field: _listed(row[name]) for field, name in FIELDS.items() if name in row}
+            units, others = lists_of(row)
+            lengths = {field.name: list(map(field.number, _listed(row[field.nested]))) for field in units}
+            fields = {field.name: _listed(row[field.nested]) for field in others}
             ids = _ids_of(row, keys[0], where, faults)
             if CALLS in lengths and (wrong := calls_fault(lengths[CALLS], len(_listed(row[keys[0]])), in_order=True)):
                 faults.add(where, wrong)
@@ -253,8 +239,7 @@ def _result(
     elif fault := result_fault(qid, document, score, row[order], order, row.get("call", NO_CALL)):
         faults.add(where, fault)
     elif score is not None:
-        lengths = {unit: unit_cell(unit, row[name]) for unit, name in UNIT_COLUMNS.items() if name in row}
-        return document, score, lengths, fields_of(row)
+        return document, score, units_of(row), fields_of(row)
     return None
 
 
@@ -315,5 +300,5 @@ def write_run(
             if scored:
                 row[SCORES] = scores
             if calls:
-                row[NESTED_UNITS[CALLS]] = list(calls[qid])
+                row[CALL_LIST] = list(calls[qid])
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -16,14 +16,13 @@ from typing import Any
 
 from groupgt.errors import DataError
 from groupgt.formats import frames
+from groupgt.formats.fields import CALL_LIST, SCORES
 from groupgt.formats.names import run_name
-from groupgt.formats.rows import NESTED_UNITS, SCORES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 MAGIC = b"PAR1"
@@ -263,5 +262,5 @@ def write_run(
         columns[SCORES] = pl.Series([scores for _, _, scores in rows], dtype=pl.List(pl.Float64))
     if calls:
         made = [list(calls[qid]) for qid, _, _ in rows]
-        columns[NESTED_UNITS[CALLS]] = pl.Series(made, dtype=pl.List(pl.Int64))
+        columns[CALL_LIST] = pl.Series(made, dtype=pl.List(pl.Int64))
     pl.DataFrame(columns).write_parquet(path)

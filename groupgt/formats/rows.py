@@ -11,16 +11,13 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
-import numpy as np
-
 from groupgt.errors import DataError, Faults, near_names
 from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import finite_number, is_number
-from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
+from groupgt.model.validity import is_number
 from groupgt.runtime import pl
 
 # Query, group, document, grade.
@@ -134,17 +131,6 @@ def misnamed_grade(names: Collection[str], wanted: str = "grade") -> str:
     return f"expected the grades as {wanted!r}, found {other!r}; rename {other} to {wanted}"
 
 
-# The columns that may hold the text of a result.
-CONTENTS = ("contents", "text")
-# The column that names a result's document, where its id does not.
-DOCUMENT = "doc"
-# What a query's results are called in a list of their own, and what stands in lists beside them.
-NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
-SCORES = "retrieve_scores"
-# In which column, and in which lists, it stands how long results are, or which search call found them.
-UNIT_COLUMNS = {**{unit: unit for unit in LENGTH_UNITS}, CALLS: "call"}
-NESTED_UNITS = {unit: f"retrieved_{unit}" for unit in UNIT_COLUMNS}
-FIELDS = {"text": "retrieved_contents", "parent": "retrieved_parents", "span": "retrieved_spans"}
 BLOCK = 1 << 14
 
 
@@ -239,76 +225,3 @@ def order_fault(
                 "write jsonl or parquet, which keep the order"
             )
     return None
-
-
-def score_of(row: Mapping[str, Any]) -> float | None:
-    """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
-    cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
-    number = finite_number(cell)
-    return None if number is None else sign * number
-
-
-def length_of(cell: Any) -> int | None:
-    """A length: a whole number from 0, as a number or as text; None for anything else.
-
-    >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
-    (12, 12, 12, None, None)
-    """
-    if isinstance(cell, str):
-        cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
-    elif isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)  # a column with gaps holds numbers with a point
-    return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
-
-
-def call_of(cell: Any) -> int | None:
-    """The number of a search call: a whole number from 1, as a number or as text; None for anything else.
-
-    >>> call_of(2), call_of("2"), call_of(0), call_of(True)
-    (2, 2, None, None)
-    """
-    number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
-    return number or None
-
-
-def unit_cell(unit: str, cell: Any) -> int | None:
-    """What a cell says in a unit: a length, or the number of a call."""
-    return call_of(cell) if unit == CALLS else length_of(cell)
-
-
-def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
-    """Why these cannot be the calls of `size` results; None where they can. Calls of results `in_order` never fall."""
-    known = len(calls) - list(calls).count(None)
-    if not known == len(calls) == size:
-        return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
-    for rank, (before, after) in enumerate(pairwise(calls), 2):
-        if in_order and before is not None and after is not None and after < before:
-            return (
-                f"the result at rank {rank} is of call {after}, and the one before it of call {before}; "
-                "list results in the order of their calls"
-            )
-    return None
-
-
-def fields_of(row: Mapping[str, Any], id_column: str = "doc_id") -> dict[str, Any]:
-    """What a result carries besides its id and score: its `text`, its `parent`, and the `span` of its document.
-
-    >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
-    {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
-    """
-    fields: dict[str, Any] = {}
-    column = next((name for name in CONTENTS if name in row), None)
-    if column is not None:
-        fields["text"] = row[column]
-    if "parent" in row:
-        fields["parent"] = row["parent"]
-    if "start" in row and "end" in row:
-        bounds = {key: _whole(row[key]) for key in ("start", "end")}
-        fields["span"] = {"doc": row.get(DOCUMENT, row.get(id_column)), **bounds}
-    return fields
-
-
-def _whole(cell: Any) -> Any:
-    """A whole number, where the cell of a CSV file is one."""
-    length = length_of(cell.strip()) if isinstance(cell, str) else None
-    return cell if length is None else length

@@ -19,7 +19,7 @@ import yaml
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning
 from groupgt.formats import parquet
 from groupgt.formats.detect import read_ground_truth, read_run
-from groupgt.formats.rows import NESTED
+from groupgt.formats.fields import NESTED
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy

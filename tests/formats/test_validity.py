@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import groupgt
 from groupgt.formats import validity as of_columns
-from groupgt.formats.rows import call_of
+from groupgt.formats.fields import call_of
 from groupgt.model import validity
 
 # Surrogates stand in no column of polars, and in no file that is UTF-8.

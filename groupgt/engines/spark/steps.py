@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, DataError, near_names
 from groupgt.formats.detect import located
+from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED
 from groupgt.formats.names import name_of
-from groupgt.formats.rows import NESTED, NESTED_UNITS, UNIT_COLUMNS
 from groupgt.formats.trec import LEAST, MOST
 from groupgt.model.run import Remote, Run
 from groupgt.model.validity import BLANKS, FORBIDDEN, LONGEST_ID, NUMBER, RANK
-from groupgt.model.values import CALLS
 from groupgt.runtime import pl
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def rows_of(value: Any, title: str = "results") -> Rows:
 
 def refuse_calls(names: Sequence[str], title: str) -> None:
     """Raises `ConfigError` where the columns of results tell of calls."""
-    calls = [name for name in names if name in (UNIT_COLUMNS[CALLS], NESTED_UNITS[CALLS])]
+    calls = [name for name in names if name in (CALL_COLUMN, CALL_LIST)]
     if calls:
         raise ConfigError(
             f"{title}: the column {calls[0]} puts results in the order of search calls, for which all results of a "

@@ -1,0 +1,154 @@
+"""What a result carries besides its id and score, in every format: one table of fields, and what their cells may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from groupgt.model.validity import finite_number
+from groupgt.model.values import CALLS, LENGTH_UNITS, LONGEST
+
+# What a query's results are called in a list of their own, and the scores in a list beside them.
+NESTED = ("retrieved_ids", "retrieved_ids_lexical", "retrieved_ids_semantic")
+SCORES = "retrieve_scores"
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something that a result carries.
+
+    Args:
+        name: What it is called inside.
+        kind: What a cell of it holds.
+        columns: What it is called in a row of its own result; the first that is there counts.
+        nested: What a list of it is called, beside the ids of a query; empty where there is no such list.
+    """
+
+    name: str
+    kind: Literal["length", "call", "text", "id", "span"]
+    columns: tuple[str, ...] = ()
+    nested: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is a whole number."""
+        return self.kind in ("length", "call")
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether budgets can be spent in it."""
+        return self.is_whole and bool(self.nested)
+
+    def number(self, cell: Any) -> int | None:
+        """The whole number that a cell holds; None for anything else."""
+        return call_of(cell) if self.kind == "call" else length_of(cell)
+
+
+CALL_COLUMN, CALL_LIST = "call", "retrieved_calls"
+FIELDS = (
+    *(Field(unit, "length", (unit,), f"retrieved_{unit}") for unit in LENGTH_UNITS),
+    Field(CALLS, "call", (CALL_COLUMN,), CALL_LIST),
+    Field("start", "length", ("start",)),
+    Field("end", "length", ("end",)),
+    Field("text", "text", ("contents", "text"), "retrieved_contents"),
+    Field("parent", "id", ("parent",), "retrieved_parents"),
+    # A result's document, where its id does not name it.
+    Field("document", "id", ("doc",)),
+    Field("span", "span", (), "retrieved_spans"),
+)
+COLUMNS = frozenset(column for field in FIELDS for column in field.columns)
+LISTS = frozenset(field.nested for field in FIELDS if field.nested)
+
+
+@lru_cache(maxsize=64)
+def carried(names: tuple[str, ...]) -> list[tuple[Field, str]]:
+    """The fields that columns of results hold, each with its column; rows of a file have few sequences of keys.
+
+    >>> [(field.name, column) for field, column in carried(("qid", "doc_id", "score", "text", "call"))]
+    [('calls', 'call'), ('text', 'text')]
+    """
+    firsts = ((field, next((name for name in field.columns if name in names), None)) for field in FIELDS)
+    return [(field, column) for field, column in firsts if column is not None]
+
+
+def units_of(row: Mapping[str, Any], plain: Callable[[Any], Any] = lambda cell: cell) -> dict[str, int | None]:
+    """The lengths of a result that is a row, and its call; `plain` makes of a cell what is read."""
+    fields = carried(tuple(row))
+    return {field.name: field.number(plain(row[column])) for field, column in fields if field.is_unit}
+
+
+def lists_of(names: Collection[str]) -> tuple[list[Field], list[Field]]:
+    """The fields of which lists stand beside the ids of a query: units, and all others."""
+    fields = [field for field in FIELDS if field.nested in names]
+    return [field for field in fields if field.is_unit], [field for field in fields if not field.is_unit]
+
+
+def score_of(row: Mapping[str, Any]) -> float | None:
+    """The score of a result, or minus its rank where there is only a rank; None where it is no finite number."""
+    cell, sign = (row["score"], 1.0) if row.get("score") is not None else (row.get("rank"), -1.0)
+    number = finite_number(cell)
+    return None if number is None else sign * number
+
+
+def length_of(cell: Any) -> int | None:
+    """A length: a whole number from 0, as a number or as text; None for anything else.
+
+    >>> length_of(12), length_of("12"), length_of(12.0), length_of(1.5), length_of("-1")
+    (12, 12, 12, None, None)
+    """
+    if isinstance(cell, str):
+        cell = int(cell) if cell.isascii() and cell.isdigit() and len(cell) <= 16 else None
+    elif isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)  # a column with gaps holds numbers with a point
+    return cell if isinstance(cell, int) and not isinstance(cell, bool) and 0 <= cell <= LONGEST else None
+
+
+def call_of(cell: Any) -> int | None:
+    """The number of a search call: a whole number from 1, as a number or as text; None for anything else.
+
+    >>> call_of(2), call_of("2"), call_of(0), call_of(True)
+    (2, 2, None, None)
+    """
+    number = length_of(int(cell) if isinstance(cell, np.integer) else cell)
+    return number or None
+
+
+def calls_fault(calls: Sequence[int | None], size: int, *, in_order: bool) -> str | None:
+    """Why these cannot be the calls of `size` results; None where they can. Calls of results `in_order` never fall."""
+    known = len(calls) - list(calls).count(None)
+    if not known == len(calls) == size:
+        return f"expected a call (a whole number from 1) for each of {size:,} results, found {known:,}"
+    for rank, (before, after) in enumerate(pairwise(calls), 2):
+        if in_order and before is not None and after is not None and after < before:
+            return (
+                f"the result at rank {rank} is of call {after}, and the one before it of call {before}; "
+                "list results in the order of their calls"
+            )
+    return None
+
+
+def fields_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result carries besides its id and score: its `text`, its `parent`, and the `span` of its document.
+
+    >>> fields_of({"doc_id": "a", "start": "3", "end": "9", "contents": "…"})
+    {'text': '…', 'span': {'doc': 'a', 'start': 3, 'end': 9}}
+    """
+    fields: dict[str, Any] = {}
+    for field, column in carried(tuple(row)):
+        if field.nested and not field.is_unit:
+            fields[field.name] = row[column]
+    if "start" in row and "end" in row:
+        bounds = {key: _whole(row[key]) for key in ("start", "end")}
+        fields["span"] = {"doc": row.get("doc", row.get("doc_id")), **bounds}
+    return fields
+
+
+def _whole(cell: Any) -> Any:
+    """A whole number, where the cell of a CSV file is one."""
+    length = length_of(cell.strip()) if isinstance(cell, str) else None
+    return cell if length is None else length
