@@ -91,16 +91,12 @@ def whole(queries: int, count: int) -> None:
     """Compares, and prints what it took as JSON."""
     import resource
 
-    from groupgt.comparison.contrast import Scored, rows_of
+    from groupgt.comparison.contrast import rows_of
     from groupgt.comparison.settings import Settings
     from groupgt.metrics.language import parse_metric
 
     metric = parse_metric("ndcg.trec@10")
-    qids = [str(number) for number in range(queries)]
-    every = [
-        Scored(name, qids, {"ndcg": metric}, {"ndcg": column}, "trec")
-        for name, column in systems(queries, count).items()
-    ]
+    values = {name: {"ndcg": column} for name, column in systems(queries, count).items()}
 
     def megabytes() -> int:
         status = Path("/proc/self/status")
@@ -110,5 +106,5 @@ def whole(queries: int, count: int) -> None:
         return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
     before = megabytes()
-    taken = _seconds(rows_of, every, "s00", Settings(resamples=RESAMPLES))
+    taken = _seconds(rows_of, values, {"ndcg": metric}, "s00", Settings(resamples=RESAMPLES))
     print(json.dumps({"seconds": f"{taken:.1f}", "before": str(before), "after": str(megabytes())}))

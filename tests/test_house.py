@@ -49,6 +49,8 @@ HOMES = {
 }
 # What may import the package itself, for its version and its errors.
 OUTERMOST = {"cli", "experiment", "report"}
+# Results ask for what is told of them: the one import that points right.
+HOOK = ("groupgt.render.results", "groupgt.report.tellers")
 # Files of one room that import one another: what is left of them. A circle that is broken up leaves this list.
 CIRCLES = {
     "comparison": "compare pictures report verdict",
@@ -81,12 +83,16 @@ def imports(path: Path) -> list[str]:
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent != ROOT or not path.name.startswith("__")]
 
 
-def wrong_way(own: str, name: str) -> str:
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def wrong_way(own: str, name: str, module: str = "") -> str:
     """What is wrong with an import of `name` in the part `own`; empty where nothing is."""
     top, *parts = name.split(".")
     if own not in HOMES.get(top, {own}):
         return f"{top} belongs in {HOMES[top]}"
-    if top != "groupgt":
+    if top != "groupgt" or (module, name) == HOOK:
         return ""
     if not parts or parts[0] not in LEVEL:
         return "" if own in OUTERMOST else f"{name} is imported by nobody inside"
@@ -96,8 +102,8 @@ def wrong_way(own: str, name: str) -> str:
 def test_imports_point_one_way() -> None:
     wrong = []
     for path in FILES:
-        own = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        wrong += [f"{path.relative_to(ROOT)}: {fault}" for name in imports(path) if (fault := wrong_way(own, name))]
+        own, module = path.relative_to(ROOT).parts[0].removesuffix(".py"), module_of(path)
+        wrong += [f"{module}: {fault}" for name in imports(path) if (fault := wrong_way(own, name, module))]
     assert wrong == []
 
 
@@ -137,8 +143,9 @@ def circles(imported: dict[str, set[str]]) -> set[frozenset[str]]:
 def test_no_circle_of_files_but_those_that_are_left() -> None:
     imported = {}
     for path in FILES:
-        name = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
-        imported[name] = set(loads(ast.parse(path.read_text(encoding="utf-8"))))
+        imported[module_of(path)] = set(loads(ast.parse(path.read_text(encoding="utf-8"))))
+    source, target = HOOK
+    imported[source].remove(target)
     imported = {name: targets & set(imported) for name, targets in imported.items()}
     left = {frozenset(f"groupgt.{room}.{name}" for name in text.split()) for room, text in CIRCLES.items()}
     assert circles(imported) == left

@@ -254,6 +254,7 @@ def report_command(
     Folders must share the same ground truth. Test, correction, alpha and seed default to those of the folders.
     """
     from groupgt.render.page.page import page_bytes
+    from groupgt.report.comparison import described
     from groupgt.report.history import compared_metrics, history, merged, merged_page, settings_of
     from groupgt.report.result_folders import folders_of, read_folders
     from groupgt.store.files import write_bytes
@@ -273,7 +274,7 @@ def report_command(
                 "--baseline: cannot be combined with --history, which compares every run with the one before"
             )
         footer = (
-            f"change and p ({chosen.described}; not corrected) are against the run before; policy {results[-1].policy}"
+            f"change and p ({described(chosen)}; not corrected) are against the run before; policy {results[-1].policy}"
         )
         _show_history(history(results, chosen, metric), style, footer)
         return

@@ -115,16 +115,16 @@ def _of_folders(
 
 def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None) -> Drawable:
     """What is drawn of the rankings that a result folder holds, measured as they were there."""
+    from groupgt.comparison.systems import Systems
     from groupgt.evaluation.pictures import drawable
-    from groupgt.evaluation.systems import Systems
 
     evaluate: Any = folder.config["evaluate"]
     by = tuple(evaluate.get("by", ()))
     opened = replace(inputs, truth_path=folder.path, takes_folder=True, dataset_name=dataset, by_texts=by)
     opened.check()
     evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
-    always = [folder.baseline] if folder.baseline in evaluations else []
-    return drawable(Systems.of(evaluations, metric or folder.primary, always=always))
+    baseline = folder.baseline if folder.baseline in evaluations else ""
+    return drawable(Systems.of(evaluations, metric or folder.primary, baseline=baseline))
 
 
 def _refuse_reading_options() -> None:

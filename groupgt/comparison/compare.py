@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from groupgt.comparison import display as shown
-from groupgt.comparison.contrast import Contrast, Pair, Row, Scored, comparisons
-from groupgt.comparison.display import Findings
-from groupgt.comparison.power_analysis import PowerAnalysis
-from groupgt.comparison.schema import ComparisonDict, ContrastDict, PairDict, RowDict
+from groupgt.comparison.contrast import Row
+from groupgt.comparison.power import alpha_of, power_of
+from groupgt.comparison.power_analysis import PowerAnalysis, whose_power
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
+from groupgt.evaluation.systems import policy_text
 from groupgt.evaluation.tables import population
+from groupgt.evaluation.verdict import doubts
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.policy import Policy
-from groupgt.render import tables
-from groupgt.render.document import Item, Verdict, document
 from groupgt.render.drawing import Figure
-from groupgt.render.exports import nulls
+from groupgt.render.encodings import About
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid
 from groupgt.runtime import pl
+from groupgt.store.files import write_bytes
 
 
 class OfSystem(dict[str, Row]):
@@ -42,8 +40,8 @@ class OfSystem(dict[str, Row]):
         self._metrics, self._convention = metrics, convention
 
     def __missing__(self, metric: str) -> Row:
-        wanted = parse_metric(metric, self._convention)
-        text = next((text for text, compared in self._metrics.items() if compared == wanted), None)
+        parsed = parse_metric(metric, self._convention)
+        text = next((text for text, compared in self._metrics.items() if compared == parsed), None)
         if text is None:
             raise ConfigError(
                 f"metric {str(metric)!r} is not part of this comparison{near_names(str(metric), self._metrics)}"
@@ -52,7 +50,7 @@ class OfSystem(dict[str, Row]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Findings, Result):
+class Comparison(Systems, Result):
     """Systems side by side, held against a baseline query by query.
 
     `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` holds every
@@ -64,10 +62,9 @@ class Comparison(Findings, Result):
     def __getitem__(self, system: str) -> OfSystem:
         """The rows of one system by metric."""
         if system not in self._by_system:
-            names = [scored.name for scored in self.systems]
             raise ConfigError(
-                f"system {system!r} is not part of this comparison{near_names(system, names)}; "
-                f"known systems: {', '.join(names)}"
+                f"system {system!r} is not part of this comparison{near_names(system, self.names)}; "
+                f"known systems: {', '.join(self.names)}"
             )
         return self._by_system[system]
 
@@ -84,49 +81,34 @@ class Comparison(Findings, Result):
         frames = [
             pl.DataFrame(
                 {
-                    "run": pl.Series([scored.name] * len(scored.qids), dtype=pl.String),
-                    "qid": pl.Series(list(scored.qids), dtype=pl.String),
-                    **{text: pl.Series(column).fill_nan(None) for text, column in scored.values.items()},
+                    "run": pl.Series([name] * len(self.qids), dtype=pl.String),
+                    "qid": pl.Series(list(self.qids), dtype=pl.String),
+                    **{text: pl.Series(columns[text]).fill_nan(None) for text in self.metrics},
                 }
             )
-            for scored in self.systems
+            for name, columns in self.values.items()
         ]
         return pl.concat(frames)
 
-    def table(self, style: str = tables.DEFAULT) -> str:
-        """One table a metric, in any tabulate format; `latex_booktabs` marks what is significant."""
-        return document(list(shown.main_blocks(self)), style)
+    @property
+    def warnings(self) -> list[str]:
+        """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
+        return self._teller.warnings()
 
     @property
-    def title(self) -> str:
-        """What a page of it is called."""
-        return f"against {self.baseline}"
-
-    def blocks(self) -> list[Item]:
-        """Everything, the verdict first, for `groupgt.render.document` to set."""
-        from groupgt.comparison.pictures import Differences
-        from groupgt.comparison.verdict import verdict
-
-        return [Verdict(list(verdict(Differences.of(self)))), *shown.items(self), *shown.notes(self)]
+    def footer(self) -> list[str]:
+        """What was measured, and under which rules."""
+        if not self.evaluations:
+            return list(self.population)
+        return population(self.every, [self.convention])
 
     def summary(self) -> str:
         """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
-        verdict = next(item for item in self.blocks() if isinstance(item, Verdict))
-        return document([f"## {self.title}", verdict, *shown.changed(self)], "github")
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
-        return shown.csv_rows(self)
+        return self._teller.summary()
 
     def plot(self, name: str = "deltas", *, metric: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES` by one metric, the first where none is named."""
-        from groupgt.comparison.pictures import Differences, drawable
-        from groupgt.render.figures import figure_named
-
-        return figure_named(name, drawable(Differences.of(self, metric)))
-
-    def _figure(self) -> Figure | None:
-        return self.plot("forest")
+        return self._teller.plot(name, metric=metric)
 
     def to_html(
         self, path: str | os.PathLike[str], *, metric: str | None = None, corpus: Mapping[str, str] | None = None
@@ -135,45 +117,38 @@ class Comparison(Findings, Result):
 
         `metric` decides which system is best, the first where none is named; `corpus` holds texts by id.
         """
-        from groupgt.comparison.pictures import Differences
-        from groupgt.comparison.report import dataset_of
-        from groupgt.render.page.page import single_page
-        from groupgt.store.files import write_bytes
+        write_bytes(Path(path), self._teller.page(metric=metric, corpus=corpus))
 
-        title = f"against {self.baseline}" if len(self.systems) > 1 else self.baseline
-        dataset = dataset_of(Differences.of(self, metric, **({"passages": corpus} if corpus else {})), title)
-        write_bytes(Path(path), single_page(dataset))
+    def power(self, *, difference: float | None = None, wanted: float = 0.8) -> PowerAnalysis:
+        """How large a difference these queries show, and how many show a wanted one; needs SciPy.
+
+        Args:
+            difference: The difference to show (default: the observed one).
+            wanted: The power with which to show it.
+        """
+        powers = power_of(self.rows, self.settings, difference=difference, wanted=wanted)
+        for part in self.slices:
+            powers += power_of(
+                part.rows, self.settings, difference=difference, wanted=wanted, by=part.by, value=part.value
+            )
+        queries = max((row.queries for row in self.rows), default=0)
+        rules = policy_text(self.first.policy) if self.evaluations else self.rules
+        return PowerAnalysis(
+            powers=tuple(powers),
+            wanted=wanted,
+            baseline=self.baseline,
+            alpha=alpha_of(self.rows, self.settings),
+            whose=whose_power(powers, self.settings),
+            labels=dict(sorted(self.labels.items(), key=lambda pair: pair[0] != self.primary)),
+            footer=tuple(self.footer),
+            rows=self.rows,
+            settings=self.settings,
+            about=About(next(iter(self.labels.values())), queries, self.convention, rules),
+            warnings=list(doubts(self.evaluations)),
+        )
 
     def __repr__(self) -> str:
-        names = ", ".join(scored.name for scored in self.systems)
-        return printable(f"Comparison({names}; baseline {self.baseline}; {', '.join(self.metrics)})")
-
-    def to_dict(self) -> ComparisonDict:
-        """Everything as plain Python, None for what cannot be said: what `--format json` prints."""
-        headroom: Any = [asdict(metric) for metric in self.headroom]
-        comparison: ComparisonDict = {
-            "baseline": self.baseline,
-            "convention": self.convention,
-            "settings": asdict(self.settings),
-            "metrics": {text: str(metric) for text, metric in self.metrics.items()},
-            "comparisons": comparisons(self.rows),
-            "rows": [_row(row) for row in self.rows],
-            "pairs": [_pair(pair) for pair in self.pairs],
-            "slices": [
-                {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
-                for part in self.slices
-            ],
-            "reversals": [
-                {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
-                for row, part, _ in self.reversals()
-            ],
-            "failures": None if self.failures is None else self.failures.to_dict(),
-            "headroom": headroom,
-            "warnings": self.warnings,
-            "population": self.footer,
-        }
-        plain: ComparisonDict = nulls(comparison)
-        return plain
+        return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")
 
 
 def comparison_of(
@@ -195,54 +170,17 @@ def comparison_of(
         )
     first = evaluations[names[0]]
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
-    systems = [Scored.of(name, evaluation, texts) for name, evaluation in evaluations.items()]
-    footer = population(list(evaluations.values()), [first.convention])
-    wanted = None if primary is None else parse_metric(primary, first.convention)
-    text = next((text for text in texts if first.metrics[text] == wanted), None)
-    return Comparison(baseline, settings, systems, dict(evaluations), footer, primary=text)
-
-
-def _row(row: Row) -> RowDict:
-    return {
-        "system": row.system,
-        "metric": row.metric,
-        "mean": row.mean,
-        "interval": _ends(row.interval),
-        "queries": row.queries,
-        "significant": row.significant,
-        "against_baseline": None if row.against is None else _contrast(row.against),
-    }
-
-
-def _contrast(against: Contrast) -> ContrastDict:
-    return {
-        "delta": against.delta,
-        "delta_interval": _ends(against.delta_interval),
-        "pairs": against.pairs,
-        "unpaired": against.unpaired,
-        "wins": against.wins,
-        "ties": against.ties,
-        "losses": against.losses,
-        "spread": against.spread,
-        "effect_size": against.effect_size,
-        "raw_p_value": against.raw_p_value,
-        "p_value": against.p_value,
-        "differ": against.differ,
-    }
-
-
-def _pair(pair: Pair) -> PairDict:
-    return {
-        "first": pair.first,
-        "second": pair.second,
-        "metric": pair.metric,
-        "tukey": pair.tukey,
-        "against": _contrast(pair.against),
-    }
-
-
-def _ends(interval: tuple[float, float]) -> list[float] | None:
-    return None if math.isnan(interval[0]) else list(interval)
+    decisive = None if primary is None else parse_metric(primary, first.convention)
+    return Comparison(
+        first.truth.qids,
+        {text: first.metrics[text] for text in texts},
+        first.convention,
+        {name: {text: each.values[text] for text in texts} for name, each in evaluations.items()},
+        next((text for text in texts if first.metrics[text] == decisive), texts[0]),
+        evaluations,
+        baseline=baseline,
+        settings=settings,
+    )
 
 
 def compare(

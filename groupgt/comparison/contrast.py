@@ -1,47 +1,30 @@
 """Systems compared with a baseline, and every two with each other: means, deltas, intervals, tests, wins and losses.
 
-`rows_of` makes the rows of a table from the values of every system (`Scored`); `contrast` holds some columns against
-others, one by one, for gates and histories; `pairs` bounds all pairs at once, by Tukey's honestly significant
-difference.
+`rows_of` makes the rows of a table from the values of every system; `contrast` holds some columns against others, one
+by one, for gates; `pairs_of` bounds all pairs at once, by Tukey's honestly significant difference.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Generic, Self, TypeVar, overload
 
 import numpy as np
 
 from groupgt.comparison.intervals import Bounds, intervals, unseen
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, corrected, on_grid, p_values, permutations, scipy_stats, slack_of
-from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
 Interval = tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
-
-    name: str
-    qids: Sequence[str]
-    metrics: Mapping[str, Metric]
-    values: Mapping[str, Floats]
-    convention: str
-
-    @classmethod
-    def of(cls, name: str, evaluation: Evaluation, texts: Sequence[str]) -> Scored:
-        """What an evaluation found by these metrics."""
-        metrics = {text: evaluation.metrics[text] for text in texts}
-        values = {text: evaluation.values[text] for text in texts}
-        return cls(name, evaluation.truth.qids, metrics, values, evaluation.convention)
+# Two systems and a metric.
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -75,6 +58,25 @@ class Contrast:
         return self.wins + self.losses
 
 
+T = TypeVar("T")
+
+
+class OfContrast(Generic[T]):
+    """A field of the contrast that a row holds; None for the baseline."""
+
+    def __init__(self, value: Callable[[Contrast], T]) -> None:
+        self.value = value
+
+    @overload
+    def __get__(self, row: None, owner: type[Row]) -> Self: ...
+    @overload
+    def __get__(self, row: Row, owner: type[Row]) -> T | None: ...
+    def __get__(self, row: Row | None, owner: type[Row]) -> Self | T | None:
+        if row is None:
+            return self
+        return None if row.against is None else self.value(row.against)
+
+
 @dataclass(frozen=True)
 class Row:
     """One system by one metric: its mean with an interval over `queries`, and how it stands `against` the baseline.
@@ -91,68 +93,73 @@ class Row:
     against: Contrast | None
     significant: bool = False
 
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *Contrast.__dataclass_fields__, "differ"]
+    delta = OfContrast(lambda contrast: contrast.delta)
+    delta_interval = OfContrast(lambda contrast: contrast.delta_interval)
+    pairs = OfContrast(lambda contrast: contrast.pairs)
+    unpaired = OfContrast(lambda contrast: contrast.unpaired)
+    wins = OfContrast(lambda contrast: contrast.wins)
+    ties = OfContrast(lambda contrast: contrast.ties)
+    losses = OfContrast(lambda contrast: contrast.losses)
+    spread = OfContrast(lambda contrast: contrast.spread)
+    effect_size = OfContrast(lambda contrast: contrast.effect_size)
+    raw_p_value = OfContrast(lambda contrast: contrast.raw_p_value)
+    p_value = OfContrast(lambda contrast: contrast.p_value)
+    size = OfContrast(lambda contrast: contrast.size)
+    alike = OfContrast(lambda contrast: contrast.alike)
+    differ = OfContrast(lambda contrast: contrast.differ)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or (name not in Contrast.__dataclass_fields__ and name != "differ"):
-            raise AttributeError(f"a row has no {name!r}")
-        return None if self.against is None else getattr(self.against, name)
+
+# By system and metric, shape (Q,) each: NaN where a query does not count.
+Values = Mapping[str, Mapping[str, Floats]]
 
 
-def rows_of(systems: Sequence[Scored], baseline: str, settings: Settings, among: Bools | None = None) -> list[Row]:
+def rows_of(
+    values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings, among: Bools | None = None
+) -> list[Row]:
     """A row for each system and metric, over all queries or some; p-values are corrected over all of these rows."""
-    metrics = next(system.metrics for system in systems if system.name == baseline)
-    means = [(system.name, text) for text in metrics for system in systems]
+    means = [(name, text) for text in metrics for name in values]
     deltas = [(name, text) for name, text in means if name != baseline]
-    columns = {
-        (system.name, text): system.values[text] if among is None else system.values[text][among]
-        for text in metrics
-        for system in systems
-    }
-    bounds = {
-        text: bounds_of(metric, [columns[system.name, text] for system in systems]) for text, metric in metrics.items()
-    }
-    values, baselines = [columns[key] for key in deltas], [columns[baseline, text] for _, text in deltas]
+    columns = {(name, text): _among(values[name][text], among) for name, text in means}
+    bounds = {text: bounds_of(metric, [columns[name, text] for name in values]) for text, metric in metrics.items()}
+    systems, baselines = [columns[key] for key in deltas], [columns[baseline, text] for _, text in deltas]
     # Means and deltas of all metrics are resampled in one go.
     spans = _intervals(
         _Columns([columns[key] for key in means], [bounds[text] for _, text in means]),
-        _Columns(_differences(values, baselines), [_widened(bounds[text]) for _, text in deltas]),
+        _Columns(_differences(systems, baselines), [_widened(bounds[text]) for _, text in deltas]),
         settings,
     )
     mean_spans = dict(zip(means, spans))
     kinds = [metrics[text] for _, text in deltas]
-    contrasts = dict(zip(deltas, _contrasts(values, baselines, kinds, spans[len(means) :], settings)))
+    contrasts = dict(zip(deltas, _contrasts(systems, baselines, kinds, spans[len(means) :], settings)))
     rows = []
-    for system in systems:
-        for text in metrics:
-            key = system.name, text
-            counted = int((~np.isnan(columns[key])).sum())
-            rows.append(Row(*key, mean_of(columns[key]), mean_spans[key], counted, contrasts.get(key)))
+    for key in ((name, text) for name in values for text in metrics):
+        counted = int((~np.isnan(columns[key])).sum())
+        rows.append(Row(*key, mean_of(columns[key]), mean_spans[key], counted, contrasts.get(key)))
     return recorrected(rows, settings)
 
 
-def mean_intervals(systems: Sequence[Scored], settings: Settings) -> dict[tuple[str, str], Interval]:
+def mean_intervals(
+    values: Values, metrics: Mapping[str, Metric], settings: Settings
+) -> dict[tuple[str, str], Interval]:
     """The interval of the mean of each system by each metric, as `rows_of` has it."""
-    metrics = systems[0].metrics
-    keys = [(system.name, text) for text in metrics for system in systems]
-    values = [system.values[text] for text in metrics for system in systems]
-    bounds = [
-        bound
-        for text, metric in metrics.items()
-        for bound in [bounds_of(metric, [system.values[text] for system in systems])] * len(systems)
-    ]
-    return dict(zip(keys, _intervals(_Columns(values, bounds), _Columns([], []), settings)))
+    keys = [(name, text) for text in metrics for name in values]
+    bounds = {text: bounds_of(metric, [values[name][text] for name in values]) for text, metric in metrics.items()}
+    columns = _Columns([values[name][text] for name, text in keys], [bounds[text] for _, text in keys])
+    return dict(zip(keys, _intervals(columns, _Columns([], []), settings)))
+
+
+def _among(column: Floats, among: Bools | None) -> Floats:
+    return column if among is None else column[among]
 
 
 def comparisons(rows: Sequence[Row]) -> int:
     """How many comparisons a table makes: those that have a p-value."""
-    return sum(row.against is not None and not math.isnan(row.raw_p_value) for row in rows)
+    return sum(row.against is not None and not math.isnan(row.against.raw_p_value) for row in rows)
 
 
 def recorrected(rows: Sequence[Row], settings: Settings) -> list[Row]:
     """The same rows with p-values corrected over all of them, and what is significant marked."""
-    raw = np.array([row.raw_p_value for row in rows if row.against is not None], dtype=np.float64)
+    raw = np.array([row.against.raw_p_value for row in rows if row.against is not None], dtype=np.float64)
     p_values_left = iter(corrected(settings.correction, raw).tolist())
     marked = []
     for row in rows:
@@ -303,20 +310,36 @@ class Pair:
     tukey: float
 
 
-def pairs_of(systems: Sequence[Scored], settings: Settings) -> list[Pair]:
+def contrasts_of(
+    values: Values,
+    metrics: Mapping[str, Metric],
+    twos: Sequence[tuple[str, str]],
+    settings: Settings,
+    among: Bools | None = None,
+) -> dict[Key, Contrast]:
+    """Some systems against others by some metrics, over all queries or some; p-values are corrected over all."""
+    contrasts: dict[Key, Contrast] = {}
+    for text, metric in metrics.items() if twos else ():
+        columns = {name: _among(of_system[text], among) for name, of_system in values.items()}
+        firsts, seconds = [columns[first] for first, _ in twos], [columns[second] for _, second in twos]
+        tested = contrast(firsts, seconds, metric, bounds_of(metric, list(columns.values())), settings)
+        contrasts |= {(first, second, text): each for (first, second), each in zip(twos, tested)}
+    p_values = corrected(settings.correction, np.array([each.raw_p_value for each in contrasts.values()])).tolist()
+    return {key: replace(each, p_value=p) for (key, each), p in zip(contrasts.items(), p_values)}
+
+
+def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:
     """Every two systems by every metric, with Tukey's HSD over the queries that count for all systems."""
-    pairs: list[Pair] = []
-    places = list(combinations(range(len(systems)), 2))
-    for text, metric in systems[0].metrics.items():
-        columns = [system.values[text] for system in systems]
-        bounds = bounds_of(metric, columns)
-        contrasts = contrast([columns[a] for a, _ in places], [columns[b] for _, b in places], metric, bounds, settings)
-        values = np.stack(columns, axis=1)
-        honest = tukey(values[~np.isnan(values).any(axis=1)], settings)
-        for (a, b), against in zip(places, contrasts):
-            pairs.append(Pair(systems[a].name, systems[b].name, text, against, float(honest[a, b])))
-    p_values = corrected(settings.correction, np.array([pair.against.raw_p_value for pair in pairs]))
-    return [replace(pair, against=replace(pair.against, p_value=p)) for pair, p in zip(pairs, p_values.tolist())]
+    contrasts = contrasts_of(values, metrics, list(combinations(values, 2)), settings)
+    place = {name: number for number, name in enumerate(values)}
+    honest = {}
+    for text in metrics:
+        columns = np.stack([of_system[text] for of_system in values.values()], axis=1)
+        honest[text] = tukey(columns[~np.isnan(columns).any(axis=1)], settings)
+    return [
+        Pair(first, second, text, against, float(honest[text][place[first], place[second]]))
+        for (first, second, text), against in contrasts.items()
+    ]
 
 
 def tukey(values: Floats, settings: Settings) -> Floats:

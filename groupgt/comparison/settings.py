@@ -14,16 +14,11 @@ from typing_extensions import Doc
 
 from groupgt.comparison.tests import TESTS, CorrectionName, TestName
 from groupgt.options import check_options
-from groupgt.render.tables import counted
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How systems are compared; raises `ConfigError` with everything that is out of range.
-
-    >>> Settings(test="bootstrap", resamples=2000, seed=7).described
-    'paired bootstrap test, 2,000 resamples, seed 7'
-    """
+    """How systems are compared; raises `ConfigError` with everything that is out of range."""
 
     test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
     correction: Annotated[CorrectionName, Doc("Correction of p-values over all comparisons in a table.")] = "holm"
@@ -35,12 +30,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_options(self)
-
-    @property
-    def described(self) -> str:
-        """The test, in words; where it draws, how much."""
-        drawn = f", {counted(self.resamples, 'resample')}, seed {self.seed}"
-        return TESTS[self.test].title + (drawn if self.draws else "")
 
     @property
     def draws(self) -> bool:

@@ -20,8 +20,6 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.render.document import Block
-from groupgt.render.exports import nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
 
@@ -79,47 +77,11 @@ class Agreement(Result):
         calls = 2 * self.both + self.only_first + self.only_second
         return 2 * self.both / calls if calls else math.nan
 
-    def blocks(self) -> list[Block]:
-        """Who was asked, the figures, and the `worst` groups on which the two differ most."""
-        lines = [f"first: {self.first}", f"second: {self.second}"]
-        if self.labellers not in (("id", "id"), (self.first, self.second)):
-            lines.append(f"labeller {' and '.join(dict.fromkeys(self.labellers))}")
-        figures: list[list[Any]] = [
-            ["Cohen's kappa", self.kappa],
-            ["observed agreement", self.observed],
-            ["expected by chance", self.expected],
-            ["agreement on hits", self.positive],
-            [f"items ({self.of})", self.items],
-            ["both", self.both],
-            ["only the first", self.only_first],
-            ["only the second", self.only_second],
-            ["neither", self.neither],
-        ]
-        blocks: list[Block] = ["\n".join([*lines, f"{self.queries:,} queries"]), (["agreement", "value"], figures)]
-        headers, rows = self.group_rows()
-        if differing := [row for row in rows if row[-2] or row[-1]][: self.worst]:
-            blocks.append((["query", *headers[1:-3], "both", "only the first", "only the second"], differing))
-        return blocks
-
-    def csv_rows(self) -> Grid:
-        """Headers and one row of figures."""
-        figures = {name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers")}
-        return list(figures), [list(figures.values())]
-
     def group_rows(self) -> Grid:
         """Headers and a row for each group, with how far the two agree on it."""
         has_annotators = any("annotator" in group for group in self.groups)
         names = ["qid", *(["annotator"] if has_annotators else []), "group", "both", "only_first", "only_second"]
         return names, [[group[name] for name in names] for group in self.groups]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        counts = {name: getattr(self, name) for name in ("both", "only_first", "only_second", "neither")}
-        figures = {name: getattr(self, name) for name in ("kappa", "observed", "expected", "positive")}
-        head: dict[str, Any] = {"first": self.first, "second": self.second, "of": self.of, "queries": self.queries}
-        head["labellers"] = list(self.labellers)
-        plain: dict[str, Any] = nulls({**head, "items": self.items, **counts, **figures, "groups": self.groups})
-        return plain
 
 
 def agree(

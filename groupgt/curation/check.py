@@ -21,9 +21,8 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.groups import ALONE
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
-from groupgt.render.document import Block, Table
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid, counted
+from groupgt.render.tables import counted
 
 
 @dataclass(frozen=True)
@@ -41,30 +40,9 @@ class Check(Result):
 
     findings: dict[str, list[Finding]]
 
-    def blocks(self) -> list[Block]:
-        """A table for each, below its name."""
-        blocks: list[Block] = []
-        for name, findings in self.findings.items():
-            blocks += [name, Table(HEADERS, [_row(finding) for finding in findings], keep=2)]
-        return blocks
 
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each finding."""
-        rows = [[name, *_row(finding)] for name, findings in self.findings.items() for finding in findings]
-        return ["file", *HEADERS], rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """The findings by name, as plain Python."""
-        return {name: [dict(vars(finding)) for finding in findings] for name, findings in self.findings.items()}
-
-
-HEADERS = ["finding", "count", "example"]
 # Ids are cut to this length; where groups have more sizes than this, only the range of sizes is shown.
 NAME, SIZES = 40, 4
-
-
-def _row(finding: Finding) -> list[Any]:
-    return [finding.what, finding.count, finding.example]
 
 
 def check(

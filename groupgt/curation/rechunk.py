@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +26,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.options import options_from
-from groupgt.render.document import Block
-from groupgt.render.exports import frame_of, nulls
+from groupgt.render.exports import frame_of
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
 from groupgt.runtime import pl
@@ -87,29 +86,6 @@ class Rechunked(Result):
             "queries left out": len(self.dropped),
         }
 
-    def blocks(self) -> list[Block]:
-        """How many alternatives were carried, and those that were lost."""
-        counts: list[list[Any]] = [[what, count] for what, count in self.counts().items()]
-        blocks: list[Block] = [([f"by {self.method}", "count"], counts)]
-        if self.lost:
-            headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
-            blocks.append((headers, [self._lost_row(row) for row in self.lost]))
-        if self.dropped:
-            total = len(self.truth) + len(self.dropped)
-            what = f"{len(self.dropped):,} of {counted(total, 'query', 'queries')} would lose a group and"
-            verb = "is" if len(self.dropped) == 1 else "are"
-            blocks.append(f"{what} {verb} left out; to keep them, {_ways(self.method)}")
-        return blocks
-
-    def _lost_row(self, row: Carried) -> list[Any]:
-        is_whole = row.group in self.dropped.get(row.qid, ())
-        consequence = "the query is left out" if is_whole else "the group keeps other alternatives"
-        return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each count."""
-        return ["what", "count"], [[what, count] for what, count in self.counts().items()]
-
     def carried_rows(self) -> Grid:
         """Headers and a row for each alternative and each new chunk that stands for it."""
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
@@ -118,14 +94,6 @@ class Rechunked(Result):
     def to_polars(self) -> pl.DataFrame:
         """The rows of `carried_rows` as a polars frame."""
         return frame_of(*self.carried_rows())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The counts, what was lost, and which queries were left out, as plain Python."""
-        lost = [asdict(row) for row in self.lost]
-        plain: dict[str, Any] = nulls(
-            {"method": self.method, "counts": self.counts(), "lost": lost, "left_out": self.dropped}
-        )
-        return plain
 
 
 def rechunk(
@@ -345,11 +313,11 @@ def _carried(
 
 def _way_out(queries: int, total: int, method: str) -> str:
     """What can be done where queries lose groups."""
-    ways = _ways(method, "leave these queries out (--drop-lost), or ")
+    ways = ways_to_keep(method, "leave these queries out (--drop-lost), or ")
     return f"{queries:,} of {counted(total, 'query', 'queries')} would lose a group: {ways}"
 
 
-def _ways(method: str, further: str = "") -> str:
+def ways_to_keep(method: str, further: str = "") -> str:
     """What keeps groups from being lost; `further` names another way."""
     less = {
         "spans": "lower --min-overlap",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -20,16 +20,12 @@ from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.values import TEXT
-from groupgt.render.document import Block
 from groupgt.render.exports import as_written
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid, counted, snippet
 
 HEADERS = ["accept", *(field.name for field in fields(Candidate)), "check"]
 # What a row proposes; only `accept` is the reviewer's.
 PROPOSED = ("qid", "group", "alternative", "candidate", "candidate_text")
-# What is shown of a candidate, beside the beginning of its text.
-SHOWN, SNIPPET = ("qid", "group", "alternative", "candidate", "similarity"), 60
 YES, NO = ("yes", "y", "x", "true", "1", "1.0"), ("", "no", "n", "false", "0", "0.0")
 
 
@@ -42,25 +38,7 @@ class Suggestions(Result, Sequence[Candidate]):
     @property
     def found(self) -> str:
         """How many there are, in words."""
-        queries = len({candidate.qid for candidate in self.candidates})
-        return f"{counted(len(self.candidates), 'candidate')} of {counted(queries, 'query', 'queries')}"
-
-    def blocks(self) -> list[Block]:
-        """A row for each candidate, beside the alternative that it resembles."""
-        headers = ["query", "group", "alternative", "candidate", "similarity", "text of the candidate"]
-        rows = [
-            [*(getattr(candidate, name) for name in SHOWN), snippet(candidate.candidate_text, SNIPPET)]
-            for candidate in self.candidates
-        ]
-        return [self.found, (headers, rows)] if rows else [self.found]
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each candidate, not accepted yet: the file that a reviewer marks."""
-        return HEADERS, rows_of(self.candidates)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The candidates as plain Python."""
-        return {"candidates": [asdict(candidate) for candidate in self.candidates]}
+        return str(self.blocks()[0])
 
     @overload
     def __getitem__(self, place: int) -> Candidate: ...

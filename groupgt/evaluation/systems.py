@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -162,11 +162,10 @@ Interval = tuple[float, float] | None
 class Systems:
     """Some systems on one ground truth, in the order of the tables: `values[system][metric]`, shape (Q,).
 
-    `evaluations` holds what is known besides; it is empty where only values are. `intervals` are those of the means,
-    `passages` the texts of documents, `absent` ids of the ground truth that are known not to be in the corpus, `cutoff`
-    within what a question must be complete to be solved. `scores` are those of results that a run does not hold
-    itself; `always` are systems that figures show however many there are. `hide` takes secrets out of texts. `rules`
-    says of policy and labeller what evaluations would, where there are none.
+    `evaluations` holds what is known besides; it is empty where only values are. `passages` are the texts of documents,
+    `absent` ids of the ground truth that are known not to be in the corpus, `scores` those of results that a run does
+    not hold itself. `hide` takes secrets out of texts. `rules` says of policy and labeller what evaluations would,
+    where there are none.
     """
 
     qids: Sequence[str]
@@ -175,17 +174,14 @@ class Systems:
     values: Mapping[str, Mapping[str, Floats]]
     primary: str
     evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
-    intervals: Mapping[tuple[str, str], Interval] = field(default_factory=dict)
     passages: Mapping[str, str] = field(default_factory=dict)
     absent: Collection[str] = ()
-    cutoff: int | Budget | None = None
     scores: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
-    always: Sequence[str] = ()
     hide: Hide = field(default_factory=Hide)
     rules: str = ""
 
     @classmethod
-    def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Systems:
+    def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
         """Evaluations of one ground truth; the primary metric is the first, where none is named."""
         first = next(iter(evaluations.values()))
         return cls(
@@ -195,9 +191,23 @@ class Systems:
             {name: each.values for name, each in evaluations.items()},
             first.text_of(primary) if primary is not None else next(iter(first.metrics)),
             evaluations,
-            cutoff=largest_cutoff(first.metrics.values()),
             **more,
         )
+
+    @property
+    def intervals(self) -> Mapping[tuple[str, str], Interval]:
+        """The intervals of means; there are none where nothing is compared."""
+        return {}
+
+    @property
+    def always(self) -> Sequence[str]:
+        """Systems that figures show however many there are."""
+        return ()
+
+    @property
+    def cutoff(self) -> int | Budget | None:
+        """Within what a query must be complete to be solved."""
+        return largest_cutoff(self.metrics.values()) if self.evaluations else None
 
     @property
     def names(self) -> list[str]:

@@ -88,22 +88,6 @@ def slices_side_by_side(evaluations: Sequence[Evaluation]) -> list[Grid]:
     return joined
 
 
-def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
-    """For each column of `by`, one metric: a row a run, a column a slice."""
-    first = evaluations[0]
-    text = first.text_of(metric)
-    sliced: list[Grid] = []
-    for column in first.slicer.by:
-        parts = [part for part in first.slices if part["by"] == column]
-        headers = [f"{first.label_of(text)} by {column}", *(part["value"] for part in parts)]
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        for evaluation in evaluations:
-            means = [part["means"][text] for part in evaluation.slices if part["by"] == column]
-            rows.append([evaluation.name, *means])
-        sliced.append((headers, rows))
-    return sliced
-
-
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
     """The footers: once where all runs agree, else a line for those that do."""
     footers = [evaluation.footer() for evaluation in evaluations]

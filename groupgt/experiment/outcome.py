@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupgt.comparison.compare import Comparison
+from groupgt.comparison.compare import Comparison, comparison_of
+from groupgt.comparison.settings import Settings
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Kept
@@ -16,16 +18,16 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
 from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.render.results import Told
+from groupgt.render.results import Result
 from groupgt.retrievers.base import Answers
+from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
-    from groupgt.comparison.pictures import Differences
     from groupgt.render.drawing import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome(Told):
+class Outcome(Result):
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
     `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
@@ -49,18 +51,41 @@ class Outcome(Told):
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-    # What was worked out of these once: texts by style, and each data set's systems against one another.
-    texts: dict[str, str] = field(default_factory=dict, repr=False)
-    differences: dict[str, Differences] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def tables(self) -> dict[str, Comparison]:
+        """The systems of each data set against the baseline; against the first, untested, where none is named."""
+        seed = self.experiment.config.seed
+        return {
+            dataset: self.comparison.get(dataset)
+            or replace(comparison_of(by_system, next(iter(by_system)), Settings(seed=seed)), is_baseline_named=False)
+            for dataset, by_system in self.evaluations.items()
+            if by_system
+        }
+
+    @cached_property
+    def systems(self) -> dict[str, Comparison]:
+        """The same by the primary metric of the file, of all metrics, with what is known besides."""
+        primary, hide = self.experiment.config.evaluate.primary, self.experiment.hide
+        systems = {}
+        for dataset, table in self.tables.items():
+            answers = {name: self.answers.get((dataset, name)) for name in table.names}
+            systems[dataset] = table.by(
+                primary,
+                passages=self.passages.get(dataset, {}),
+                absent=frozenset(self.absent.get(dataset, [])),
+                scores={name: each.scores for name, each in answers.items() if each is not None and each.scores},
+                hide=hide,
+            )
+        return systems
 
     def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
-        figure: Figure = self._teller.plot(self, name, dataset)
-        return figure
+        return self._teller.plot(name, dataset=dataset)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the page of this experiment, one HTML file: what `report.html` of its result folder is."""
-        self._teller.to_html(self, path)
+        write_bytes(Path(path), self._teller.page())
 
     def __repr__(self) -> str:
         systems = sum(map(len, self.evaluations.values()))

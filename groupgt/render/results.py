@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from groupgt.errors import printable
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Table, document, drawn
+from groupgt.render.document import Item, Table, bare, document, drawn
 from groupgt.render.exports import frame_of
 from groupgt.render.tables import Grid
 from groupgt.runtime import pl
@@ -17,36 +17,43 @@ if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
 
 
-class Result(ABC):
+class Result:
     """A result that shows itself: commands print what `blocks`, `csv_rows` and `to_dict` give, and nothing else.
 
-    A class says what its blocks are, its rows with full doubles, and itself as plain Python; the rest follows.
+    A class holds data; what is told of it is made in `report` when it is asked for.
     """
+
+    @property
+    def _teller(self) -> Teller[Any]:
+        """What tells this result: the one way from data to what is told of them."""
+        from groupgt.report.tellers import teller_of
+
+        return teller_of(self)
 
     @property
     def title(self) -> str:
         """What a page of it is called."""
-        return ""
+        return self._teller.title
 
-    @abstractmethod
     def blocks(self) -> Sequence[Item]:
         """Everything there is to show, in the order in which it is read, for `groupgt.render.document` to set."""
+        return self._teller.blocks()
 
-    @abstractmethod
     def csv_rows(self) -> Grid:
         """Headers and rows with full doubles, None where there is no value: what `--format csv` prints."""
+        return self._teller.csv_rows()
 
-    @abstractmethod
     def to_dict(self) -> Any:
         """Everything as plain Python, None for undefined: what `--format json` prints."""
+        return self._teller.to_dict()
 
     def table(self, style: str = tables.DEFAULT) -> str:
         """The tables alone, in any tabulate format."""
-        return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
+        return self._teller.table(style)
 
     def text(self, style: str = tables.DEFAULT) -> str:
         """Everything, in any tabulate format: what `print` shows."""
-        return document(self.blocks(), style, self.title)
+        return self._teller.text(style)
 
     def to_polars(self) -> pl.DataFrame:
         """The rows of `csv_rows` as a polars frame, null where there is no value."""
@@ -55,47 +62,78 @@ class Result(ABC):
     def __str__(self) -> str:
         return printable(self.text())
 
-    def _figure(self) -> Figure | None:
-        """What a notebook draws below the tables; None where there is nothing to draw."""
-        return None
-
     def _repr_html_(self) -> str:
         from groupgt.render.drawing import has_converter
 
-        bare = (item.item if isinstance(item, Detail) else item for item in self.blocks())
+        teller = self._teller
         # A figure of its own mime type would stand in place of the tables.
-        figure = self._figure() if has_converter() else None
-        return "".join(drawn(item, "html") for item in bare) + ("" if figure is None else figure.picture_html())
+        figure = teller.plot(teller.main_figure) if has_converter() and teller.main_figure else None
+        return "".join(drawn(bare(item), "html") for item in self.blocks()) + (
+            "" if figure is None else figure.picture_html()
+        )
 
 
-class Told(Result):
-    """A result that `report` tells: what it shows is made there, when it is asked for."""
+ResultT = TypeVar("ResultT", bound=Result)
+
+
+class Teller(ABC, Generic[ResultT]):
+    """What is told of one `result`: `groupgt.report.tellers` names the class for each kind.
+
+    A class says what its blocks are, its rows with full doubles, the result as plain Python, and the figures that can
+    be drawn by name; the rest follows.
+    """
+
+    def __init__(self, result: ResultT) -> None:
+        self.result = result
 
     @property
-    def _teller(self) -> Any:
-        """The module of `report` that is named after this class: the one way from data to what is told of it."""
-        from importlib import import_module
+    def title(self) -> str:
+        """What a page of it is called."""
+        return ""
 
-        return import_module(f"groupgt.report.{type(self).__name__.lower()}")
+    @property
+    def main_figure(self) -> str:
+        """The name of the figure that a notebook draws below the tables; empty where there is nothing to draw."""
+        return ""
 
+    @abstractmethod
     def blocks(self) -> Sequence[Item]:
-        """Everything there is to show."""
-        shown: Sequence[Item] = self._teller.blocks(self)
-        return shown
+        """Everything there is to show, in the order in which it is read."""
 
-    def text(self, style: str = tables.DEFAULT) -> str:
-        """Everything, in any tabulate format: what `print` shows."""
-        return str(self._teller.text(self, style))
-
+    @abstractmethod
     def csv_rows(self) -> Grid:
         """Headers and rows with full doubles, None where there is no value."""
-        grid: Grid = self._teller.csv_rows(self)
-        return grid
 
+    @abstractmethod
     def to_dict(self) -> Any:
         """Everything as plain Python, None for undefined."""
-        return self._teller.to_dict(self)
 
-    def _figure(self) -> Figure | None:
-        figure: Figure | None = self._teller.figure(self)
-        return figure
+    def figures(self, *args: Any, **options: Any) -> Mapping[str, Callable[[], Figure]]:
+        """The figures that can be drawn, by name; a class may take options that choose what they show."""
+        return {}
+
+    def plot(self, name: str, **options: Any) -> Figure:
+        """One of the figures; raises `ConfigError` for a name that is none of them."""
+        from groupgt.render.figures import figure_named
+
+        return figure_named(name, self.figures(**options))
+
+    def page(self, *args: Any, **options: Any) -> bytes:
+        """The page, one HTML file, of results that have one."""
+        raise NotImplementedError
+
+    def warnings(self) -> list[str]:
+        """What keeps a reader from concluding too much, of results that say so."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """Short Markdown for a pull request, of results that have it."""
+        raise NotImplementedError
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """The tables alone, in any tabulate format."""
+        return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)
+
+    def text(self, style: str = tables.DEFAULT) -> str:
+        """Everything, in any tabulate format."""
+        return document(self.blocks(), style, self.title)

@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.display import changed
-from groupgt.comparison.display import items as items_of
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import MOST_COLUMNS, below_means, grids, slices_of, slices_side_by_side
+from groupgt.evaluation.tables import MOST_COLUMNS, below_means, grids, slices_side_by_side
 from groupgt.experiment.answers import KeptAnswers
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
 from groupgt.render.document import Block, Detail, Item, Table, Verdict, document
 from groupgt.render.exports import junit_text
-from groupgt.render.tables import Grid, counted, fixed, signed
+from groupgt.render.tables import Grid, counted, fixed
 from groupgt.report import shared
+from groupgt.report.comparison import changed
+from groupgt.report.comparison import items as items_of
+from groupgt.report.contrasts import delta_text
+from groupgt.report.slices import slices_of
 
 if TYPE_CHECKING:
     pass
@@ -30,9 +32,7 @@ LONG = 30.0
 
 def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
     """The same in any tabulate format: what the result folder holds, the same bytes each time."""
-    if style not in outcome.texts:  # the same is written to more than one file
-        outcome.texts[style] = document(items(outcome), style, outcome.experiment.title)
-    return outcome.texts[style]
+    return document(items(outcome), style, outcome.experiment.title)
 
 
 def from_cache(outcome: Outcome) -> str:
@@ -167,10 +167,10 @@ def _deltas(comparison: Comparison, first: Evaluation) -> Iterator[Grid]:
     for texts in columns.values():
         headers = [f"against {comparison.baseline}", "queries", *(first.label_of(text) for text in texts)]
         rows: list[list[Any]] = []
-        for name in (system.name for system in comparison.systems if system.name != comparison.baseline):
+        for name in (name for name in comparison.names if name != comparison.baseline):
             by_metric = [comparison[name][text] for text in texts]
-            cells = [signed(row.delta) + ("*" if row.significant else "") for row in by_metric]
-            rows.append([name, min(row.pairs for row in by_metric), *cells])
+            cells = [delta_text(row.delta, significant=row.significant) for row in by_metric]
+            rows.append([name, min(row.pairs or 0 for row in by_metric), *cells])
         yield headers, rows
 
 

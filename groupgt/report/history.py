@@ -12,11 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.comparison import pictures
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Scored
-from groupgt.comparison.pictures import Differences
-from groupgt.comparison.report import dataset_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK, p_values
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
@@ -26,8 +22,9 @@ from groupgt.model.hits import Floats
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
+from groupgt.report.comparison import dataset_of, drawable
 from groupgt.report.pictures import Drawable, drawn, latency, sweeps_of
-from groupgt.report.result_folders import ResultFolder
+from groupgt.report.result_folders import ResultFolder, Scored
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
@@ -57,8 +54,17 @@ def merged(
         footer.append(f"policy {holders[0].policy}")
         first = holders[0].primary
         wanted = None if first is None else parse_metric(first, holders[0].convention)
-        primary = next((text for text, metric in common.items() if metric == wanted), None)
-        comparisons[dataset] = Comparison(chosen, settings, systems, {}, footer, holders[0].rules, primary)
+        comparisons[dataset] = Comparison(
+            systems[0].qids,
+            common,
+            systems[0].convention,
+            {system.name: system.values for system in systems},
+            next((text for text, metric in common.items() if metric == wanted), next(iter(common))),
+            rules=holders[0].rules,
+            baseline=chosen,
+            settings=settings,
+            population=footer,
+        )
     return comparisons
 
 
@@ -125,7 +131,8 @@ def _common_metrics(holders: Sequence[ResultFolder], dataset: str, asked: Sequen
 
 
 def _metrics(folder: ResultFolder, dataset: str) -> Mapping[str, Metric]:
-    return next(iter(folder.systems[dataset].values())).metrics
+    metrics: Mapping[str, Metric] = next(iter(folder.systems[dataset].values())).metrics
+    return metrics
 
 
 def _versions(holders: Sequence[ResultFolder], dataset: str, metrics: dict[str, Metric]) -> dict[str, list[Scored]]:
@@ -199,7 +206,7 @@ def merged_page(
     datasets = []
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
-        dataset = dataset_of(Differences.of(table, primary), name)
+        dataset = dataset_of(table.by(primary), name)
         dataset["facts"] += [("policy", holders[0].policy), ("ground truth", f"SHA-256 {holders[0].truths[name]}")]
         for folder in holders:
             held = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.version}"
@@ -218,16 +225,16 @@ def merged_figures(
     folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
 ) -> Drawable:
     """The figures of a data set of merged folders, by name; sweeps and latency are those of one folder alone."""
-    found = Differences.of(table, metric or folders[0].primary)
-    known = pictures.drawable(found)
+    systems = table.by(metric or folders[0].primary)
+    known = drawable(systems, table)
     if len(folders) > 1:
         return known
     folder = folders[0]
     entries = {family: entry.get("matrix", {}) for family, entry in folder.entries.items()}
     options = {name: system["options"] for name, system in folder.resolved.items()}
     families = {name: name.partition("[")[0] for name in options}
-    swept = sweeps_of(found.systems, entries, families, options)
-    return {**known, **drawn(swept, latency(found.systems, folder.latencies(dataset)))}
+    swept = sweeps_of(systems, entries, families, options)
+    return {**known, **drawn(swept, latency(systems, folder.latencies(dataset)))}
 
 
 # --- One experiment's history.

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 
 import groupgt
-from groupgt.comparison.report import dataset_of
 from groupgt.evaluation.report import drawing
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.timing import Timing
@@ -17,6 +16,7 @@ from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.render.tables import counted
 from groupgt.report import pictures
+from groupgt.report.comparison import dataset_of
 from groupgt.report.verdict import across, on_time, verdict
 
 # What the table of systems shows of times, and where a timing has it.
@@ -67,12 +67,11 @@ class Part:
     def __init__(self, outcome: Outcome, name: str) -> None:
         self.outcome, self.name = outcome, name
         self.found = outcome.evaluations[name]
-        self.differences = pictures.differences(outcome, name)
-        self.systems = self.differences.systems
+        self.systems = outcome.systems[name]
 
     def dataset(self) -> data.Dataset:
         """Its tables."""
-        dataset = dataset_of(self.differences, self.name)
+        dataset = dataset_of(self.systems, self.name)
         dataset["failed"] = list(self.outcome.failed.get(self.name, {}).items())
         dataset["gates"] = self.gates(timed=False)
         dataset["verdict"] = verdict(self.outcome, self.name, timed=False)

@@ -4,44 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from groupgt.comparison import pictures
-from groupgt.comparison.compare import comparison_of
-from groupgt.comparison.pictures import Differences
-from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
 from groupgt.errors import ConfigError, near_names
-from groupgt.evaluation.systems import Systems
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tradeoffs
 from groupgt.render.drawing import Figure
+from groupgt.report import comparison
 
 # Systems on the front are named where their latencies differ by this factor at least.
 APART = 3.0
 
 Drawable = dict[str, Callable[[], Figure]]
-
-
-def differences(outcome: Outcome, dataset: str) -> Differences:
-    """The systems of one data set against one another: the same each time it is asked for."""
-    if dataset not in outcome.differences:
-        outcome.differences[dataset] = _differences(outcome, dataset)
-    return outcome.differences[dataset]
-
-
-def _differences(outcome: Outcome, dataset: str) -> Differences:
-    found, config = outcome.evaluations[dataset], outcome.experiment.config
-    table = outcome.comparison.get(dataset)
-    if table is None:
-        table = comparison_of(found, next(iter(found)), Settings(seed=config.seed))
-    answers = {system: outcome.answers.get((dataset, system)) for system in found}
-    scores = {system: own.scores for system, own in answers.items() if own is not None and own.scores}
-    hide = outcome.experiment.hide
-    passages = outcome.passages.get(dataset, {})
-    absent = frozenset(outcome.absent.get(dataset, []))
-    one = Differences.of(table, config.evaluate.primary, passages=passages, absent=absent, scores=scores, hide=hide)
-    return replace(one, has_baseline=dataset in outcome.comparison)
 
 
 def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
@@ -50,10 +25,10 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
     Raises `ConfigError` for a data set that there is not, and where there are several and none is named.
     """
     name = chosen([name for name, found in outcome.evaluations.items() if found], dataset)
-    found = differences(outcome, name)
+    systems = outcome.systems[name]
     return {
-        **pictures.drawable(found),
-        **drawn(sweeps(outcome, found.systems), latency(found.systems, latencies(outcome, name))),
+        **comparison.drawable(systems, outcome.tables[name]),
+        **drawn(sweeps(outcome, systems), latency(systems, latencies(outcome, name))),
     }
 
 

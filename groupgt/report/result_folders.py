@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from groupgt.comparison.contrast import Scored
 from groupgt.errors import DataError, Faults, GroupgtError
 from groupgt.evaluation.systems import policy_text
 from groupgt.formats import csv
@@ -34,6 +33,17 @@ from groupgt.store.stamped import LAST, LATEST, age_of
 def written_policy(text: str) -> Policy:
     """A policy as manifests hold it: `str` of it."""
     return Policy.of(text)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
+
+    name: str
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    values: Mapping[str, Floats]
+    convention: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from groupgt.comparison.compare import comparison_of
-from groupgt.comparison.display import items as items_of
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
 from groupgt.render.document import Item
+from groupgt.report.comparison import items as items_of
+from groupgt.report.contrasts import warnings
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
@@ -43,7 +44,7 @@ def blocks_of(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Eva
                 by_name, f"{names[0]}: {baseline}", experiment.settings, compare.metrics or _compared(experiment, first)
             )
             yield from items_of(comparison)
-            yield from comparison.warnings
+            yield from warnings(comparison)
 
 
 def _compared(experiment: Experiment, first: Evaluation) -> list[str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from groupgt.comparison.verdict import verdict as compared
 from groupgt.evaluation.systems import known
 from groupgt.evaluation.verdict import doubt, enumerated, every
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
-from groupgt.report.pictures import differences
+from groupgt.report import contrasts
 
 # Reasons of failed gates that a sentence holds.
 REASONS = 3
@@ -23,7 +22,7 @@ LAST = ("doubt", "note")
 
 def verdict(outcome: Outcome, dataset: str, *, timed: bool) -> list[data.Sentence]:
     """All sentences of one data set, doubts last; with `timed` those on time as well, which differ from run to run."""
-    sentences = list(compared(differences(outcome, dataset))) if outcome.evaluations[dataset] else []
+    sentences = list(contrasts.sentences(outcome.systems[dataset])) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     return [
         *(sentence for sentence in sentences if sentence["kind"] not in LAST),

@@ -35,7 +35,7 @@ def test_the_baseline_has_no_difference_to_itself(table: groupgt.Comparison) -> 
     row = table["plain"]["recall@2"]
     assert row.against is None
     assert row.delta is row.p_value is row.wins is None
-    with pytest.raises(AttributeError, match="no 'nonsense'"):
+    with pytest.raises(AttributeError, match="nonsense"):
         _ = row.nonsense
 
 
@@ -99,7 +99,7 @@ def test_every_metric_can_be_compared(metric: groupgt.Metric) -> None:
     table = groupgt.compare(TRUTH, runs, [metric], resamples=200, corpus=WORDS)
     text = next(iter(table.metrics))
     row = table["b"][text]
-    difference = table.systems[1].values[text] - table.systems[0].values[text]
+    difference = table.values["b"][text] - table.values["a"][text]
     assert row.delta == pytest.approx(np.nanmean(difference), abs=1e-12)
     better = difference > 1e-12 if metric.higher_is_better else difference < -1e-12
     assert row.wins == int(better.sum())

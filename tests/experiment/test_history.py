@@ -65,7 +65,7 @@ def test_what_is_read_back_is_what_was_compared(folder: Path, formats: str) -> N
     given = outcome.comparison["own"]
     assert again.baseline == "one"
     assert again.rows == given.rows
-    assert again.systems[0].qids == ["=1+1", "'-2", "p", "q", "r", "s"]
+    assert again.qids == ["=1+1", "'-2", "p", "q", "r", "s"]
 
 
 def test_several_folders_are_one_comparison(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +76,7 @@ def test_several_folders_are_one_comparison(folder: Path, capsys: pytest.Capture
     table = merged([read_folder(first), read_folder(second)], Settings())["own"]
     # `one` is the same in both; `two` is not. Best first: recall@2 of 5/6, 1/2, 1/6 and 1/6.
     first_two, second_two = (f"two ({path.name})" for path in (first, second))
-    assert [each.name for each in table.systems] == [first_two, "one", second_two, "three"]
+    assert table.names == [first_two, "one", second_two, "three"]
     main(["report", str(first), str(second), "--baseline", "three", "-m", "recall@2"])
     out = capsys.readouterr().out
     assert "against three: paired randomization test" in out
@@ -239,7 +239,7 @@ def test_folders_of_one_name_are_told_apart_by_their_paths(folder: Path) -> None
     text = (copy / "per_query.csv").read_text()
     (copy / "per_query.csv").write_text(text.replace("own,one,p,0.5", "own,one,p,0.25"))
     table = merged([read_folder(first), read_folder(copy)], Settings())["own"]
-    assert [each.name for each in table.systems] == ["two", f"one ({first})", f"one ({copy})"]
+    assert table.names == ["two", f"one ({first})", f"one ({copy})"]
     assert table.baseline == f"one ({first})"
 
 

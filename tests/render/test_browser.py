@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 import groupgt
-from groupgt.comparison.pictures import Differences
-from groupgt.comparison.report import dataset_of
 from groupgt.render.page.page import page_bytes
+from groupgt.report.comparison import dataset_of
 from tests.browser import Tab
 from tests.render.samples import page
 from tests.render.test_page import HOSTILE
@@ -77,7 +76,7 @@ def made(questions: int = 150, seed: int = 3) -> tuple[groupgt.GroundTruth, dict
 def compared(truth: Any, runs: Any, passages: dict[str, str], by: str = "type") -> Any:
     metrics = ["recall@10", "complete@10", "ndcg@10", "recall@5"]
     table = groupgt.compare(truth, runs, metrics, convention="coverage", by=by, resamples=500)
-    return dataset_of(Differences.of(table, "ndcg@10", passages=passages), "sample")
+    return dataset_of(table.by("ndcg@10", passages=passages), "sample")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ def test_a_group_that_cannot_be_met_is_told_from_one_that_was_missed(tab: Tab, t
     found = {"one": {"q": ["x", "a"]}, "other": {"q": ["x"]}}
     path = tmp_path / "report.html"
     table = groupgt.compare(truth, found, ["recall@2"], policy={"empty_groups": "unmeetable"}, resamples=100)
-    path.write_bytes(page_bytes(page(dataset_of(Differences.of(table), "sample"))))
+    path.write_bytes(page_bytes(page(dataset_of(table.by(), "sample"))))
     tab.size(1280)
     tab.open(path, "#question")
     tab.settled()
@@ -524,9 +523,9 @@ def test_the_policy_holds(opened: Tab) -> None:
 def test_a_figure_opens_as_a_page(tab: Tab, tmp_path: Path) -> None:
     truth, runs, _ = made(30)
     table = groupgt.compare(truth, runs, ["ndcg@10"], convention="coverage", resamples=100)
-    from groupgt.comparison import pictures
+    from groupgt.report import contrasts
 
-    figure = pictures.deltas(Differences.of(table))
+    figure = contrasts.deltas(table.by())
     tab.size(800)
     tab.open(figure.save(tmp_path / "deltas.html"))
     tab.wait("document.querySelector('#figure svg') !== null")

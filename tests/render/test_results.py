@@ -6,6 +6,8 @@ import inspect
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +16,8 @@ import pytest
 
 import groupgt
 from groupgt.cli.main import main
-from groupgt.render.results import Result
+from groupgt.render.results import Result, Teller
+from groupgt.report.tellers import TELLERS
 
 TRUTH = {"q1": [["a", "b"], ["c"]], "q2": [["d"]], "q3": [["e"]], "q4": []}
 RUNS = {
@@ -83,6 +86,24 @@ def test_every_public_result_is_of_the_family() -> None:
         name for name in groupgt.__all__ if inspect.isclass(kind := getattr(groupgt, name)) and issubclass(kind, Result)
     }
     assert results == set(RESULTS)
+
+
+@pytest.mark.parametrize("kind", TELLERS)
+def test_every_kind_that_is_told_has_its_teller(kind: str) -> None:
+    home, name = TELLERS[kind]
+    assert kind in RESULTS
+    assert issubclass(getattr(import_module(f"groupgt.report.{home}"), name), Teller)
+
+
+def test_what_extends_a_result_is_told_like_it() -> None:
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Extended(groupgt.Evaluation):
+        pass
+
+    evaluation = groupgt.evaluate(TRUTH, RUNS["bm25"], ["recall@2"])
+    assert Extended(**{field.name: getattr(evaluation, field.name) for field in fields(evaluation)}).text() == (
+        evaluation.text()
+    )
 
 
 @pytest.fixture

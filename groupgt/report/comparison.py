@@ -1,0 +1,282 @@
+"""What a `Comparison` shows: its verdict, tables and footer in their order, its rows for files, and its page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from groupgt.comparison.compare import Comparison
+from groupgt.comparison.contrast import Contrast, Interval, Row, comparisons
+from groupgt.comparison.schema import ContrastDict
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
+from groupgt.comparison.tests import TESTS
+from groupgt.evaluation import pictures
+from groupgt.evaluation.report import dataset_of as means_of
+from groupgt.evaluation.tables import below_means, population
+from groupgt.render import tables
+from groupgt.render.document import Detail, Item, Verdict, bare, document
+from groupgt.render.drawing import Figure
+from groupgt.render.exports import nulls
+from groupgt.render.page import data
+from groupgt.render.page.page import single_page
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, signed, small
+from groupgt.report import contrasts, headroom, slices
+
+# Lost queries that a summary names.
+LOST = 20
+
+
+class ComparisonTeller(Teller[Comparison]):
+    """Everything of a comparison, the verdict first."""
+
+    @property
+    def title(self) -> str:
+        """What a page of it is called."""
+        return f"against {self.result.baseline}"
+
+    @property
+    def main_figure(self) -> str:
+        """Means with their intervals."""
+        return "forest"
+
+    def blocks(self) -> list[Item]:
+        """Everything, the verdict first."""
+        return [Verdict(list(contrasts.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """One table a metric."""
+        return document(list(contrasts.grids(self.result, list(self.result.metrics))), style)
+
+    def summary(self) -> str:
+        """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
+        verdict = Verdict(list(contrasts.sentences(self.result.by())))
+        return document([f"## {self.title}", verdict, *changed(self.result)], "github")
+
+    def warnings(self) -> list[str]:
+        """What keeps a reader from concluding too much."""
+        return contrasts.warnings(self.result)
+
+    def figures(self, metric: str | None = None) -> dict[str, Callable[[], Figure]]:
+        """The figures that can be drawn, by name."""
+        return drawable(self.result.by(metric), self.result)
+
+    def page(self, metric: str | None = None, corpus: Mapping[str, str] | None = None) -> bytes:
+        """The page, one HTML file."""
+        title = self.title if len(self.result.names) > 1 else self.result.baseline
+        return single_page(dataset_of(self.result.by(metric, passages=corpus or {}), title))
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
+        comparison = self.result
+        first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
+        headers = [*first, "baseline", "delta", "delta_low", "delta_high", *COUNTS, *LAST, "significant"]
+        rows = [["", "", *_csv_cells(comparison, row)] for row in comparison.rows]
+        for part in comparison.slices:
+            rows += [[part.by, part.value, *_csv_cells(comparison, row)] for row in part.rows]
+        return headers, rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python, None for what cannot be said."""
+        comparison = self.result
+        plain: dict[str, Any] = nulls(
+            {
+                "baseline": comparison.baseline,
+                "convention": comparison.convention,
+                "settings": asdict(comparison.settings),
+                "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
+                "comparisons": comparisons(comparison.rows),
+                "rows": [_row(row) for row in comparison.rows],
+                "pairs": [
+                    {
+                        "first": pair.first,
+                        "second": pair.second,
+                        "metric": pair.metric,
+                        "tukey": pair.tukey,
+                        "against": _contrast(pair.against),
+                    }
+                    for pair in comparison.pairs
+                ],
+                "slices": [
+                    {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
+                    for part in comparison.slices
+                ],
+                "reversals": [
+                    {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
+                    for row, part, _ in comparison.reversals()
+                ],
+                "failures": None if comparison.failures is None else comparison.failures.to_dict(),
+                "headroom": [asdict(metric) for metric in comparison.headroom],
+                "warnings": self.warnings(),
+                "population": population_of(comparison),
+            }
+        )
+        return plain
+
+
+# Columns of the CSV that are fields of a contrast.
+COUNTS = ("pairs", "unpaired", "wins", "ties", "losses")
+LAST = ("spread", "effect_size", "raw_p_value", "p_value")
+
+
+def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
+    cells: list[Any] = [row.system, str(comparison.metrics[row.metric]), row.mean, *row.interval, row.queries]
+    if row.against is None:
+        return [*cells, *[None] * 14]
+    last = {name: getattr(row.against, name) for name in LAST}
+    if not math.isfinite(row.against.effect_size):
+        last["effect_size"] = None
+    delta = [row.against.delta, *row.against.delta_interval]
+    counts = (getattr(row.against, name) for name in COUNTS)
+    return [*cells, comparison.baseline, *delta, *counts, *last.values(), int(row.significant)]
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "system": row.system,
+        "metric": row.metric,
+        "mean": row.mean,
+        "interval": _ends(row.interval),
+        "queries": row.queries,
+        "significant": row.significant,
+        "against_baseline": None if row.against is None else _contrast(row.against),
+    }
+
+
+def _contrast(contrast: Contrast) -> dict[str, Any]:
+    plain = {name: getattr(contrast, name) for name in ContrastDict.__annotations__}
+    return {**plain, "delta_interval": _ends(contrast.delta_interval)}
+
+
+def _ends(interval: Interval) -> list[float] | None:
+    return None if math.isnan(interval[0]) else list(interval)
+
+
+# --- Tables and what stands below them.
+
+
+def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
+    """The tables, where differences come from and who fails where; at last the test.
+
+    A `brief` one has the tables of means and deltas alone; all else are details.
+    """
+    chosen = list(comparison.metrics) if metrics is None else list(metrics)
+    yield from contrasts.grids(comparison, chosen)
+    for section in (contrasts.pairs, slices.deltas, headroom.blocks):
+        for item in section(comparison, chosen):
+            yield Detail(bare(item)) if brief else item
+    yield _footer(comparison)
+
+
+def changed(comparison: Systems) -> Iterator[Item]:
+    """Only what differs significantly from the baseline, and which queries were lost with it."""
+    rows = [row for row in comparison.rows if row.significant]
+    if not rows:
+        yield f"Nothing differs significantly from {comparison.baseline}."
+        return
+    against = f"against {comparison.baseline}"
+    headers = ["system", "metric", "mean", against, contrasts.p_header(comparison.settings)]
+    cells: list[list[Any]] = [
+        [row.system, comparison.labels[row.metric], row.mean, signed(row.delta), small(row.p_value)] for row in rows
+    ]
+    yield headers, cells
+    failures = comparison.failures
+    for name in dict.fromkeys(row.system for row in rows) if failures is not None else ():
+        lost = failures.lost(name, comparison.baseline) if failures is not None else []
+        if lost:
+            named = f"{', '.join(lost[:LOST])}{' …' if len(lost) > LOST else ''}"
+            queries = counted(len(lost), "query", "queries")
+            yield f"{queries} that {comparison.baseline} solves and {name} does not: {named}"
+
+
+def _notes(comparison: Systems) -> Iterator[Item]:
+    """The population: as it was read from result folders, or counted."""
+    if not comparison.evaluations:
+        yield "\n".join(comparison.population)
+        return
+    yield below_means(comparison.every, [comparison.convention])
+    yield Detail(f"policy {comparison.first.policy}")
+
+
+def population_of(comparison: Systems) -> list[str]:
+    """What was measured: counted, or as it was read from result folders."""
+    if not comparison.evaluations:
+        return list(comparison.population)
+    return population(comparison.every, [comparison.convention])
+
+
+def _footer(comparison: Systems) -> str:
+    settings = comparison.settings
+    over = _corrected(settings, comparisons(comparison.rows))
+    lines = [
+        f"against {comparison.baseline}: {described(settings)}, p {over}, "
+        f"{tables.MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
+        + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
+    ]
+    if settings.correction != "none":
+        for by in dict.fromkeys(part.by for part in comparison.slices):
+            count = sum(comparisons(part.rows) for part in comparison.slices if part.by == by)
+            lines.append(f"slices by {by}: p {_corrected(settings, count)}")
+        if comparison.pairs:
+            count = len(comparison.pairs)
+            lines.append(f"pairs: p {_corrected(settings, count)}; Tukey's HSD over {len(comparison.names):,} runs")
+    return "\n".join(lines)
+
+
+def _corrected(settings: Settings, count: int) -> str:
+    if settings.correction == "none":
+        return "not corrected"
+    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}"
+
+
+def described(settings: Settings) -> str:
+    """The test, in words; where it draws, how much.
+
+    >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
+    'paired bootstrap test, 2,000 resamples, seed 7'
+    """
+    drawn = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
+    return TESTS[settings.test].title + (drawn if settings.draws else "")
+
+
+# --- Figures and the page.
+
+
+def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[], Figure]]:
+    """The figures that can be drawn of a comparison, by its systems with a metric of their own, by name."""
+    figures = pictures.drawable(systems)
+    if len(systems.names) > 1:
+        figures |= {name: lambda draw=draw: draw(systems) for name, draw in contrasts.FIGURES.items()}  # type: ignore[misc]
+        figures["power"] = lambda: comparison.power().plot()
+    return figures
+
+
+def dataset_of(systems: Systems, name: str) -> data.Dataset:
+    """The tables of one data set on the page, with what its systems are against one another."""
+    dataset = means_of(systems, name)
+    dataset["tests"] = _tests(systems)
+    dataset["verdict"] = list(contrasts.sentences(systems))
+    if len(systems.names) > 1:
+        dataset["baseline"] = systems.names.index(systems.baseline)
+        dataset["contrasts"] = list(contrasts.page_rows(systems))
+        dataset["headroom"] = headroom.page_rows(systems)
+        dataset["drawings"] |= contrasts.templates(systems)
+    return dataset
+
+
+def _tests(systems: Systems) -> list[str]:
+    """How differences were tested, as foot of the page's tables."""
+    settings = systems.settings
+    intervals = f"{100 * settings.intervals:g} % bootstrap intervals"
+    if len(systems.names) < 2:
+        return [intervals]
+    lines = [
+        f"{described(settings)}; significant at alpha {settings.alpha:g}; {intervals}",
+        f"p against the baseline {_corrected(settings, comparisons(systems.rows))}",
+    ]
+    if systems.others:
+        lines.append(f"p of other pairs {_corrected(settings, len(systems.others))}")
+    return lines

@@ -1,0 +1,328 @@
+"""What is said of systems against a baseline, and of any two: sentences, tables, figures, their part of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems, interval
+from groupgt.comparison.tests import SLACK
+from groupgt.errors import ConfigError, near_names
+from groupgt.evaluation.report import template
+from groupgt.evaluation.systems import known
+from groupgt.evaluation.verdict import best_sentence, doubt, doubts
+from groupgt.render import figures, tables
+from groupgt.render.document import Block, Table
+from groupgt.render.drawing import Figure
+from groupgt.render.page import data
+from groupgt.render.tables import counted, p_text, signed, small, span
+from groupgt.report import headroom
+
+NO_BREAK = "\u00a0"
+# More comparisons than this are counted and not named.
+LISTED = 5
+
+
+# --- Sentences: who is best, by how much, whether that is real, and doubts.
+
+
+def sentences(systems: Systems) -> Iterator[data.Sentence]:
+    """All sentences, in the order in which they are read."""
+    yield best_sentence(systems)
+    yield from _leads(systems)
+    yield from _losses(systems)
+    yield from headroom.sentences(systems)
+    for warning in warnings(systems):
+        yield doubt(warning.removeprefix("warning: "))
+
+
+def _leads(systems: Systems) -> Iterator[data.Sentence]:
+    """By how much the best leads the baseline and the next best, and whether that is real."""
+    best, baseline, tied = systems.best, systems.baseline, systems.tied
+    if best is None or len(tied) == len(systems.names):
+        return
+    in_table = comparisons(systems.rows) if systems.is_compared else len(systems.others)
+    if systems.is_baseline_named and baseline in tied:
+        unbeaten = ["No system is better than the baseline ", baseline, "."]
+        alone = ["It is the baseline: no other system is better."]
+        yield {"kind": "same", "parts": alone if len(tied) == 1 else unbeaten}
+    elif best != baseline and (contrast := systems.between(best, baseline)) is not None:
+        yield _lead(systems, "the baseline ", baseline, contrast, in_table)
+    means = {name: mean for name in systems.names if (mean := systems.mean(name)) is not None}
+    others = [name for name in means if name != baseline and name not in tied]
+    if others:
+        following = (max if systems.higher else min)(others, key=means.__getitem__)
+        if (contrast := systems.between(best, following)) is not None:
+            over = in_table if best == baseline else len(systems.others)
+            yield _lead(systems, "the next best, ", following, contrast, over, ",")
+
+
+def _subject(systems: Systems) -> list[str]:
+    """The best system as the beginning of a sentence: by its name, where the sentence before named several."""
+    return ["It", ""] if len(systems.tied) == 1 else ["", systems.tied[0]]
+
+
+def _lead(systems: Systems, who: str, name: str, contrast: Contrast, over: int, comma: str = "") -> data.Sentence:
+    settings = systems.settings
+    is_significant = contrast.p_value <= settings.alpha
+    low, high = contrast.delta_interval
+    between = "" if math.isnan(low) else f" (interval {signed(low)} to {signed(high)})"
+    sure, unsure = (" significantly, by", "") if is_significant else (" by", ", which may be chance")
+    corrected = settings.correction != "none" and over > 1
+    note = f" after correction for {counted(over, 'comparison')} ({settings.correction})" if corrected else ""
+    counts = f"better on {counted(contrast.wins, 'query', 'queries')}, worse on {contrast.losses:,}"
+    chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
+    rest = f"{comma}{sure} {signed(contrast.delta)}{between}{unsure}: {chance}{note}; {counts}."
+    parts = [*_subject(systems), f" leads {who}", name, rest]
+    return {"kind": "gain" if is_significant else "same", "parts": parts}
+
+
+def _losses(systems: Systems) -> Iterator[data.Sentence]:
+    """On what the best loses to the baseline: the slice in which it loses most."""
+    best = systems.best
+    if best is None or best == systems.baseline:
+        return
+    lost = []
+    for part in systems.slices:
+        row = part.index.get((best, systems.primary))
+        contrast = None if row is None else row.against
+        if row is not None and contrast is not None and contrast.pairs:
+            gain = contrast.delta if systems.higher else -contrast.delta
+            lost += [(gain, part, row, contrast)] if gain < -SLACK else []
+    if lost:
+        _, part, row, contrast = min(lost, key=lambda each: each[0])
+        significant = "significant" if row.significant else "not significant"
+        rest = f": {signed(contrast.delta)} over {counted(contrast.pairs, 'query', 'queries')} ({significant})."
+        where = f" loses to the baseline where {part.by} = "
+        yield {"kind": "loss", "parts": [*_subject(systems), where, part.value, rest]}
+
+
+def warnings(systems: Systems) -> list[str]:
+    """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
+    settings = systems.settings
+    lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
+    contrasts = [(row, row.against) for row in systems.rows if row.against is not None]
+    tested = [(row, contrast) for row, contrast in contrasts if not math.isnan(contrast.raw_p_value)]
+    # The smallest p of a comparison is multiplied by their number, but Holm's last by 1 alone.
+    factor = len(tested) if settings.correction == "bonferroni" else 1
+    # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
+    needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
+    few = [f"{_cell(systems, row)} ({contrast.differ:,})" for row, contrast in tested if contrast.differ < needed]
+    if few:
+        where = "every comparison" if 1 < len(few) == len(tested) else _some(few)
+        lines.append(
+            f"warning: too few queries differ for a randomization test to reach alpha {settings.alpha:g}, which takes "
+            f"at least {needed}: {where}"
+        )
+    least = (1 / (1 + settings.resamples)) * factor
+    if least > settings.alpha and settings.draws:
+        lines.append(
+            f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
+            "comparisons; increase resamples"
+        )
+    alone = [f"{_cell(systems, row)} {contrast.unpaired:,}" for row, contrast in contrasts if contrast.unpaired]
+    if alone:
+        lines.append(
+            "queries that count for only one of the two are left out of deltas: "
+            f"{_some(alone)} against {systems.baseline}"
+        )
+    return lines
+
+
+def _cell(systems: Systems, row: Row) -> str:
+    return f"{row.system} in {systems.labels[row.metric]}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" … and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return f"{', '.join(names[:LISTED])}{more}"
+
+
+# --- Tables.
+
+# Columns that a narrow terminal does without, first first.
+SHED = ("differ", "effect", "p", "queries")
+
+
+def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
+    """One table a metric: a row a system."""
+    level = f"{100 * systems.settings.intervals:g} % interval"
+    corrected = corrected_headers(systems.settings)
+    against = ["delta", f"{level} of delta", "p", *corrected, "effect", "wins/ties/losses", "differ"]
+    for text in metrics:
+        headers = [systems.labels[text], "mean", level, "queries", *against]
+        rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
+        shed = [name for name in SHED if name != "p" or corrected]
+        yield Table(headers, rows, (*shed, level, "wins/ties/losses", f"{level} of delta"))
+
+
+def p_header(settings: Settings) -> str:
+    """The header of corrected p-values."""
+    return "p" if settings.correction == "none" else f"p ({settings.correction})"
+
+
+def corrected_headers(settings: Settings) -> list[str]:
+    """The header of corrected p-values, where there are any beside the raw ones."""
+    return [] if settings.correction == "none" else [p_header(settings)]
+
+
+def delta_text(delta: float | None, *, significant: bool) -> str:
+    """A difference, marked where it is significant."""
+    return signed(delta) + (tables.MARK if significant else "")
+
+
+def _cells(row: Row, corrected: int) -> list[Any]:
+    mean = [row.system, row.mean, span(row.interval), row.queries]
+    contrast = row.against
+    if contrast is None:
+        return [*mean, "baseline", *[""] * (5 + corrected)]
+    delta = [delta_text(contrast.delta, significant=row.significant), span(contrast.delta_interval)]
+    p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + corrected]
+    counts = f"{contrast.wins:,}/{contrast.ties:,}/{contrast.losses:,}"
+    return [*mean, *delta, *p_values, _effect(contrast.effect_size), counts, f"{contrast.differ:,}"]
+
+
+def _effect(size: float) -> str:
+    if math.isinf(size):
+        return "∞" if size > 0 else "-∞"
+    return signed(size, 2)
+
+
+def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
+    """Every two systems, a table a metric, where the settings ask for them."""
+    corrected = corrected_headers(systems.settings)
+    for text in metrics:
+        rows: list[list[Any]] = []
+        for pair in (pair for pair in systems.pairs if pair.metric == text):
+            contrast = pair.against
+            delta = delta_text(contrast.delta, significant=contrast.p_value <= systems.settings.alpha)
+            p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + len(corrected)]
+            rows.append([pair.first, pair.second, delta, *p_values, small(pair.tukey), contrast.pairs])
+        if rows:
+            headers = [systems.labels[text], "against", "delta", "p", *corrected, "p (Tukey's HSD)", "queries"]
+            yield headers, rows
+
+
+# --- Figures.
+
+
+def forest(systems: Systems) -> Figure:
+    """Means with their intervals, each marked by how it stands against the baseline."""
+    rows = []
+    for name in systems.names:
+        low, high = systems.ends(name)
+        rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
+    return figures.forest(rows, systems.about(systems.label))
+
+
+def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
+    """Every other system against the baseline by the primary metric."""
+    for name in systems.names:
+        contrast = None if name == systems.baseline else systems.between(name, systems.baseline)
+        if contrast is not None:
+            yield name, contrast
+
+
+def differences(systems: Systems) -> Figure:
+    """Differences against the baseline with their intervals."""
+    rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
+    title = f"Differences against {systems.baseline}"
+    return figures.forest(rows, systems.about(systems.label), delta=True, title=title)
+
+
+def _delta(contrast: Contrast | None) -> dict[str, float | None]:
+    """A difference and the ends of its interval, as figures have them."""
+    if contrast is None:
+        return {"value": None, "low": None, "high": None}
+    low, high = interval(contrast.delta_interval) or (None, None)
+    return {"value": known(contrast.delta), "low": low, "high": high}
+
+
+def outcomes(systems: Systems) -> Figure:
+    """Wins, ties and losses against the baseline."""
+    rows = [
+        {"system": name, "outcome": outcome, "count": count}
+        for name, each in _against_baseline(systems)
+        for outcome, count in (("better", each.wins), ("same", each.ties), ("worse", each.losses))
+    ]
+    return figures.outcomes(rows, systems.about(systems.label), systems.baseline)
+
+
+def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
+    """The difference of every query, sorted: of the best, or the first, system against the baseline."""
+    against = second or systems.baseline
+    others = [name for name in systems.names if name != against]
+    chosen = first or (systems.best if systems.best in others else None) or others[0]
+    for name in (chosen, against):
+        if name not in systems.values:
+            raise ConfigError(f"system {name!r} was not compared{near_names(str(name), systems.names)}")
+    sign = 1 if systems.higher else -1
+    values, other = (systems.values[name][systems.primary] for name in (chosen, against))
+    gains = [(sign * gain, place) for place, gain in enumerate((values - other).tolist()) if not math.isnan(gain)]
+    rows = []
+    for number, (gain, place) in enumerate(sorted(gains, key=lambda item: (-item[0], item[1])), 1):
+        kind = "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
+        rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": kind})
+    mean = _delta(systems.between(chosen, against))
+    return figures.deltas(rows, systems.about(systems.label), chosen, against, mean)
+
+
+FIGURES = {"forest": forest, "differences": differences, "deltas": deltas, "outcomes": outcomes}
+
+
+# --- The page.
+
+
+def page_rows(systems: Systems) -> Iterator[data.Contrast]:
+    """All differences: against the baseline as the tables have them, then of all others, then within slices."""
+    for row in systems.rows:
+        if row.against is not None:
+            yield _page_row(systems, (row.system, systems.baseline, row.metric), row.against)
+    for key, contrast in systems.others.items():
+        yield _page_row(systems, key, contrast)
+    places: dict[tuple[str, str], int] = {}
+    if systems.evaluations:
+        places = {(part["by"], part["value"]): place for place, part in enumerate(systems.first.slices)}
+    for part in systems.slices:
+        for row in part.rows:
+            if row.against is not None:
+                of_slice = _page_row(systems, (row.system, systems.baseline, row.metric), row.against)
+                yield {**of_slice, "within": places[part.by, part.value]}
+    for within, contrasts in systems.others_within():
+        for key, contrast in contrasts.items():
+            yield {**_page_row(systems, key, contrast), "within": within}
+
+
+def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
+    first, second, text = key
+    return {
+        "first": systems.names.index(first),
+        "second": systems.names.index(second),
+        "metric": list(systems.metrics).index(text),
+        "delta": known(contrast.delta),
+        "interval": interval(contrast.delta_interval),
+        "pairs": contrast.pairs,
+        "wins": contrast.wins,
+        "ties": contrast.ties,
+        "losses": contrast.losses,
+        "raw": known(contrast.raw_p_value),
+        "p": known(contrast.p_value),
+        "effect": known(contrast.effect_size),
+        "significant": bool(contrast.p_value <= systems.settings.alpha),
+    }
+
+
+def templates(systems: Systems) -> dict[str, data.Drawing]:
+    """Templates of the figures of differences."""
+    label, about, nothing = systems.label, systems.about(systems.label), _delta(None)
+    sizes = {f"difference in {label}": "$label"}
+    return {
+        "forest": template(forest(systems), {label: "$label"}),
+        "differences": template(differences(systems), sizes),
+        "outcomes": template(outcomes(systems), {f"than {systems.baseline}": "$label"}),
+        "deltas": template(figures.deltas([], about, "", "", nothing, bars=True), sizes),
+        "deltas many": template(figures.deltas([], about, "", "", nothing, bars=False), sizes),
+    }

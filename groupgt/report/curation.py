@@ -1,0 +1,145 @@
+"""What is shown of ground truth that is checked, rechunked, extended, or judged twice."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from groupgt.curation.agree import Agreement
+from groupgt.curation.check import Check, Finding
+from groupgt.curation.rechunk import Carried, Rechunked, ways_to_keep
+from groupgt.curation.suggest import HEADERS, Suggestions, rows_of
+from groupgt.render.document import Block, Table
+from groupgt.render.exports import nulls
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, snippet
+
+SNIPPET_CHARS = 60
+FINDING = ["finding", "count", "example"]
+
+
+class CheckTeller(Teller[Check]):
+    """A table of findings for the ground truth and for each run."""
+
+    def blocks(self) -> list[Block]:
+        """A table for each, below its name."""
+        blocks: list[Block] = []
+        for name, findings in self.result.findings.items():
+            blocks += [name, Table(FINDING, [_finding_row(finding) for finding in findings], keep=2)]
+        return blocks
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each finding."""
+        by_name = self.result.findings.items()
+        return ["file", *FINDING], [[name, *_finding_row(finding)] for name, own in by_name for finding in own]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings by name, as plain Python."""
+        return {name: [asdict(finding) for finding in own] for name, own in self.result.findings.items()}
+
+
+def _finding_row(finding: Finding) -> list[Any]:
+    return [finding.what, finding.count, finding.example]
+
+
+class RechunkedTeller(Teller[Rechunked]):
+    """How many alternatives were carried to new chunks, and which were lost."""
+
+    def blocks(self) -> list[Block]:
+        """The counts, the alternatives that were lost, and the queries left out with them."""
+        carried = self.result
+        blocks: list[Block] = [([f"by {carried.method}", "count"], self.csv_rows()[1])]
+        if carried.lost:
+            headers = ["query", "group", "lost alternative", "best new chunk", "share", "consequence"]
+            blocks.append((headers, [self._lost_row(row) for row in carried.lost]))
+        if carried.dropped:
+            total = len(carried.truth) + len(carried.dropped)
+            what = f"{len(carried.dropped):,} of {counted(total, 'query', 'queries')} would lose a group and"
+            verb = "is" if len(carried.dropped) == 1 else "are"
+            blocks.append(f"{what} {verb} left out; to keep them, {ways_to_keep(carried.method)}")
+        return blocks
+
+    def _lost_row(self, row: Carried) -> list[Any]:
+        loses_group = row.group in self.result.dropped.get(row.qid, ())
+        consequence = "the query is left out" if loses_group else "the group keeps other alternatives"
+        return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each count."""
+        return ["what", "count"], [[what, count] for what, count in self.result.counts().items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts, what was lost, and which queries were left out, as plain Python."""
+        carried = self.result
+        lost = [asdict(row) for row in carried.lost]
+        plain: dict[str, Any] = nulls(
+            {"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped}
+        )
+        return plain
+
+
+class SuggestionsTeller(Teller[Suggestions]):
+    """Candidates beside the alternatives that they resemble."""
+
+    def blocks(self) -> list[Block]:
+        """How many candidates there are, and a row for each."""
+        columns = ("qid", "group", "alternative", "candidate", "similarity")
+        candidates = self.result.candidates
+        rows = [
+            [*(getattr(each, name) for name in columns), snippet(each.candidate_text, SNIPPET_CHARS)]
+            for each in candidates
+        ]
+        headers = ["query", "group", "alternative", "candidate", "similarity", "text of the candidate"]
+        queries = counted(len({each.qid for each in candidates}), "query", "queries")
+        count = f"{counted(len(candidates), 'candidate')} of {queries}"
+        return [count, (headers, rows)] if rows else [count]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each candidate, not accepted yet: the file that a reviewer marks."""
+        return HEADERS, rows_of(self.result.candidates)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The candidates as plain Python."""
+        return {"candidates": [asdict(each) for each in self.result.candidates]}
+
+
+COUNTS = ("both", "only_first", "only_second", "neither")
+COEFFICIENTS = ("kappa", "observed", "expected", "positive")
+
+
+class AgreementTeller(Teller[Agreement]):
+    """How far two labellers or annotators agree, and on which groups they do not."""
+
+    def blocks(self) -> list[Block]:
+        """Who is compared, the figures, and the `worst` groups on which the two differ most."""
+        agreement = self.result
+        lines = [f"first: {agreement.first}", f"second: {agreement.second}"]
+        if agreement.labellers not in (("id", "id"), (agreement.first, agreement.second)):
+            lines.append(f"labeller {' and '.join(dict.fromkeys(agreement.labellers))}")
+        figures: list[list[Any]] = [
+            ["Cohen's kappa", agreement.kappa],
+            ["observed agreement", agreement.observed],
+            ["expected by chance", agreement.expected],
+            ["agreement on hits", agreement.positive],
+            [f"items ({agreement.of})", agreement.items],
+            ["both", agreement.both],
+            ["only the first", agreement.only_first],
+            ["only the second", agreement.only_second],
+            ["neither", agreement.neither],
+        ]
+        blocks: list[Block] = ["\n".join([*lines, f"{agreement.queries:,} queries"]), (["agreement", "value"], figures)]
+        headers, rows = agreement.group_rows()
+        if differing := [row for row in rows if row[-2] or row[-1]][: agreement.worst]:
+            blocks.append((["query", *headers[1:-3], "both", "only the first", "only the second"], differing))
+        return blocks
+
+    def csv_rows(self) -> Grid:
+        """Headers and one row of figures."""
+        figures = {name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers")}
+        return list(figures), [list(figures.values())]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python."""
+        names = [*("first", "second", "of", "queries", "labellers", "items"), *COUNTS, *COEFFICIENTS, "groups"]
+        plain: dict[str, Any] = nulls({name: getattr(self.result, name) for name in names})
+        return {**plain, "labellers": list(self.result.labellers)}

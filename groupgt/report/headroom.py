@@ -1,0 +1,84 @@
+"""Who completes which queries, what nobody does, and what a perfect choice among systems would reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from groupgt.comparison.systems import Systems
+from groupgt.evaluation.verdict import NAMED
+from groupgt.render.document import Block, Detail, Item
+from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed
+
+# More queries than this are counted and not named.
+LISTED = 5
+
+
+def sentences(systems: Systems) -> Iterator[data.Sentence]:
+    """How many queries no system completes, and the first of them."""
+    failures = systems.failures
+    if failures is None or not failures.nobody:
+        return
+    within = ""
+    if failures.cutoff is not None:
+        within = f" within {failures.cutoff:,} results" if isinstance(failures.cutoff, int) else f" @{failures.cutoff}"
+    who = "No system meets" if len(systems.names) > 1 else "It does not meet"
+    count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
+    parts = [f"{who} all groups{within} for {count}: "]
+    for name in failures.nobody[:NAMED]:
+        parts += [name, ", "]
+    parts[-1] = " …" if len(failures.nobody) > NAMED else "."
+    yield {"kind": "note", "parts": parts}
+
+
+def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
+    """Which system completes how many queries, and alone; below it, headroom by some metrics."""
+    failures = systems.failures
+    if failures is None or len(failures.systems) < 2:
+        return
+    count = int(failures.counted.sum())
+    if not count:
+        yield "no query counts"
+        return
+    within = f"@{failures.cutoff}" if failures.cutoff is not None else "in the whole ranking"
+    rows: list[list[Any]] = []
+    for name, solved in failures.solved_counts.items():
+        against = failures.between(name, systems.baseline)
+        changes = ["", ""] if name == systems.baseline else [str(against["only_first"]), str(against["only_second"])]
+        rows.append([name, solved, len(failures.only(name)), *changes])
+    yield [f"complete {within}", "solved", "only by this run", "gained over baseline", "lost to baseline"], rows
+    nobody, everybody = failures.nobody, failures.everybody
+    line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} solved by every run, {len(nobody):,} by none"
+    yield Detail(line + (f": {', '.join(nobody[:LISTED])}{' …' if len(nobody) > LISTED else ''}" if nobody else ""))
+    yield from map(Detail, _headroom(systems, metrics, within))
+
+
+def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator[Block]:
+    chosen = [each for each in systems.headroom if each.metric in metrics]
+    if not chosen:
+        return
+    cells: list[list[Any]] = []
+    for each in chosen:
+        gain = fixed(abs(each.per_query - each.mean))
+        cells.append([systems.labels[each.metric], each.best, each.mean, each.per_query, gain, each.queries])
+    yield ["headroom", "best system", "mean", "best run per query", "maximum gain", "queries"], cells
+    union = chosen[0]
+    size = alone = ""
+    if not math.isnan(union.union_size):
+        size = f" ({fixed(union.union_size, 1)} distinct results per query)"
+        depth = max(math.ceil(union.union_size), 1)
+        alone = f"; the best run alone has recall.coverage@{depth} {fixed(union.single_recall)}"
+    yield (
+        f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
+        f"complete.coverage {fixed(union.union_complete)}{alone}\n"
+        "headroom is an upper bound; it also grows by chance with the number of runs"
+    )
+
+
+def page_rows(systems: Systems) -> list[list[Any]]:
+    """For each metric the best system, its mean, and what the best choice for each query would reach."""
+    return [
+        [systems.labels[each.metric], each.best, each.mean, each.per_query, each.queries] for each in systems.headroom
+    ]
