@@ -137,7 +137,7 @@ class Comparison(Systems, Result):
             powers=tuple(powers),
             wanted=wanted,
             baseline=self.baseline,
-            alpha=alpha_of(self.rows, self.settings),
+            alpha=alpha_of(self.rows, self.primary, self.settings),
             whose=whose_power(powers, self.settings),
             labels=dict(sorted(self.labels.items(), key=lambda pair: pair[0] != self.primary)),
             footer=tuple(self.footer),

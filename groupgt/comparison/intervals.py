@@ -175,11 +175,11 @@ def delta_intervals(
     differences: Floats,
     bounds: Sequence[Bounds | None],
     inference: Inference,
-    alpha: float,
+    alphas: Floats,
     resamples: int,
     seed: int,
 ) -> Floats:
-    """The interval of the mean of each column of differences, shape (C, 2), that agrees with a test at alpha.
+    """The interval of the mean of each column of differences, shape (C, 2), that agrees with a test, at an alpha each.
 
     From 15 queries that differ on it is every mean that the test does not reject. Of fewer, and where the test is not
     inverted, it is that of `intervals` at the level 1 − alpha, for an inverted test covers too rarely where few of
@@ -191,15 +191,15 @@ def delta_intervals(
     ends = np.full((width, 2), np.nan)
     is_inverted = ((np.abs(differences) > SLACK).sum(axis=0) >= FADED) & (inference.inverse is not None)
     if inference.inverse is not None and is_inverted.any():
-        inverted = inference.inverse(np.full(width, alpha))
+        inverted = inference.inverse(alphas)
         limits = np.array([(-math.inf, math.inf) if pair is None else pair for pair in bounds])
         ends[is_inverted] = np.clip(inverted, limits[:, :1], limits[:, 1:])[is_inverted]
-    rest = np.flatnonzero(~is_inverted)
-    if len(rest):
+    for alpha in np.unique(alphas[~is_inverted]).tolist():
+        rest = np.flatnonzero(~is_inverted & (alphas == alpha))
         columns, within = differences[:, rest], [bounds[place] for place in rest.tolist()]
         added = [unseen(columns[:, [at]], None if pair is None else pair[1])[0] for at, pair in enumerate(within)]
         ends[rest] = intervals(columns, within, 1 - alpha, resamples, seed, np.array(added))
-    return _agreeing(ends, differences, inference.p_values <= alpha, inference.is_exact | is_inverted)
+    return _agreeing(ends, differences, inference.p_values <= alphas, inference.is_exact | is_inverted)
 
 
 def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from groupgt.comparison.contrast import Contrast, bounds_of, contrast, drop
+from groupgt.comparison.contrast import Contrast, Family, bounds_of, contrasts_in, drop
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import GroupgtError, near_names
@@ -298,4 +298,5 @@ class _Trial:
 
     def _against(self, evaluation: Evaluation, baseline: Evaluation, metric: Metric, settings: Settings) -> Contrast:
         columns = [self._values(evaluation), self._values(baseline)]
-        return contrast(columns[:1], columns[1:], metric, bounds_of(metric, columns), settings)[0]
+        family = Family(metric, columns[:1], columns[1:], bounds_of(metric, columns))
+        return contrasts_in([family], settings)[0][0]
