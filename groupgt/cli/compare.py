@@ -104,7 +104,7 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], 
         # What is not typed is as the experiment compared.
         settings = {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
         named = compare.get("baseline")
-        baseline = named if baseline is None and named in inputs.reopened.systems else baseline
+        baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}

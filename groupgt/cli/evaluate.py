@@ -32,8 +32,7 @@ from groupgt.cli.output import (
 from groupgt.errors import ConfigError, Faults
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.explain import explanation
-from groupgt.evaluation.runs import Evaluations
-from groupgt.evaluation.tables import per_query_rows
+from groupgt.evaluation.runs import Evaluations, per_query_rows
 from groupgt.metrics.language import metrics_in
 from groupgt.model.validity import number_of
 from groupgt.model.values import UNITS

@@ -90,7 +90,8 @@ def _error_written(paths: Mapping[str, Path], title: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, SystemExit) and error.code in (0, 1):  # gates were judged
             raise
-        from groupgt.report.document import failure_junit, failure_summary
+        from groupgt.report.gates import failure_junit
+        from groupgt.report.summary import failure_summary
         from groupgt.store.files import write_text
 
         texts = {"--junit": failure_junit, "--summary": failure_summary}
@@ -164,8 +165,11 @@ def run_command(
     bar = Bar()
     bar.doing(f"reading {config}")
     from groupgt.experiment.plan import plan
-    from groupgt.report.document import junit_report, summary, ways_to_keep
+    from groupgt.report.gates import junit_report
+    from groupgt.report.gates import reason as gate_reason
+    from groupgt.report.kept import ways_to_keep
     from groupgt.report.run import run_experiment
+    from groupgt.report.summary import summary
     from groupgt.store.files import write_text
 
     if junit is not None and junit.is_dir():
@@ -209,13 +213,14 @@ def run_command(
         say(hide.sure(way))
     for gate in outcome.gates:
         if not gate.passed:
-            say(hide.sure(f"gate {gate.gate} failed: {gate.reason}"))
+            say(hide.sure(f"gate {gate.gate} failed: {gate_reason(gate)}"))
     if not outcome.passed:
         raise SystemExit(1)
 
 
 def _show_outcome(outcome: Any, style: str) -> None:
-    from groupgt.report.document import from_cache, items
+    from groupgt.report.experiment import items
+    from groupgt.report.kept import from_cache
     from groupgt.report.results import means_grid, results_of, timings_of
 
     if style == "json":
@@ -255,8 +260,8 @@ def report_command(
     """
     from groupgt.render.page.page import page_bytes
     from groupgt.report.comparison import described
-    from groupgt.report.history import compared_metrics, history, merged, merged_page, settings_of
-    from groupgt.report.result_folders import folders_of, read_folders
+    from groupgt.report.folder import folders_of, read_folders
+    from groupgt.report.merge import compared_metrics, history, merged, merged_page, settings_of
     from groupgt.store.files import write_bytes
 
     check_outputs([], [page])
@@ -273,9 +278,8 @@ def report_command(
             raise ConfigError(
                 "--baseline: cannot be combined with --history, which compares every run with the one before"
             )
-        footer = (
-            f"change and p ({described(chosen)}; not corrected) are against the run before; policy {results[-1].policy}"
-        )
+        policy = results[-1].manifest.policy
+        footer = f"change and p ({described(chosen)}; not corrected) are against the run before; policy {policy}"
         _show_history(history(results, chosen, metric), style, footer)
         return
     comparisons = merged(results, chosen, baseline, [metric] if metric else compared_metrics(results))

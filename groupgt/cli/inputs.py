@@ -37,7 +37,7 @@ from groupgt.plugins import ours
 from groupgt.store.verdicts import VerdictStore
 
 if TYPE_CHECKING:
-    from groupgt.report.reopened import Reopened
+    from groupgt.report.folder import ResultFolder
 
 # Options of a kind, with the arguments that belong to them.
 Group = list[Any]
@@ -72,13 +72,13 @@ class Inputs:
     takes_folder: bool = False
 
     @cached_property
-    def reopened(self) -> Reopened | None:
+    def reopened(self) -> ResultFolder | None:
         """The result folder that stands in place of TRUTH and RUNS: what is not typed is as it was there."""
         if not (self.takes_folder and _is_result_folder(self.truth_path)):
             return None
-        from groupgt.report.reopened import Reopened
+        from groupgt.report.folder import ResultFolder
 
-        return Reopened.at(self.truth_path, self.dataset_name, self.systems)
+        return ResultFolder.opened(self.truth_path, self.dataset_name, self.systems)
 
     def _check_folder(self) -> None:
         """Raises `ConfigError` where runs are lacking, or options do not go with what stands for TRUTH."""
@@ -144,7 +144,7 @@ class Inputs:
     def run(self) -> Any:
         """The path of the run, for commands that take one alone; None where it may be left out and is."""
         if self.reopened is not None and len(self.runs) > 1:
-            there = ", ".join(self.reopened.systems)
+            there = ", ".join(self.reopened.chosen)
             raise ConfigError(f"{self.truth_path}: expected one system, found {there}; choose one with --system")
         if len(self.runs) > 1:
             text = f"expected one run, found {len(self.runs):,} files; if they are parts of one run, add --parts"
@@ -234,7 +234,7 @@ class Inputs:
     def metrics(self) -> list[str]:
         """The metrics of all -m options, or AutoRAG's six."""
         if not self.metric_texts:
-            return list(DEFAULT_METRICS) if self.reopened is None else self.reopened.metrics
+            return list(DEFAULT_METRICS) if self.reopened is None else self.reopened.manifest.metrics
         names = [name for text in self.metric_texts for name in split_names(text)]
         if not names:
             given = ", ".join(map(repr, self.metric_texts))

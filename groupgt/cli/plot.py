@@ -33,8 +33,8 @@ from groupgt.render.themes import THEMES
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
-    from groupgt.report.pictures import Drawable
-    from groupgt.report.result_folders import ResultFolder
+    from groupgt.report.experiment import Drawable
+    from groupgt.report.folder import ResultFolder
 
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
 
@@ -96,9 +96,9 @@ def _of_runs(
 def _of_folders(
     inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
 ) -> Figure:
-    from groupgt.report.history import compared_metrics, merged, merged_figures, settings_of
-    from groupgt.report.pictures import chosen
-    from groupgt.report.result_folders import folders_of, read_folders
+    from groupgt.report.experiment import chosen
+    from groupgt.report.folder import folders_of, read_folders
+    from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
 
     _refuse_reading_options()
     check_outputs([], [output])

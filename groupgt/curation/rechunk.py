@@ -26,10 +26,8 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.options import options_from
-from groupgt.render.exports import frame_of
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid, counted
-from groupgt.runtime import pl
 
 # So many of an alternative's rarest words are looked for at least: to say what comes nearest.
 LEAST_WORDS = 3
@@ -90,10 +88,6 @@ class Rechunked(Result):
         """Headers and a row for each alternative and each new chunk that stands for it."""
         rows = [[row.qid, row.group, row.old, row.new, row.share, str(row.lost).lower()] for row in self.rows]
         return ["query", "group", "alternative", "chunk", "share", "lost"], rows
-
-    def to_polars(self) -> pl.DataFrame:
-        """The rows of `carried_rows` as a polars frame."""
-        return frame_of(*self.carried_rows())
 
 
 def rechunk(

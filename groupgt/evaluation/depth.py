@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,18 +14,14 @@ from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, subject
 from groupgt.metrics.views import completion_ranks
 from groupgt.model.hits import Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import UNITS, Lengths
-from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.drawing import Figure
-from groupgt.render.exports import nulls
-from groupgt.render.figures import figure_named
-from groupgt.render.page import data
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid, counted
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
 
 METRIC = "complete.coverage"
 NEVER = np.iinfo(np.int64).max
@@ -67,60 +63,9 @@ class Depths(Result, Sequence[Depth]):
     sliced: bool = False
     evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
 
-    def blocks(self) -> list[Item]:
-        """How deep one must look, a row for each depth, and as a detail how intervals are made."""
-        level = f"{100 * self.level:g} % interval"
-        unit = self.depths[0].unit if self.depths else "results"
-        headers = ["run", "share complete", unit, level, "queries", "undefined", "missing", "ever complete"]
-        rows = [[*self._slice(depth), *_cells(depth)] for depth in self.depths]
-        table = Table(
-            [*(["by", "slice"] if self.sliced else []), *headers],
-            rows,
-            ("undefined", "missing", "ever complete"),
-            3 if self.sliced else 1,
-        )
-        changes = [f"policy {self.policy.changes}"] if self.policy.changes else []
-        lines = f"{level}s of order statistics\npolicy {self.policy}"
-        return [Verdict(list(self._verdict())), table, *changes, Detail(lines)]
-
-    def _verdict(self) -> Iterator[data.Sentence]:
-        """Of each share, up to three, the run that needs least; and what changes how all of it is read."""
-        whole = [depth for depth in self.depths if not depth.by]
-        for share in list(dict.fromkeys(depth.share for depth in whole))[:NAMED]:
-            yield _sentence([depth for depth in whole if depth.share == share])
-        yield from map(doubt, doubts({each.name: each for each in self.evaluations}))
-
     def plot(self, name: str = "ecdf") -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`: by which rank the first hit, and all groups, have come."""
-        from groupgt.evaluation.pictures import drawable
-        from groupgt.evaluation.systems import Systems
-
-        return figure_named(name, drawable(Systems.of({each.name: each for each in self.evaluations})))
-
-    def _figure(self) -> Figure | None:
-        return self.plot() if self.evaluations else None
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each depth."""
-        unit = self.depths[0].unit if self.depths else "results"
-        headers = ["run", "share", unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
-        rows = [
-            [
-                *self._slice(depth),
-                *(depth.run, depth.share, depth.depth, *depth.interval),
-                *(depth.queries, depth.undefined, depth.missing, depth.reached),
-            ]
-            for depth in self.depths
-        ]
-        return [*(["by", "slice"] if self.sliced else []), *headers], rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None for undefined."""
-        plain: dict[str, Any] = nulls({"level": self.level, "depths": [vars(depth) for depth in self.depths]})
-        return plain
-
-    def _slice(self, depth: Depth) -> list[str]:
-        return [depth.by, depth.value] if self.sliced else []
+        return self._teller.plot(name)
 
     @overload
     def __getitem__(self, place: int) -> Depth: ...
@@ -131,46 +76,6 @@ class Depths(Result, Sequence[Depth]):
 
     def __len__(self) -> int:
         return len(self.depths)
-
-
-def _sentence(depths: Sequence[Depth]) -> data.Sentence:
-    """Depths of several runs for one share: the least of them first, then what others need."""
-    known = [depth for depth in depths if depth.queries]
-    if not known:
-        return {"kind": "doubt", "parts": ["No query counts, so there is no depth."]}
-    found = sorted(known, key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached))
-    first = found[0]
-    alike = [first] if first.depth is None else [depth for depth in found if depth.depth == first.depth]
-    others = found[len(alike) :]
-    share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
-    if first.depth is None:
-        parts = [*subject(first.run), f" never fully covers {share}: all its results cover {100 * first.reached:.3g} %"]
-    else:
-        known_alike = first.interval[1] is not None and len({depth.interval for depth in alike}) == 1
-        between = f" (interval {_range(*first.interval)})" if known_alike else ""
-        within = f"{share} within {counted(first.depth, first.unit[:-1])}{between}"
-        parts = [*subject(first.run), f" fully covers {within}"]
-        if len(alike) > 1:
-            parts = enumerated([depth.run for depth in alike], f" fully cover {within}")
-    for depth in others[:NAMED]:
-        needs = f" needs {depth.depth:,}" if depth.depth is not None else f" covers {100 * depth.reached:.3g} % in all"
-        parts = appended(parts, "; ", depth.run, needs)
-    parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
-    return {"kind": "best" if first.depth is not None else "same", "parts": parts}
-
-
-def _cells(depth: Depth) -> list[Any]:
-    reached = "not reached" if depth.depth is None else f"{depth.depth:,}"
-    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
-    known = reached if depth.queries else "–"
-    return [depth.run, f"{100 * depth.share:g} %", known, _range(*depth.interval), *population]
-
-
-def _range(low: int | None, high: int | None) -> str:
-    """An interval of which an end may be unknown."""
-    if low is None:
-        return "–" if high is None else f"at most {high:,}"
-    return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"
 
 
 def depth(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
 from groupgt.errors import DataError, first_of, near_names, printable
-from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.metrics.views import parts_of_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render.document import Block, Table, document
 from groupgt.render.layout import PAPER, Screen, wrapped
 from groupgt.render.tables import counted, fixed, snippet
+
+if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
 
 # The most results shown that hit nothing, and the most further ones that hit something.
 SHOWN, FURTHER = 20, 30

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, Faults, display, first_of
-from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.systems import policy_text
-from groupgt.evaluation.verdict import doubt, doubts, subject
+from groupgt.errors import ConfigError, Faults, display
 from groupgt.metrics import views
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.validity import is_integer
 from groupgt.model.values import total
-from groupgt.render import figures, tables
-from groupgt.render.document import Detail, Item, Verdict
-from groupgt.render.drawing import Figure
-from groupgt.render.encodings import About
-from groupgt.render.exports import nulls
-from groupgt.render.page import data
 from groupgt.render.results import Result
-from groupgt.render.tables import ALTERNATIVES, Grid, counted
 
-SNIPPET = 60
+if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
+    from groupgt.render.drawing import Figure
+
 # The most groups of a query that are shown, unmet ones first, and the most rows of the table by group number.
 GROUPS = 10
 
@@ -36,8 +29,7 @@ class Misses(Result):
 
     `queries` lists dicts with `qid`, `query`, `coverage`, `results` and `groups`; a group has `group`, `rank` (None
     where no result meets it), `met` (within k) and `alternatives`. `by_group` has one dict per group number. `texts`,
-    by id, are shown beside ids; `run` is the name of the run, `rules` its convention and policy, and `doubts` says what
-    changes how all of it is read.
+    by id, are shown beside ids.
     """
 
     k: int
@@ -45,97 +37,17 @@ class Misses(Result):
     by_group: list[dict[str, Any]]
     incomplete: int
     evaluated: int
+    evaluation: Evaluation = field(repr=False, compare=False)
     texts: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    run: str = "results"
-    rules: tuple[str, str] = field(default=("", ""), repr=False)
-    doubts: Sequence[str] = field(default=(), repr=False)
 
-    def blocks(self) -> list[Item]:
-        """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
-        parts: list[Item] = [Verdict(list(self._verdict()))]
-        headers, rows = self._grid(self.texts, GROUPS, ALTERNATIVES)
-        if rows:
-            parts.append((headers, rows))
-        if len(self.queries) < self.incomplete:
-            parts.append(f"the worst {len(self.queries):,} of {self.incomplete:,} queries; --worst lists more")
-        if questions := [f"{query['qid']}: {query['query']}" for query in self.queries if query["query"]]:
-            parts.append("\n".join(questions))
-        headers = ["group number", "groups", f"met in the first {self.k}", "met anywhere"]
-        cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in self.by_group]
-        parts.append(Detail((headers, cells[:GROUPS])))
-        if len(cells) > GROUPS:
-            parts.append(Detail(f"and {len(cells) - GROUPS:,} more group numbers, up to {cells[-1][0]}"))
-        return parts
-
-    def _verdict(self) -> Iterator[data.Sentence]:
-        """How many queries have all they need, and whether the rest comes later or not at all."""
-        complete = f"{self.evaluated - self.incomplete:,} of {counted(self.evaluated, 'query', 'queries')}"
-        said = f" meets every group within {first_results(self.k)} for {complete}"
-        missed = sum(round(row["groups"] * (1 - row["met"])) for row in self.by_group)
-        never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in self.by_group)
-        if missed == 1:
-            said += f", and misses 1 group, which {'is not in its results at all' if never else 'comes later'}"
-        elif never in (0, missed) and missed:
-            both = ("neither", "both") if missed == 2 else ("none", "all")
-            where = f"{both[0]} of which is in its results" if never else f"{both[1]} of which come later"
-            said += f", and misses {counted(missed, 'group')}, {where}"
-        elif missed:
-            later = missed - never
-            where = f"{never:,} {'is' if never == 1 else 'are'} not in its results at all"
-            said += (
-                f", and misses {counted(missed, 'group')}: {where}, {later:,} {'comes' if later == 1 else 'come'} later"
-            )
-        yield {"kind": "best", "parts": [*subject(self.run), f"{said}."]}
-        yield from map(doubt, self.doubts)
+    @property
+    def run(self) -> str:
+        """The name of the run."""
+        return self.evaluation.name
 
     def plot(self) -> Figure:
         """A figure of the groups of the queries listed, by the rank of their first hit."""
-        rows = [
-            {"group": f"{query['qid']}: {group['group']}", "system": self.run, "rank": group["rank"]}
-            for query in self.queries
-            for group in query["groups"]
-        ]
-        note = "" if len(self.queries) == self.evaluated else f"the worst {len(self.queries):,} of them"
-        return figures.group_ranks(rows, About("rank of the first hit", self.evaluated, *self.rules, note))
-
-    def _figure(self) -> Figure | None:
-        return self.plot() if self.queries else None
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each group of the queries listed."""
-        return self._grid({})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        names = ("k", "queries", "by_group", "incomplete", "evaluated")
-        plain: dict[str, Any] = nulls({name: getattr(self, name) for name in names})
-        return plain
-
-    def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
-        """A row for each group of the queries listed; the first alternative with its text, if known.
-
-        `groups` and `alternatives` are how many of them are shown (default: all).
-        """
-        rows: list[list[Any]] = []
-        for query in self.queries:
-            shown = _most_telling(query["groups"], groups)
-            for group in shown:
-                named = first_of(group["alternatives"], alternatives, " or ") or "no alternatives"
-                if group["alternatives"] and group["alternatives"][0] in texts:
-                    named += f": {tables.snippet(texts[group['alternatives'][0]], SNIPPET)}"
-                rows.append([query["qid"], group["group"], place_of(group, query["results"], self.k), named])
-            if hidden := len(query["groups"]) - len(shown):
-                unmet = sum(not group["met"] for group in query["groups"]) - sum(not group["met"] for group in shown)
-                rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {self.k}", ""])
-        return ["query", "group", "met", "alternatives"], rows
-
-
-def _most_telling(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
-    """Some groups of a query, those first that are not met, in their order."""
-    if most is None or len(groups) <= most:
-        return groups
-    chosen = sorted(range(len(groups)), key=lambda place: groups[place]["met"])[:most]
-    return [groups[place] for place in sorted(chosen)]
+        return self._teller.plot("groups")
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,27 +122,7 @@ def misses_of(evaluation: Evaluation, k: int = 10, worst: int = 20, texts: Mappi
         for query in incomplete[order][:worst].tolist()
     ]
     by_group = _coverage_by_number(judgments.group_query, rank, met, counts)
-    rules = evaluation.convention, policy_text(evaluation.policy)
-    return Misses(
-        k,
-        queries,
-        by_group,
-        len(incomplete),
-        int(counts.sum()),
-        texts or {},
-        evaluation.name,
-        rules,
-        tuple(doubts({evaluation.name: evaluation})),
-    )
-
-
-def first_results(k: int) -> str:
-    """How a sentence calls the results that are looked at.
-
-    >>> first_results(1), first_results(10)
-    ('the first result', 'the first 10 results')
-    """
-    return "the first result" if k == 1 else f"the first {k:,} results"
+    return Misses(k, queries, by_group, len(incomplete), int(counts.sum()), evaluation, texts or {})
 
 
 def place_of(group: dict[str, Any], results: int, k: int) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from groupgt.errors import ConfigError, Faults, MetricError, display, first_of, printable
 from groupgt.evaluation.misses import GROUPS, MetRanks, place_of
-from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.base import Cut
 from groupgt.model.validity import finite_number
 from groupgt.render.tables import ALTERNATIVES, counted, fixed, snippet
+
+if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
 
 # A mean that is short by no more than rounding is not short.
 SLACK = 1e-12

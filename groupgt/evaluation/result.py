@@ -14,6 +14,10 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names, printable
+from groupgt.evaluation.explain import explanation, explanation_dict
+from groupgt.evaluation.facts import Facts
+from groupgt.evaluation.misses import Misses, misses_of
+from groupgt.evaluation.requirements import shortfalls
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -23,15 +27,12 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import summed
-from groupgt.render import tables
-from groupgt.render.document import Block
 from groupgt.render.exports import nulls
 from groupgt.render.results import Result
-from groupgt.render.tables import Grid, counted
 from groupgt.runtime import pl
+from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.misses import Misses
     from groupgt.render.drawing import Figure
 
 
@@ -136,62 +137,14 @@ class Evaluation(Result):
         """How tables call a metric: shortened to what differs from the convention in their heading."""
         return self.metrics[text].short(self.convention)
 
-    def table(self, style: str = tables.DEFAULT) -> str:
-        """The means as a table in any tabulate format."""
-        return tables.table(*self.grid(), style)
-
-    def grid(self) -> Grid:
-        """Headers and rows of the table: a row a metric, and a column a cutoff where the metrics form such a grid."""
-        cutoffs = list(dict.fromkeys(metric.cutoff for metric in self.metrics.values()))
-        labels = {text: self.label_of(text) for text in self.metrics}
-        if len(cutoffs) > 1 and len(labels) > len(cutoffs):
-            names = {text: label.split("@")[0] for text, label in labels.items()}
-            cells = {(names[text], self.metrics[text].cutoff): self.means[text] for text in self.metrics}
-            headers = ["metric", *("all" if cutoff is None else f"@{cutoff}" for cutoff in cutoffs)]
-            return headers, [
-                [name, *(cells.get((name, cutoff), "") for cutoff in cutoffs)] for name in dict.fromkeys(names.values())
-            ]
-        return ["metric", "mean", "queries"], [
-            [labels[text], self.means[text], self.counted(text)] for text in self.metrics
-        ]
-
-    def slice_grids(self) -> list[Grid]:
-        """Headers and rows of one table per column of `by`: a row a slice, or a row a metric where these are many."""
-        return [self._slice_grid(column) for column in self.slicer.by]
-
-    def _slice_grid(self, column: str) -> Grid:
-        parts = [part for part in self.slices if part["by"] == column]
-        labels = [self.label_of(text) for text in self.metrics]
-        if len(labels) <= tables.WIDEST:
-            headers = [column, "queries", *labels]
-            return headers, [[part["value"], part["queries"], *part["means"].values()] for part in parts]
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        rows += [[label, *(part["means"][text] for part in parts)] for label, text in zip(labels, self.metrics)]
-        return [f"by {column}", *(part["value"] for part in parts)], rows
+    @cached_property
+    def facts(self) -> Facts:
+        """What to know of means in the convention `autorag`."""
+        return Facts(self)
 
     def footer(self) -> list[str]:
         """The convention and the counts that are not 0; the policy and the labeller, where they are not the default."""
-        counts = dict(self.counts)
-        total = counts.pop("queries")
-        told = {name: count for name, count in counts.items() if count or name == "evaluated"}
-        population = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in told.items())
-        return [
-            f"convention {self.convention}; {counted(total, 'query', 'queries')}: {population}",
-            *([f"policy {self.policy.changes}"] if self.policy.changes else []),
-            *([f"labeller {self.labeller}"] if self.labeller.name != "id" else []),
-        ]
-
-    def blocks(self) -> list[Block]:
-        """The means, those of each slice, the population, and what to know of the convention."""
-        from groupgt.evaluation.tables import below_means
-
-        return [self.grid(), *self.slice_grids(), below_means([self], [self.convention])]
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
-        from groupgt.evaluation.tables import means_and_slices
-
-        return means_and_slices([self])
+        return self._teller.footer()
 
     def misses(self, k: int | None = None, worst: int = 20) -> Misses:
         """The groups not met within k, worst queries first.
@@ -200,8 +153,6 @@ class Evaluation(Result):
             k: How many results are looked at; None for the largest cutoff of the metrics, 10 where they have none.
             worst: How many queries to list.
         """
-        from groupgt.evaluation.misses import misses_of
-
         cutoffs = [metric.cutoff for metric in self.metrics.values() if isinstance(metric.cutoff, int)]
         return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
 
@@ -216,8 +167,6 @@ class Evaluation(Result):
             least: For each metric, in any spelling, the mean it must reach at least.
         """
         __tracebackhide__ = True  # pytest shows the line of the test and not this one
-        from groupgt.evaluation.requirements import shortfalls
-
         if message := shortfalls(self, least):
             raise AssertionError(message)
 
@@ -225,60 +174,30 @@ class Evaluation(Result):
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
         """The hit matrix of one query, and every formula with its figures filled in."""
-        from groupgt.evaluation.explain import explanation
-
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
         asked = [parse_metric(metric, self.convention) for metric in listed]
         return explanation(self, qid, asked or list(self.metrics.values()), corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """The same as plain Python."""
-        from groupgt.evaluation.explain import explanation_dict
-
         plain: dict[str, Any] = nulls(explanation_dict(self, qid, list(self.metrics.values())))
         return plain
 
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Everything as plain Python, None for undefined: what `--format json` prints."""
-        out: dict[str, Any] = {
-            "run": self.name,
-            "convention": self.convention,
-            "labeller": str(self.labeller),
-            "policy": {name: getattr(self.policy, name) for name in self.policy.__dataclass_fields__},
-            "counts": self.counts,
-            "metrics": {
-                text: {"metric": str(metric), "mean": self.means[text], "queries": self.counted(text)}
-                for text, metric in self.metrics.items()
-            },
-        }
-        if self.slicer.by:
-            out["slices"] = self.slices
+        plain: dict[str, Any] = super().to_dict()
         if per_query:
-            columns = {text: values.tolist() for text, values in self.values.items()}
-            out["per_query"] = {"qid": self.truth.qids, **columns}
-        plain: dict[str, Any] = nulls(out)
+            columns = {text: nulls(values.tolist()) for text, values in self.values.items()}
+            plain["per_query"] = {"qid": list(self.truth.qids), **columns}
         return plain
 
     def plot(self, name: str = "depth") -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, which shows itself in Jupyter and has `.save(path)`."""
-        from groupgt.evaluation.pictures import drawable
-        from groupgt.evaluation.systems import Systems
-        from groupgt.render.figures import figure_named
-
-        return figure_named(name, drawable(Systems.of({self.name: self})))
-
-    def _figure(self) -> Figure | None:
-        return self.plot("depth")
+        return self._teller.plot(name)
 
     def to_html(self, path: str | os.PathLike[str], *, corpus: Mapping[str, str] | None = None) -> None:
         """Writes the page of this run, one HTML file; `corpus` holds texts by id, to be shown beside ids."""
-        from groupgt.evaluation.report import dataset_of
-        from groupgt.evaluation.systems import Systems
-        from groupgt.render.page.page import single_page
-        from groupgt.store.files import write_bytes
-
-        dataset = dataset_of(Systems.of({self.name: self}, passages=corpus or {}), self.name)
-        write_bytes(Path(path), single_page(dataset))
+        write_bytes(Path(path), self._teller.page(corpus or {}))
 
     def __repr__(self) -> str:
         means = ", ".join(f"{text}={mean:.4f}" for text, mean in self.means.items())

@@ -11,22 +11,12 @@ from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import (
-    below_means,
-    grids,
-    means_and_slices,
-    per_query_rows,
-    side_by_side,
-    slices_side_by_side,
-)
-from groupgt.evaluation.verdict import doubt, doubts, verdict_of_runs
 from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
 from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
-from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.exports import frame_of
+from groupgt.render.exports import frame_of, nulls
 from groupgt.render.results import Result
 from groupgt.render.tables import Grid
 from groupgt.runtime import no_garbage_collection, pl
@@ -36,7 +26,8 @@ from groupgt.runtime import no_garbage_collection, pl
 class Evaluations(Result, Mapping[str, Evaluation]):
     """Evaluations of several runs on one ground truth, by the name of the run, in the order given.
 
-    `print` shows one table; `evaluations["bm25"]` is the `Evaluation` of one run, `means["bm25"]["recall@5"]` a mean.
+    `print` shows one table; `evaluations["bm25"]` is the `Evaluation` of one run, `means["bm25"]["recall@5"]` a mean;
+    `to_polars` has a row for each: `run`, `by`, `slice`, `metric`, `mean`, `queries`.
     """
 
     by_name: dict[str, Evaluation]
@@ -55,34 +46,7 @@ class Evaluations(Result, Mapping[str, Evaluation]):
     @property
     def per_query(self) -> pl.DataFrame:
         """A polars frame: `run`, `qid` and one float column a metric, null where a query does not count."""
-        return frame_of(*per_query_rows(self._all))
-
-    @property
-    def _all(self) -> list[Evaluation]:
-        return list(self.by_name.values())
-
-    def blocks(self) -> list[Item]:
-        """Which run is best and what is doubtful, the means side by side, those of each slice, and the population."""
-        return [
-            Verdict([*verdict_of_runs(self._all), *map(doubt, doubts(self.by_name))]),
-            *grids(self._all, self.conventions),
-            *(Table(*grid, keep=1 if len(self._all) == 1 else 2) for grid in slices_side_by_side(self._all)),
-            below_means(self._all, self.conventions),
-            Detail(f"policy {self._all[0].policy}"),
-        ]
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each run; with slices a row for each mean, as in `to_polars`."""
-        sliced = any(evaluation.slicer.by for evaluation in self._all)
-        return means_and_slices(self._all) if sliced else side_by_side(self._all, self.conventions)
-
-    def to_polars(self) -> pl.DataFrame:
-        """A polars frame with a row for each mean: `run`, `by`, `slice`, `metric`, `mean`, `queries`."""
-        return frame_of(*means_and_slices(self._all))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None for undefined."""
-        return {"runs": [evaluation.to_dict() for evaluation in self._all]}
+        return frame_of(*per_query_rows(list(self.by_name.values())))
 
     def __getitem__(self, name: str) -> Evaluation:
         if name not in self.by_name:
@@ -100,8 +64,18 @@ class Evaluations(Result, Mapping[str, Evaluation]):
         return len(self.by_name)
 
     def __repr__(self) -> str:
-        metrics = ", ".join(self._all[0].metrics) if self.by_name else ""
+        metrics = ", ".join(next(iter(self.by_name.values())).metrics) if self.by_name else ""
         return printable(f"Evaluations({', '.join(self.by_name)}: {metrics})")
+
+
+def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
+    """`run, qid` and one column a metric; None where a query does not count."""
+    headers = ["run", "qid", *evaluations[0].metrics]
+    rows: list[list[Any]] = []
+    for evaluation in evaluations:
+        columns = (nulls(values.tolist()) for values in evaluation.values.values())
+        rows += [[evaluation.name, qid, *cells] for qid, *cells in zip(evaluation.truth.qids, *columns)]
+    return headers, rows
 
 
 def evaluate_runs(

@@ -18,7 +18,7 @@ from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
-from groupgt.metrics.language import Metric
+from groupgt.metrics.language import Metric, explanations
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.policy import Policy
 from groupgt.model.values import Budget
@@ -115,18 +115,13 @@ def details(systems: Systems, questions: Ints) -> Iterator[data.Detail]:
         worked = None
         left -= len(systems.every) * len(systems.metrics)
         if left >= 0 and systems.first.truth.judgments.defined[at]:
-            worked = [_worked(each, at) for each in systems.every]
+            worked = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
         yield {
             "question": place_of[at],
             "groups": marks[0].groups(at, systems.absent),
             "rankings": [_ranking(own[qid], mark.of(at)) if qid in own else None for own, mark in zip(rankings, marks)],
             "worked": worked,
         }
-
-
-def _worked(evaluation: Evaluation, question: int) -> list[str | None]:
-    hits = evaluation.labelled.hits
-    return [metric.explanation(hits, question) for metric in evaluation.metrics.values()]
 
 
 def _rankings(systems: Systems, name: str, questions: Ints) -> Mapping[str, Ranking]:

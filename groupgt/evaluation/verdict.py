@@ -5,7 +5,6 @@ Terminal, page and summaries say the same: `comparison.verdict` and `experiment.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -69,49 +68,6 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
     ['', 'a', ' needs 3; ', 'b', ' needs 4']
     """
     return [*parts[:-1], parts[-1] + between, name, then]
-
-
-def verdict_of_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
-    """Which run is best by how many of the metrics; nothing is tested."""
-    first = evaluations[0]
-    ahead: dict[str, list[str]] = {}
-    decided, equal = 0, []
-    for text, metric in first.metrics.items():
-        means = {evaluation.name: evaluation.means[text] for evaluation in evaluations}
-        known = [mean for mean in means.values() if not math.isnan(mean)]
-        if len(known) < 2 or min(known) == max(known):
-            equal += [first.label_of(text)] if len(known) > 1 else []
-            continue
-        decided += 1
-        top = max(known) if metric.higher_is_better else min(known)
-        for name in (name for name, mean in means.items() if mean == top):
-            ahead.setdefault(name, []).append(first.label_of(text))
-    if equal and not decided:
-        by = equal[0] if len(equal) == 1 else "each metric"
-        yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean by {by}."]}
-    if not decided:
-        return
-    most = max(map(len, ahead.values()))
-    first_labels = next(labels for labels in ahead.values() if len(labels) == most)
-    winners = [name for name, labels in ahead.items() if labels == first_labels]
-    if decided == most:
-        by = _some(first_labels) if equal or decided == 1 else every(decided, "metric").lower()
-    elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        by = _some(first_labels)
-    else:
-        by = f"{most} of {decided} metrics"
-    verb = "is the" if len(winners) == 1 else "are equally good, and the"
-    parts = enumerated(winners, f" {verb} best of {len(evaluations):,} runs by {by}")
-    for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" by {_some(others)}")
-    if equal:
-        parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {_some(equal)}"
-    parts[-1] += ". `groupgt compare` says which differences are real."
-    yield {"kind": "best", "parts": parts}
-
-
-def _some(labels: Sequence[str]) -> str:
-    return f"{', '.join(labels[:NAMED])}{' …' if len(labels) > NAMED else ''}"
 
 
 def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:

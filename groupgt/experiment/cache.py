@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ from groupgt.experiment.retrieval import Begun, Done, Earlier, Task, needed, ret
 from groupgt.experiment.systems import System
 from groupgt.experiment.timing import Timing
 from groupgt.formats import corpus as corpus_reader
+from groupgt.model.validity import are_ids
 from groupgt.retrievers import base
-from groupgt.retrievers.base import Answers, checked
+from groupgt.retrievers.base import Answers
 from groupgt.store.cache import Cache, Entry, key_of
 from groupgt.store.files import digest_of, owner, sha256
 from groupgt.store.journal import SYNCED_EVERY, Journal, now
@@ -303,13 +305,18 @@ def _rows(answers: Answers) -> list[Any]:
 
 def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
     """The answers that rows hold; raises one of several errors where these are not answers of these queries."""
-    if [row[0] for row in rows] != list(qids):
+    if [row[0] for row in rows] != list(qids) or any(len(row[1]) > task.depth for row in rows):
         raise ValueError
-    scored = all(row[2] is not None for row in rows)
-    rankings = [list(zip(row[1], row[2], strict=True)) if scored else row[1] for row in rows]
-    if not all(isinstance(name, str) for row in rows for name in row[1]):
+    ids = {qid: names for qid, names, _ in rows}
+    scores = {qid: values for qid, _, values in rows if values is not None}
+    names, values = list(chain.from_iterable(ids.values())), list(chain.from_iterable(scores.values()))
+    if not (set(map(type, names)) <= {str} and are_ids(names)):
         raise TypeError
-    return checked(task.system, qids, rankings, task.depth)
+    if not (set(map(type, values)) <= {float} and all(map(math.isfinite, values))):
+        raise TypeError
+    if any(len(values) != len(ids[qid]) for qid, values in scores.items()):
+        raise ValueError
+    return Answers(ids, scores if len(scores) == len(ids) else None)
 
 
 def _timing(task: Task, written: Mapping[str, Any]) -> Timing:

@@ -25,7 +25,6 @@ from groupgt.experiment.timing import LATENCIES, Timing, machine
 from groupgt.experiment.yaml import Document, KeyPath
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Bools, Floats
-from groupgt.render.tables import counted, fixed, p_text
 
 UNTIMED = (
     "is the time of one query asked alone, and this retriever is asked in batches: set evaluate.timed to the number "
@@ -55,23 +54,48 @@ class Gate(Section):
         return ", ".join([self.metric, *slices, *bounds, *([f"unless {self.unless}"] if self.unless else [])])
 
 
+# Why a gate has nothing to hold against its bound.
+Problem = Literal["failed", "no query", "no baseline", "no pair", "other machine", "not measured"]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """How far a system is below a baseline by the metric of a gate; `settings` say how its contrast was tested."""
+
+    baseline: str
+    lost: float
+    is_too_much: bool
+    against: Contrast
+    settings: Settings
+
+
 @dataclass(frozen=True)
 class GateResult:
-    """One gate (counted from 1) on one system and data set: whether it passed, and why in one line.
+    """One gate (counted from 1) on one system and data set: whether it passed, and by which figures.
 
-    `bound` says in short what it asks. `timed` gates are about latency: their results are times too, and stand where
-    times stand.
+    `asks` is the gate itself. Where it has no `value`, `problem` says why, and `detail` of what. `drop` holds what
+    a gate on a drop compares.
     """
 
     gate: int
     system: str
     dataset: str
-    metric: str
+    asks: Gate
     passed: bool
-    reason: str
     value: float | None = None
-    timed: bool = False
-    bound: str = ""
+    problem: Problem | None = None
+    detail: str = ""
+    drop: Drop | None = None
+
+    @property
+    def metric(self) -> str:
+        """The metric, or the latency."""
+        return self.asks.metric
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is about latency: its results are times too, and stand where times stand."""
+        return self.asks.metric in LATENCIES
 
 
 # --- What is checked of the file.
@@ -218,8 +242,7 @@ class _Trial:
         """One verdict; none of the latency of results that were read from files."""
         evaluation = findings.evaluations[self.dataset].get(self.system)
         if evaluation is None:
-            why = findings.failed[self.dataset][self.system]
-            yield self._failed(f"has no value: the system failed: {why}")
+            yield self._failed("failed", findings.failed[self.dataset][self.system])
         elif self.gate.metric in LATENCIES:
             timing = findings.timings.get((self.dataset, self.system))
             if timing is not None:
@@ -230,16 +253,14 @@ class _Trial:
         else:
             yield self._bounded(mean_of(self._values(evaluation)))
 
-    def _result(self, value: float | None, reason: str, *, passed: bool) -> GateResult:
-        metric = self.gate.metric
-        where = "".join(f", {column} {wanted}" for column, wanted in self.gate.slice.items())
-        line = f"{self.system} on {self.dataset}{where}: {metric} {reason}"
-        timed, bound = metric in LATENCIES, self.gate.bound
-        return GateResult(self.number, self.system, self.dataset, metric, passed, line, value, timed, bound)
-
-    def _failed(self, reason: str) -> GateResult:
+    def _failed(self, problem: Problem, detail: str = "") -> GateResult:
         """A gate fails where there is nothing to hold it against."""
-        return self._result(None, reason, passed=False)
+        return GateResult(
+            self.number, self.system, self.dataset, self.gate, passed=False, problem=problem, detail=detail
+        )
+
+    def _passed(self, value: float, drop: Drop | None = None, *, passed: bool) -> GateResult:
+        return GateResult(self.number, self.system, self.dataset, self.gate, passed, value, drop=drop)
 
     def _values(self, evaluation: Evaluation) -> Floats:
         """The values of the gate's metric in the gate's slice."""
@@ -259,44 +280,30 @@ class _Trial:
 
     def _bounded(self, value: float) -> GateResult:
         if math.isnan(value):
-            return self._failed("has no value: no query counts")
+            return self._failed("no query")
         if self.gate.min is not None:
-            reason = f"is {fixed(value)} (minimum {self.gate.min:g})"
-            return self._result(value, reason, passed=value >= self.gate.min - SLACK)
-        limit = math.nan if self.gate.max is None else self.gate.max
-        return self._result(value, f"is {fixed(value)} (maximum {limit:g})", passed=value <= limit + SLACK)
+            return self._passed(value, passed=value >= self.gate.min - SLACK)
+        return self._passed(value, passed=self.gate.max is not None and value <= self.gate.max + SLACK)
 
     def _latency(self, timing: Timing) -> GateResult:
         if timing.machine != machine():
-            where = timing.machine.get("node", "unknown")
-            return self._failed(f"was measured on another machine ({where}) and kept; measure here with --refresh")
+            return self._failed("other machine", timing.machine.get("node", "unknown"))
         value: float | None = getattr(timing, self.gate.metric)
-        if value is None:
-            return self._failed("was not measured when the answers that are kept were given; measure with --refresh")
-        return self._bounded(value)
+        return self._failed("not measured") if value is None else self._bounded(value)
 
     def _drop(self, evaluation: Evaluation, baseline: Evaluation | None, most: float, settings: Settings) -> GateResult:
         if baseline is None:
-            return self._failed("has no baseline here: it was not run on this data set, or it failed")
+            return self._failed("no baseline")
         metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
-        against = self._against(evaluation, baseline, metric, settings)
-        if not against.pairs:
-            return self._failed("has no value: no query counts for both systems")
-        lost = drop(against.delta, higher_is_better=metric.higher_is_better)
-        change = f"is worse than {baseline.name} by {fixed(lost)}" if lost > 0 else f"is no worse than {baseline.name}"
-        reason = f"{change} (maximum {most:g}, {counted(against.pairs, 'query', 'queries')})"
-        passed = lost <= most + SLACK
-        if self.gate.unless is not None and not passed:
-            # One gate is one question: its p-value does not depend on what else the table compares.
-            passed = against.raw_p_value > settings.alpha
-            if math.isnan(against.raw_p_value):
-                reason += f"; {settings.test} has no p-value for so few queries"
-            else:
-                how = f"{settings.test}, {p_text(against.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
-                reason += f"; the drop is {'not ' if passed else ''}significant ({how})"
-        return self._result(against.delta, reason, passed=passed)
-
-    def _against(self, evaluation: Evaluation, baseline: Evaluation, metric: Metric, settings: Settings) -> Contrast:
         columns = [self._values(evaluation), self._values(baseline)]
         family = Family(metric, columns[:1], columns[1:], bounds_of(metric, columns))
-        return contrasts_in([family], settings)[0][0]
+        against = contrasts_in([family], settings)[0][0]
+        if not against.pairs:
+            return self._failed("no pair")
+        lost = drop(against.delta, higher_is_better=metric.higher_is_better)
+        is_too_much = not lost <= most + SLACK
+        passed = not is_too_much
+        if self.gate.unless is not None and is_too_much:
+            # One gate is one question: its p-value does not depend on what else the table compares.
+            passed = against.raw_p_value > settings.alpha
+        return self._passed(against.delta, Drop(baseline.name, lost, is_too_much, against, settings), passed=passed)

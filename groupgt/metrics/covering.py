@@ -109,6 +109,12 @@ def _solved(judgments: Judgments, queries: Ints, gain: str | None, discount: Dis
     return np.concatenate(([0], np.cumsum([len(best) for best in sums]))), np.concatenate(sums)
 
 
+def best_ranking(judgments: Judgments, query: int, gain: str | None, discount: Discount) -> Solution:
+    """The ideal of one query, solved once for all runs and cutoffs that ask for it."""
+    key = ("best ranking", query, gain, discount)
+    return judgments.once(key, lambda: solve(problem_of(judgments, query, gain), discount))
+
+
 def problem_of(judgments: Judgments, query: int, gain: str | None) -> Problem:
     """The problem of one query."""
     first, last = np.searchsorted(judgments.group_query, [query, query + 1]).tolist()

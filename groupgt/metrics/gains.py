@@ -8,7 +8,7 @@ import numpy as np
 
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
-from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
+from groupgt.metrics.covering import LIMITS, best_ranking, coverage_ideal
 from groupgt.metrics.ideals import descending, exponential, gain_of, share_of, sorted_grades
 from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
@@ -128,7 +128,7 @@ def _explain_ndcg_coverage(sheet: Sheet, gain: str = "linear") -> str:
             if value > best:
                 steps[hit.rank] = steps.get(hit.rank, 0.0) + group.weight * (value - best)
                 best = value
-    ideal = solve(problem_of(sheet.judgments, sheet.query, gain), ideals.log2).gains(sheet.ideal)
+    ideal = best_ranking(sheet.judgments, sheet.query, gain, ideals.log2).gains(sheet.ideal)
     best_steps = {rank: value * sheet.scale for rank, value in enumerate(ideal, 1)}
     both = (steps, best_steps)
     text = over(*(plus(log_share(rank, gains[rank]) for rank in sorted(gains)) for gains in both))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
@@ -87,13 +87,24 @@ class Metric:
 
     def explanation(self, hits: Hits, query: int) -> str | None:
         """The formula with the figures of one query filled in, as an expression; None where nobody wrote one."""
-        explain = self.formula.explanation
-        return None if explain is None else explain(Sheet.of(hits, query, self.cut(hits)), **dict(self.parameters))
+        return explanations([self], hits, query)[0]
 
     @property
     def budget(self) -> Budget | None:
         """The cutoff where it is one by length."""
         return self.cutoff if isinstance(self.cutoff, Budget) else None
+
+
+def explanations(metrics: Iterable[Metric], hits: Hits, query: int) -> list[str | None]:
+    """The explanation of each metric; those with one cutoff share what is looked up."""
+    sheets: dict[int | Budget | None, Sheet] = {}
+    texts: list[str | None] = []
+    for metric in metrics:
+        explain, cutoff = metric.formula.explanation, metric.cutoff
+        if explain is not None and cutoff not in sheets:
+            sheets[cutoff] = Sheet.of(hits, query, metric.cut(hits))
+        texts.append(None if explain is None else explain(sheets[cutoff], **dict(metric.parameters)))
+    return texts
 
 
 def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from groupgt.metrics import ideals, views
 from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.covering import LIMITS, coverage_ideal, problem_of, solve
+from groupgt.metrics.covering import LIMITS, best_ranking, coverage_ideal
 from groupgt.metrics.ideals import share_of
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
 from groupgt.model.hits import Floats, Hits
@@ -82,7 +82,7 @@ def _explain_mrr_trec(sheet: Sheet) -> str:
 
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
-    ideal = solve(problem_of(sheet.judgments, sheet.query, None), ideals.inverse).gains(sheet.ideal)
+    ideal = best_ranking(sheet.judgments, sheet.query, None, ideals.inverse).gains(sheet.ideal)
     best = [(rank, gain * sheet.scale) for rank, gain in enumerate(ideal, 1)]
     text = over(*(plus(f"{number(weight)}/{rank}" for rank, weight in gains) for gains in (terms, best)))
     reached, most = (sum(weight / rank for rank, weight in gains) for gains in (terms, best))

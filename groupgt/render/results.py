@@ -56,8 +56,8 @@ class Result:
         return self._teller.text(style)
 
     def to_polars(self) -> pl.DataFrame:
-        """The rows of `csv_rows` as a polars frame, null where there is no value."""
-        return frame_of(*self.csv_rows())
+        """The rows as a polars frame, null where there is no value."""
+        return frame_of(*self._teller.frame_rows())
 
     def __str__(self) -> str:
         return printable(self.text())
@@ -107,6 +107,14 @@ class Teller(ABC, Generic[ResultT]):
     @abstractmethod
     def to_dict(self) -> Any:
         """Everything as plain Python, None for undefined."""
+
+    def frame_rows(self) -> Grid:
+        """Headers and rows of the polars frame: those of `csv_rows`, where nothing else is said."""
+        return self.csv_rows()
+
+    def footer(self) -> list[str]:
+        """The lines that say what was measured, of results that have any."""
+        return []
 
     def figures(self, *args: Any, **options: Any) -> Mapping[str, Callable[[], Figure]]:
         """The figures that can be drawn, by name; a class may take options that choose what they show."""

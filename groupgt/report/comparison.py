@@ -24,7 +24,7 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, signed, small
-from groupgt.report import contrasts, headroom, slices
+from groupgt.report import contrasts, headroom, slice_contrasts
 
 # Lost queries that a summary names.
 LOST = 20
@@ -165,7 +165,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
     yield from contrasts.grids(comparison, chosen)
-    for section in (contrasts.pairs, slices.deltas, headroom.blocks):
+    for section in (contrasts.pairs, slice_contrasts.blocks, headroom.blocks):
         for item in section(comparison, chosen):
             yield Detail(bare(item)) if brief else item
     yield _footer(comparison)

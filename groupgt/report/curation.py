@@ -68,6 +68,10 @@ class RechunkedTeller(Teller[Rechunked]):
         """Headers and a row for each count."""
         return ["what", "count"], [[what, count] for what, count in self.result.counts().items()]
 
+    def frame_rows(self) -> Grid:
+        """Headers and a row for each alternative and each new chunk that stands for it."""
+        return self.result.carried_rows()
+
     def to_dict(self) -> dict[str, Any]:
         """The counts, what was lost, and which queries were left out, as plain Python."""
         carried = self.result

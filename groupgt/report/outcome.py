@@ -12,9 +12,8 @@ from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
-from groupgt.report.document import items, text
+from groupgt.report.experiment import drawable, items, text
 from groupgt.report.page import page_bytes_of
-from groupgt.report.pictures import drawable
 from groupgt.report.results import means_grid, results_of
 
 

@@ -1,7 +1,7 @@
 """What a run writes: results.json and the other files of a result folder, each described once.
 
-The types below are what the writers build; `groupgt schema results` makes its JSON Schema of them, and `result_folders`
-reads manifests by them.
+The types below are what the writers build; `groupgt schema results` makes its JSON Schema of them. `folder` reads them
+back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ import groupgt
 from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
-from groupgt.evaluation.tables import means_and_slices, per_query_rows
+from groupgt.evaluation.runs import per_query_rows
 from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
 from groupgt.formats import jsonl, trec
@@ -34,7 +33,11 @@ from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
-from groupgt.report.document import from_cache, text
+from groupgt.report.experiment import text
+from groupgt.report.folder import Manifest, file_name, slug
+from groupgt.report.gates import reason
+from groupgt.report.kept import from_cache
+from groupgt.report.means import means_and_slices
 from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
@@ -117,50 +120,6 @@ class Timings(TypedDict):
     kept: NotRequired[str]
 
 
-class EvaluateSection(TypedDict):
-    """What is read back of `evaluate`."""
-
-    primary: NotRequired[str | None]
-    labeller: NotRequired[Any]
-
-
-class CompareSection(TypedDict):
-    """What is read back of `compare`; its settings are checked where they are used."""
-
-    baseline: str
-    metrics: NotRequired[list[str]]
-
-
-class ConfigSections(TypedDict):
-    """What is read back of a resolved configuration, beside which its other keys stand."""
-
-    name: str
-    seed: int
-    convention: str
-    evaluate: EvaluateSection
-    compare: NotRequired[CompareSection | None]
-
-
-class Manifest(TypedDict):
-    """manifest.json: what determines the results.
-
-    Versions, the digests of files, the seed, the digest of each data set's ground truth, the resolved configuration
-    and systems, and the counts of each data set and system.
-    """
-
-    groupgt: str
-    python: str
-    libraries: dict[str, str]
-    files: dict[str, str]
-    seed: int
-    ground_truth: dict[str, str]
-    metrics: list[str]
-    policy: str
-    config: ConfigSections
-    systems: dict[str, dict[str, Any]]
-    counts: dict[str, dict[str, dict[str, int]]]
-
-
 # --- What is put in them.
 
 
@@ -202,7 +161,7 @@ def _gates(outcome: Outcome) -> list[GateOutcome]:
             "dataset": gate.dataset,
             "metric": gate.metric,
             "passed": gate.passed,
-            "reason": gate.reason,
+            "reason": reason(gate),
             "value": gate.value,
             "timed": gate.timed,
         }
@@ -235,30 +194,30 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
         return None
 
 
-def manifest_of(outcome: Outcome) -> Manifest:
+def manifest_of(outcome: Outcome) -> dict[str, Any]:
     """What manifest.json holds; what came from the environment stands there as the file has it."""
     experiment = outcome.experiment
-    manifest: Manifest = {
-        "groupgt": groupgt.__version__,
-        "python": platform.python_version(),
-        "libraries": libraries(list(experiment.systems.values())),
-        "files": outcome.digests,
-        "seed": experiment.config.seed,
-        "ground_truth": {
+    manifest = Manifest(
+        groupgt=groupgt.__version__,
+        python=platform.python_version(),
+        libraries=libraries(list(experiment.systems.values())),
+        files=outcome.digests,
+        seed=experiment.config.seed,
+        ground_truth={
             dataset: next(iter(by_system.values())).truth.digest
             for dataset, by_system in outcome.evaluations.items()
             if by_system
         },
-        "metrics": [str(metric) for metric in experiment.metrics.values()],
-        "policy": str(experiment.policy),
-        "config": experiment.hide(experiment.document.as_written(experiment.config.model_dump(by_alias=True), ())),
-        "systems": {name: _resolved(outcome, name) for name in experiment.chosen},
-        "counts": {
+        metrics=[str(metric) for metric in experiment.metrics.values()],
+        policy=str(experiment.policy),
+        config=experiment.hide(experiment.document.as_written(experiment.config.model_dump(by_alias=True), ())),
+        systems={name: _resolved(outcome, name) for name in experiment.chosen},
+        counts={
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
             for dataset, by_system in outcome.evaluations.items()
         },
-    }
-    hidden: Manifest = experiment.hide.sure(manifest)
+    )
+    hidden: dict[str, Any] = experiment.hide.sure(vars(manifest))
     return hidden
 
 
@@ -353,7 +312,7 @@ def _page(outcome: Outcome) -> Writer:
 
 
 def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
-    """The results of every system and the ground truth of every data set, for `reopened` to measure again.
+    """The results of every system and the ground truth of every data set, for `folder` to measure again.
 
     Results that are streamed, or that carry more than ids and scores, stay where they are, unless all are asked for;
     so do qrels, for other tools.
@@ -423,24 +382,3 @@ def _run(outcome: Outcome, dataset: str, system: str) -> Writer:
             return other
 
     return write
-
-
-def file_name(system: str) -> str:
-    """How the files of a system are named: as it is itself, wherever a folder can hold that.
-
-    >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
-    ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
-    """
-    return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
-
-
-def slug(name: str) -> str:
-    """A name for files: itself where it is harmless, else its letters and digits and a short hash.
-
-    >>> slug("bm25"), slug("bm25[k1=0.9]")
-    ('bm25', 'bm25-k1-0-9-a3d217')
-    """
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
-        return name
-    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -240,7 +241,7 @@ def warn_of_doubts(
 
 def check_ids(name: str, answers: Answers, known: Collection[str]) -> None:
     """Warns of ids that are not in the corpus; raises `RetrieverError` where all are strangers."""
-    returned = dict.fromkeys(each for found in answers.ids.values() for each in found)
+    returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
     strangers = [each for each in returned if each not in known]
     if not strangers:
         return

@@ -1,6 +1,6 @@
 """Folders named by the time they were written: `<time>-<digest>`, the newest named in the file `latest` beside them.
 
-`experiment.results` writes them, `experiment.result_folders` lists them, oldest first.
+`report.results` writes them, `report.folder` lists them, oldest first.
 """
 
 from __future__ import annotations

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import groupgt
-from groupgt.report.verdict import gate_sentences
+from groupgt.experiment.gates import Gate, GateResult
+from groupgt.report.gates import sentences
 
 TRUTH = {f"q{number}": [["a"]] for number in range(8)}
 GOOD = {qid: ["a"] for qid in TRUTH}
 BAD = {qid: ["x"] for qid in TRUTH}
+PASSED = GateResult(1, "a", "set", Gate(system="a", metric="latency_p50_ms", max=1.0), passed=True, value=0.5)
 
 
 def said(runs: dict[str, dict[str, list[str]]], baseline: str) -> list[str]:
@@ -52,10 +56,11 @@ def test_those_that_share_the_best_mean_are_named() -> None:
     ],
 )
 def test_gates_that_passed_are_counted_in_words(count: int, timed: bool, said_of_it: str) -> None:
-    (sentence,) = gate_sentences([(True, "")] * count, timed=timed)
+    (sentence,) = sentences([PASSED] * count, timed=timed)
     assert sentence["parts"] == [said_of_it]
 
 
 def test_gates_that_failed_say_how_many_and_why() -> None:
-    (sentence,) = gate_sentences([(True, ""), (False, "a is too slow")], timed=True)
-    assert sentence["parts"] == ["1 of 2 latency gates failed: a is too slow."]
+    failed = replace(PASSED, passed=False, value=2.0)
+    (sentence,) = sentences([PASSED, failed], timed=True)
+    assert sentence["parts"] == ["1 of 2 latency gates failed: a on set: latency_p50_ms is 2.0000 (maximum 1)."]

@@ -15,7 +15,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.plugins import REGISTERED, find, ours
-from groupgt.report.document import from_cache, ways_to_keep
+from groupgt.report.kept import from_cache, ways_to_keep
 from groupgt.report.run import run_experiment
 from groupgt.store.cache import Cache
 from groupgt.store.journal import now
@@ -424,7 +424,7 @@ def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "mine.py").write_text("def search(query, k):\n    return ['d1']\n")
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
     assert ways_to_keep(outcome) == ""
-    monkeypatch.setattr("groupgt.report.document.LONG", 0.0)
+    monkeypatch.setattr("groupgt.report.kept.LONG", 0.0)
     assert "each run asks mine (0 s) again: to keep what they say, name a `version`" in ways_to_keep(outcome)
 
 

@@ -11,8 +11,8 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.comparison.settings import Settings
-from groupgt.report.history import history, merged
-from groupgt.report.result_folders import folders_of, read_folder
+from groupgt.report.folder import ResultFolder, folders_of
+from groupgt.report.merge import history, merged
 from groupgt.report.run import run_experiment
 
 FILE = """\
@@ -60,7 +60,7 @@ def run(folder: Path, *changes: str) -> Path:
 def test_what_is_read_back_is_what_was_compared(folder: Path, formats: str) -> None:
     outcome = run_experiment(folder / "small.yaml", changes=[f"output.formats={formats}"])
     assert outcome.folder is not None
-    read = read_folder(outcome.folder)
+    read = ResultFolder.read(outcome.folder)
     again = merged([read], Settings(seed=0))["own"]
     given = outcome.comparison["own"]
     assert again.baseline == "one"
@@ -73,7 +73,7 @@ def test_several_folders_are_one_comparison(folder: Path, capsys: pytest.Capture
     write(folder, "two", {"p": ["b", "a"]})
     write(folder, "three", {"q": ["b", "a"]})
     second = run(folder, "systems.three={use: results, with: {path: three.jsonl}}")
-    table = merged([read_folder(first), read_folder(second)], Settings())["own"]
+    table = merged([ResultFolder.read(first), ResultFolder.read(second)], Settings())["own"]
     # `one` is the same in both; `two` is not. Best first: recall@2 of 5/6, 1/2, 1/6 and 1/6.
     first_two, second_two = (f"two ({path.name})" for path in (first, second))
     assert table.names == [first_two, "one", second_two, "three"]
@@ -90,7 +90,7 @@ def test_history(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     second = run(folder)
     (folder / "truth.jsonl").write_text(json.dumps({"qid": "p", "retrieval_gt": [["a"]]}) + "\n")
     third = run(folder)
-    headers, rows = history([read_folder(path) for path in (third, first, second)], Settings())["own"]
+    headers, rows = history([ResultFolder.read(path) for path in (third, first, second)], Settings())["own"]
     assert headers[5] == "recall.coverage@2"
     # Five of six questions complete, then all: the change is (6 - 5)/6 by one question, whose p is 1.
     assert [row[0] for row in rows] == [first.name, second.name, third.name]
@@ -150,7 +150,7 @@ def test_damaged_folders(folder: Path, damage, words: str) -> None:
     path = run(folder)
     damage(path)
     with pytest.raises(groupgt.DataError, match=words):
-        read_folder(path)
+        ResultFolder.read(path)
 
 
 def cut(path: Path, *rows: int) -> None:
@@ -186,7 +186,7 @@ def test_values_that_no_run_wrote(folder: Path, damage, words: str) -> None:
     path = run(folder)
     damage(path)
     with pytest.raises(groupgt.DataError, match=words):
-        read_folder(path)
+        ResultFolder.read(path)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_manifests_of_others(folder: Path, change: dict[str, object]) -> None:
     manifest = json.loads((path / "manifest.json").read_text())
     (path / "manifest.json").write_text(json.dumps({**manifest, **change}))
     with pytest.raises(groupgt.DataError, match=r"manifest\.json"):
-        read_folder(path)
+        ResultFolder.read(path)
 
 
 def test_faults_of_all_folders_are_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,14 +238,14 @@ def test_folders_of_one_name_are_told_apart_by_their_paths(folder: Path) -> None
     shutil.copytree(first, copy)
     text = (copy / "per_query.csv").read_text()
     (copy / "per_query.csv").write_text(text.replace("own,one,p,0.5", "own,one,p,0.25"))
-    table = merged([read_folder(first), read_folder(copy)], Settings())["own"]
+    table = merged([ResultFolder.read(first), ResultFolder.read(copy)], Settings())["own"]
     assert table.names == ["two", f"one ({first})", f"one ({copy})"]
     assert table.baseline == f"one ({first})"
 
 
 def test_a_metric_that_no_run_has(folder: Path) -> None:
     path = run(folder)
-    read = [read_folder(path)]
+    read = [ResultFolder.read(path)]
     for ask in (lambda: merged(read, Settings(), None, ["ndcg"]), lambda: history(read, Settings(), "ndcg")):
         with pytest.raises(groupgt.ConfigError, match=r"expected one of recall\.coverage@2, mrr\.coverage@2"):
             ask()
@@ -297,4 +297,4 @@ def test_a_history_needs_times(folder: Path) -> None:
     first = run(folder)
     first.rename(first.parent / "kept")
     with pytest.raises(groupgt.ConfigError, match="expected the original folder name"):
-        history([read_folder(first.parent / "kept")], Settings())
+        history([ResultFolder.read(first.parent / "kept")], Settings())

@@ -15,7 +15,7 @@ from groupgt.cli.main import main
 from groupgt.experiment.answers import Silence
 from groupgt.experiment.plan import plan
 from groupgt.plugins import REGISTERED
-from groupgt.report.document import from_cache
+from groupgt.report.kept import from_cache
 from groupgt.report.run import run_experiment
 from groupgt.retrievers import base
 

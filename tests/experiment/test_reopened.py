@@ -13,7 +13,7 @@ import pytest
 import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.outcome import Outcome
-from groupgt.report.reopened import Reopened
+from groupgt.report.folder import ResultFolder
 from groupgt.report.run import run_experiment
 from tests.experiment.conftest import MEMBERS
 
@@ -212,12 +212,12 @@ def test_folders_that_are_not_whole(tmp_path: Path) -> None:
     latest = small(tmp_path)
     folder = latest.parent / latest.read_text().strip()
     (folder / "runs" / "one" / "other.trec").unlink()
-    reopened = Reopened.at(folder, "one")
+    reopened = ResultFolder.opened(folder, "one")
     # It was read from a file, which is where it was.
     assert dict(reopened.runs)["other"].name == "other.jsonl"
     (tmp_path / "other.jsonl").write_text("")
     with pytest.raises(groupgt.DataError, match="the run of 'other' is not kept in it"):
-        _ = Reopened.at(folder, "one").runs
+        _ = ResultFolder.opened(folder, "one").runs
     (folder / "truth" / "one.jsonl").unlink()
     with pytest.raises(groupgt.DataError, match="run the experiment again"):
         reopened.truth(reopened.policy)

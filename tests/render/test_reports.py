@@ -16,7 +16,7 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.private import Hide
 from groupgt.render.document import Verdict, sentence_text
 from groupgt.render.page.page import SCRIPTS
-from groupgt.report.document import items
+from groupgt.report.experiment import items
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent

@@ -20,13 +20,19 @@ TOGETHER = 40
 SHORT = 300
 # What stands around a block.
 WRAPPING = 80
+# How hard to deflate: 9 takes twice as long as 6, for pages that are 1 % smaller.
+LEVEL = 6
 KINDS = ("first", "again", "irrelevant")
 
 
 def block(value: Any) -> bytes:
     """A value as the page holds it."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode("ascii"), 9))
+    return deflated(json.dumps(value, separators=(",", ":"), allow_nan=False))
+
+
+def deflated(text: str) -> bytes:
+    """A text, deflated and in base64."""
+    return base64.b64encode(zlib.compress(text.encode(), LEVEL))
 
 
 def opened(data: bytes) -> Any:

@@ -10,14 +10,13 @@ import base64
 import hashlib
 import html
 import re
-import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from groupgt.render.page.blocks import WRAPPING, Chunks, block, fit
+from groupgt.render.page.blocks import WRAPPING, Chunks, block, deflated, fit
 from groupgt.render.page.data import Dataset, Page, Sentence, Times
 from groupgt.render.page.vendored import LIBRARIES, licenses
 from groupgt.render.tables import fixed, span
@@ -39,21 +38,19 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
     fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _scripts()]
-    base = (
-        sum(len(part) + WRAPPING for part in fixed_parts)
-        + len(block(_times(page)))
-        + len(block(_overview(page, every, [])))
-    )
+    times, overview = block(page["times"]), block(_overview(page, every, []))
+    base = sum(len(part) + WRAPPING for part in fixed_parts) + len(times) + len(overview)
     left_out = fit(every, max_size - base)
     if base > max_size:
         left_out.append(f"nothing more: without details the page takes {base:,} bytes already")
-    overview = _overview(page, every, left_out)
+    if left_out:
+        overview = block(_overview(page, every, left_out))
     parts = [
         _head(page),
         b"<body>\n",
         _main(page),
-        _block("times", block(_times(page))),
-        _block("page", block(overview)),
+        _block("times", times),
+        _block("page", overview),
         _scripts(),
         *(_block(name, data) for name, data in tables.items()),
         *(_block(name, data) for place, chunks in enumerate(every) for name, data in _details(place, chunks)),
@@ -143,7 +140,7 @@ def _digest(text: bytes) -> str:
 def _libraries() -> dict[str, bytes]:
     """The libraries and their licenses, deflated."""
     texts = {each.package: each.text for each in LIBRARIES} | {"licenses": licenses()}
-    return {name: base64.b64encode(zlib.compress(text.encode(), 9)) for name, text in texts.items()}
+    return {name: deflated(text) for name, text in texts.items()}
 
 
 def _block(name: str, data: bytes) -> bytes:
@@ -201,11 +198,6 @@ def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
             yield f"passages-{place}-{number}", chunk.matter
         if chunk.others:
             yield f"others-{place}-{number}", chunk.others
-
-
-def _times(page: Page) -> dict[str, Any]:
-    times: dict[str, Any] = dict(page["times"])
-    return times
 
 
 def _main(page: Page) -> bytes:

@@ -1,4 +1,4 @@
-"""Several result folders as one comparison, and one experiment's history: what `groupgt report` shows."""
+"""Several result folders as one comparison, or as one experiment's history: what `groupgt report` shows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
 from groupgt.report.comparison import dataset_of, drawable
-from groupgt.report.pictures import Drawable, drawn, latency, sweeps_of
-from groupgt.report.result_folders import ResultFolder, Scored
+from groupgt.report.experiment import Drawable, drawn
+from groupgt.report.folder import ResultFolder, Scored
+from groupgt.report.sweeps import figures_of as sweeps_of
+from groupgt.report.times import figure as latency
 from groupgt.store.stamped import age_of, has_stamp
 
 # --- Several folders as one comparison.
@@ -50,9 +52,9 @@ def merged(
             f"dataset {dataset}: {folder.path} ({counted(len(folder.systems[dataset]), 'system')})"
             for folder in holders
         ]
-        footer.append(f"ground truth {holders[0].truths[dataset][:12]}, convention {holders[0].convention}")
-        footer.append(f"policy {holders[0].policy}")
-        first = holders[0].primary
+        manifest, first = holders[0].manifest, holders[0].primary
+        footer.append(f"ground truth {manifest.ground_truth[dataset][:12]}, convention {holders[0].convention}")
+        footer.append(f"policy {manifest.policy}")
         wanted = None if first is None else parse_metric(first, holders[0].convention)
         comparisons[dataset] = Comparison(
             systems[0].qids,
@@ -70,7 +72,7 @@ def merged(
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
     """How the experiments compared; where they differ, as the first of them did, with a warning."""
-    compared = [folder.settings for folder in folders if folder.baseline is not None]
+    compared = [folder.compare for folder in folders if folder.baseline is not None]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
         values = [settings[name] for settings in compared if name in settings]
@@ -85,7 +87,7 @@ def settings_of(folders: Sequence[ResultFolder]) -> Settings:
 
 def compared_metrics(folders: Sequence[ResultFolder]) -> list[str]:
     """The metrics that every experiment compared by; all where none was named."""
-    named = [folder.compared_metrics for folder in folders]
+    named = [folder.compare.get("metrics", []) for folder in folders]
     lists = [[parse_metric(text, folders[0].convention) for text in texts] for texts in named if texts]
     return [str(metric) for metric in lists[0] if all(metric in metrics for metrics in lists)] if lists else []
 
@@ -100,16 +102,19 @@ def _check(folders: Sequence[ResultFolder]) -> None:
     first = folders[0]
     holders: dict[str, ResultFolder] = {}
     for folder in folders:
-        for dataset, digest in folder.truths.items():
+        for dataset, digest in folder.manifest.ground_truth.items():
             holder = holders.setdefault(dataset, folder)
-            if holder.truths[dataset] != digest:
+            if holder.manifest.ground_truth[dataset] != digest:
                 faults.add(
                     str(folder.path),
                     f"the ground truth of data set {dataset!r} is another one (digest {digest[:12]}, "
-                    f"{holder.truths[dataset][:12]} in {holder.path}); evaluate both on the same",
+                    f"{holder.manifest.ground_truth[dataset][:12]} in {holder.path}); evaluate both on the same",
                 )
-        for what in ("convention", "labeller", "policy"):
-            mine, theirs = getattr(folder, what), getattr(first, what)
+        for what, mine, theirs in (
+            ("convention", folder.convention, first.convention),
+            ("labeller", folder.labeller_text, first.labeller_text),
+            ("policy", folder.manifest.policy, first.manifest.policy),
+        ):
             if mine != theirs:
                 faults.add(str(folder.path), f"the {what} is {mine}, and {theirs} in {first.path}; evaluate both alike")
     faults.stop()
@@ -207,9 +212,10 @@ def merged_page(
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
         dataset = dataset_of(table.by(primary), name)
-        dataset["facts"] += [("policy", holders[0].policy), ("ground truth", f"SHA-256 {holders[0].truths[name]}")]
+        manifest = holders[0].manifest
+        dataset["facts"] += [("policy", manifest.policy), ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")]
         for folder in holders:
-            held = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.version}"
+            held = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", held))
         datasets.append(dataset)
     return {
@@ -230,8 +236,8 @@ def merged_figures(
     if len(folders) > 1:
         return known
     folder = folders[0]
-    entries = {family: entry.get("matrix", {}) for family, entry in folder.entries.items()}
-    options = {name: system["options"] for name, system in folder.resolved.items()}
+    entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
+    options = {name: system["options"] for name, system in folder.manifest.systems.items()}
     families = {name: name.partition("[")[0] for name in options}
     swept = sweeps_of(systems, entries, families, options)
     return {**known, **drawn(swept, latency(systems, folder.latencies(dataset)))}
@@ -276,7 +282,7 @@ def _history(by_age: Sequence[ResultFolder], dataset: str, settings: Settings, a
         if before is not None:
             change = _change(before, (folder, values), dataset, settings)
         size = len(folder.systems[dataset])
-        rows.append([folder.stamp, folder.version, size, queries, best, mean_of(values), *change])
+        rows.append([folder.stamp, folder.manifest.groupgt, size, queries, best, mean_of(values), *change])
         if queries:
             before = folder, values
     return [*HEADERS, str(metric), *CHANGE], rows
@@ -307,9 +313,9 @@ def _change(
     """The change to the run before, its p-value, and what keeps the two from being compared."""
     (folder_before, values_before), (folder_after, values_after) = before, after
     other = ""
-    if folder_before.truths[dataset] != folder_after.truths[dataset]:
+    if folder_before.manifest.ground_truth[dataset] != folder_after.manifest.ground_truth[dataset]:
         other = "ground truth"
-    elif folder_before.policy != folder_after.policy:
+    elif folder_before.manifest.policy != folder_after.manifest.policy:
         other = "policy"
     elif len(values_before) != len(values_after):
         other = "queries"

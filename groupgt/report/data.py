@@ -1,7 +1,4 @@
-"""Data sets that differ only in their corpus: one ground truth, several chunk sizes, in one table.
-
-`display` shows it before the tables of each data set.
-"""
+"""What is said of data sets that differ only in their corpus: one ground truth, several chunk sizes, in one table."""
 
 from __future__ import annotations
 
@@ -11,10 +8,38 @@ from typing import Any
 
 from groupgt.comparison.compare import comparison_of
 from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.systems import known
 from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Item
-from groupgt.report.comparison import items as items_of
+from groupgt.render.page.data import Sentence
+from groupgt.render.tables import fixed
+from groupgt.report.comparison import items
 from groupgt.report.contrasts import warnings
+
+# Systems of which it is told on which data set they do best.
+SYSTEMS = 3
+
+
+def sentences(outcome: Outcome) -> Iterator[Sentence]:
+    """On which data set a system reaches most, and least, by the primary metric."""
+    sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
+    primary = outcome.experiment.config.evaluate.primary
+    truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
+    if len(sets) < 2 or len(truths) > 1 or primary is None:
+        return
+    first = next(iter(next(iter(sets.values())).values()))
+    text = first.text_of(primary)
+    label, higher = first.label_of(text), first.metrics[text].higher_is_better
+    for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
+        means = {name: known(each[system].means[text]) for name, each in sets.items() if system in each}
+        ordered = sorted(
+            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
+        )
+        if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
+            (most, best), (least, worst) = ordered[0], ordered[-1]
+            parts = ["", system, " does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
+            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); the queries are the same."]}
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:
@@ -27,10 +52,10 @@ def sharing(experiment: Experiment) -> list[list[str]]:
     return [names for names in kinds.values() if len(names) > 1]
 
 
-def blocks_of(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
+def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
     """For each such kind: the means of every system on every corpus, best first, and what they gain on the baseline."""
     for names in sharing(experiment):
-        rows = {(name, system): found for name in names for system, found in evaluations[name].items()}
+        rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
         if len({name for name, _ in rows}) < 2:
             continue
         first = next(iter(rows.values()))
@@ -39,11 +64,11 @@ def blocks_of(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Eva
         yield from _doubts(first)
         compare, baseline = experiment.config.compare, experiment.baseline
         if compare is not None and (names[0], baseline) in rows:
-            by_name = {f"{name}: {system}": found for (name, system), found in rows.items()}
+            by_name = {f"{name}: {system}": each for (name, system), each in rows.items()}
             comparison = comparison_of(
                 by_name, f"{names[0]}: {baseline}", experiment.settings, compare.metrics or _compared(experiment, first)
             )
-            yield from items_of(comparison)
+            yield from items(comparison)
             yield from warnings(comparison)
 
 
@@ -61,10 +86,10 @@ def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -
     if primary is not None:
 
         def worse(place: tuple[str, str]) -> tuple[bool, float]:
-            found = rows[place]
-            text = found.text_of(primary)
-            mean = found.means[text]
-            return math.isnan(mean), -mean if found.metrics[text].higher_is_better else mean
+            evaluation = rows[place]
+            text = evaluation.text_of(primary)
+            mean = evaluation.means[text]
+            return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
 
         order.sort(key=worse)
     return [[*place, *rows[place].means.values()] for place in order]
@@ -72,10 +97,10 @@ def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -
 
 def _doubts(first: Evaluation) -> Iterator[str]:
     """A cutoff counts results, and chunks are not of one size."""
-    counted = [first.label_of(text) for text, metric in first.metrics.items() if isinstance(metric.cutoff, int)]
+    counts = [first.label_of(text) for text, metric in first.metrics.items() if isinstance(metric.cutoff, int)]
     budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
-    if counted and budgets:
+    if counts and budgets:
         yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
-    elif counted:
-        example = f"{counted[0].partition('@')[0]}@4000chars"
+    elif counts:
+        example = f"{counts[0].partition('@')[0]}@4000chars"
         yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"

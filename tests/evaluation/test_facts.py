@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 import pytest
 
 import groupgt
-from groupgt.evaluation.convention import below_one
+from groupgt.evaluation.facts import below_one
 
 FILLER = [f"x{number}" for number in range(9)]
 

@@ -1,0 +1,100 @@
+"""What to know of means in the convention `autorag`: what stays below 1, and what AutoRAG itself would give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from groupgt.engines.carriers import carrier_of
+from groupgt.engines.choice import Engine
+from groupgt.metrics.language import Metric
+from groupgt.metrics.values import values_of
+from groupgt.model.hits import Bools, Ints, Judgments
+from groupgt.model.policy import PRESETS
+
+if TYPE_CHECKING:
+    from groupgt.evaluation.result import Evaluation
+
+# Runs of at most this many results are labelled again to see whether another policy changes a mean.
+FEW_RESULTS = 100_000
+POLICY = PRESETS["autorag"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Facts:
+    """What stands below the means of an evaluation, each computed once, when it is first asked for."""
+
+    evaluation: Evaluation
+
+    @property
+    def autorag_metrics(self) -> dict[str, Metric]:
+        """The metrics in the convention `autorag`, by the text asked."""
+        return {text: metric for text, metric in self.evaluation.metrics.items() if metric.convention == "autorag"}
+
+    @cached_property
+    def below_one(self) -> dict[str, int]:
+        """For how many queries a ranking that meets every group at once scores below 1, by name of the metric.
+
+        Metrics that stand beside themselves in `coverage` are left out: the table shows it.
+        """
+        shown = {metric.name for metric in self.evaluation.metrics.values() if metric.convention == "coverage"}
+        judgments = self.evaluation.truth.judgments
+        below: dict[str, Bools] = {}
+        for metric in self.autorag_metrics.values():
+            if metric.name not in shown:
+                k = metric.cutoff if isinstance(metric.cutoff, int) else None
+                below[metric.name] = below.get(metric.name, np.False_) | below_one(judgments, metric.name, k)
+        return {name: int(queries.sum()) for name, queries in below.items() if queries.any()}
+
+    @cached_property
+    def autorag_differs(self) -> bool:
+        """Whether AutoRAG's policy gives another mean; many results are not labelled again to find out."""
+        evaluation, metrics = self.evaluation, self.autorag_metrics
+        counts, policy = evaluation.counts, evaluation.policy
+        if counts["missing"] and policy.missing == "zero" and any(evaluation.means[text] > 0 for text in metrics):
+            return True
+        depends = (counts["duplicates"] and policy.duplicates != POLICY.duplicates) or (
+            counts["ties"] and policy.ties != POLICY.ties
+        )
+        few = int(evaluation.labelled.hits.length.sum()) <= FEW_RESULTS
+        if not depends or not few or evaluation.run.is_remote or evaluation.labeller.name != "id":
+            return False
+        plain = {text: metric for text, metric in metrics.items() if metric.budget is None}
+        labelled = carrier_of(evaluation.run).label(evaluation.truth, evaluation.labeller, POLICY, Engine())
+        other = replace(evaluation, values=values_of(plain, labelled.hits, labelled.present, POLICY))
+        return not np.array_equal(
+            [evaluation.means[text] for text in plain], [other.means[text] for text in plain], equal_nan=True
+        )
+
+
+def below_one(judgments: Judgments, name: str, k: int | None) -> Bools:
+    """Whether a perfect ranking of each query scores below 1, shape (Q,).
+
+    Perfect is one that begins with as few results as meet every group. `mrr` and `map` take a mean over groups, so that
+    one result must meet all of them; `ndcg` wants every alternative of every group, in each group again.
+    """
+    fewest = judgments.once("fewest results", lambda: _fewest(judgments))
+    if name == "mrr":
+        return fewest > 1
+    if name == "map":
+        return (fewest > 1) & (fewest <= (k or fewest))
+    if name == "ndcg":
+        chosen = judgments.alternative_group >= 0
+        listed = np.bincount(judgments.alternative_query[chosen], minlength=judgments.size)
+        return np.minimum(listed, k or listed) > fewest
+    return np.zeros(judgments.size, dtype=np.bool_)
+
+
+def _fewest(judgments: Judgments) -> Ints:
+    """How many results meet every group of a query at most, shape (Q,): exact where none is in several groups.
+
+    The document in most groups comes first, then one for each group that is left.
+    """
+    chosen = judgments.alternative_group >= 0
+    met = np.bincount(judgments.alternative_document[chosen], minlength=judgments.documents)
+    most = np.ones(judgments.size, dtype=np.int64)
+    np.maximum.at(most, judgments.alternative_query[chosen], met[judgments.alternative_document[chosen]])
+    return judgments.groups - most + 1

@@ -1,0 +1,120 @@
+"""How deep one must look, told: the smallest cutoff by which a share of queries is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from groupgt.evaluation.depth import NEVER, Depth, Depths
+from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, subject
+from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.exports import nulls
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
+    from groupgt.render.page import data
+
+
+class DepthsTeller(Teller[Depths]):
+    """A row for each run, share and slice."""
+
+    @property
+    def main_figure(self) -> str:
+        """By which rank all groups have come."""
+        return "ecdf" if self.result.evaluations else ""
+
+    @property
+    def _unit(self) -> str:
+        return self.result[0].unit if self.result else "results"
+
+    def _with_slices(self, headers: list[str], rows: list[list[Any]]) -> Grid:
+        """The same with the slice of each row, where there are slices."""
+        if not self.result.sliced:
+            return headers, rows
+        slices = ([depth.by, depth.value] for depth in self.result)
+        return ["by", "slice", *headers], [[*part, *row] for part, row in zip(slices, rows)]
+
+    def blocks(self) -> list[Item]:
+        """How deep one must look, a row for each depth, and as a detail how intervals are made."""
+        depths = self.result
+        level = f"{100 * depths.level:g} % interval"
+        headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
+        grid = self._with_slices(headers, list(map(_cells, depths)))
+        table = Table(*grid, ("undefined", "missing", "ever complete"), 3 if depths.sliced else 1)
+        changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
+        lines = f"{level}s of order statistics\npolicy {depths.policy}"
+        return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
+
+    def _sentences(self) -> Iterator[data.Sentence]:
+        """Of each share, up to three, the run that needs least; and what changes how all of it is read."""
+        unsliced = [depth for depth in self.result if not depth.by]
+        for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
+            yield _sentence([depth for depth in unsliced if depth.share == share])
+        yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
+
+    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+        """The figures of these runs."""
+        from groupgt.evaluation.pictures import drawable
+        from groupgt.evaluation.systems import Systems
+
+        return drawable(Systems.of({each.name: each for each in self.result.evaluations}))
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each depth."""
+        headers = ["run", "share", self._unit, "low", "high", "queries", "undefined", "missing", "ever_complete"]
+        rows = [
+            [
+                *(depth.run, depth.share, depth.depth, *depth.interval),
+                *(depth.queries, depth.undefined, depth.missing, depth.reached),
+            ]
+            for depth in self.result
+        ]
+        return self._with_slices(headers, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python."""
+        plain: dict[str, Any] = nulls({"level": self.result.level, "depths": [vars(depth) for depth in self.result]})
+        return plain
+
+
+def _sentence(depths: Sequence[Depth]) -> data.Sentence:
+    """Depths of several runs for one share: the least of them first, then what others need."""
+    ordered = sorted(
+        (depth for depth in depths if depth.queries),
+        key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
+    )
+    if not ordered:
+        return {"kind": "doubt", "parts": ["No query counts, so there is no depth."]}
+    first = ordered[0]
+    tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
+    others = ordered[len(tied) :]
+    share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
+    if first.depth is None:
+        parts = [*subject(first.run), f" never fully covers {share}: all its results cover {100 * first.reached:.3g} %"]
+    else:
+        one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
+        between = f" (interval {_range(*first.interval)})" if one_interval else ""
+        within = f"{share} within {counted(first.depth, first.unit[:-1])}{between}"
+        parts = [*subject(first.run), f" fully covers {within}"]
+        if len(tied) > 1:
+            parts = enumerated([depth.run for depth in tied], f" fully cover {within}")
+    for depth in others[:NAMED]:
+        needs = f" needs {depth.depth:,}" if depth.depth is not None else f" covers {100 * depth.reached:.3g} % in all"
+        parts = appended(parts, "; ", depth.run, needs)
+    parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
+    return {"kind": "best" if first.depth is not None else "same", "parts": parts}
+
+
+def _cells(depth: Depth) -> list[Any]:
+    cutoff = "–" if not depth.queries else "not reached" if depth.depth is None else f"{depth.depth:,}"
+    population = [depth.queries, depth.undefined, depth.missing, depth.reached]
+    return [depth.run, f"{100 * depth.share:g} %", cutoff, _range(*depth.interval), *population]
+
+
+def _range(low: int | None, high: int | None) -> str:
+    """An interval of which an end may be unknown."""
+    if low is None:
+        return "–" if high is None else f"at most {high:,}"
+    return f"at least {low:,}" if high is None else f"{low:,} to {high:,}"

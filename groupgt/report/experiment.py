@@ -1,0 +1,191 @@
+"""All that is said of an experiment, in its order: sentences, gates, tables of every data set, times; its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from groupgt.comparison.compare import Comparison
+from groupgt.errors import ConfigError, near_names
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.tables import below_means
+from groupgt.evaluation.verdict import doubt, enumerated, every
+from groupgt.experiment.datasets import absent_ids
+from groupgt.experiment.outcome import Outcome
+from groupgt.render import tables
+from groupgt.render.document import Detail, Item, Table, Verdict, document
+from groupgt.render.drawing import Figure
+from groupgt.render.page.data import Sentence
+from groupgt.render.tables import Grid
+from groupgt.report import comparison, contrasts, data, gates, means, slices, sweeps, times
+
+# What is read after the gates.
+LAST = ("doubt", "note")
+
+Drawable = dict[str, Callable[[], Figure]]
+
+
+def text(outcome: Outcome, style: str = tables.DEFAULT) -> str:
+    """Everything but times in any tabulate format: what the result folder holds, the same bytes each time."""
+    return document(items(outcome), style, outcome.experiment.title)
+
+
+def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
+    """Everything that is said of an outcome, the verdict first; with `timed` what is time, too."""
+    return map(outcome.experiment.hide.sure, _items(outcome, timed=timed))
+
+
+def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
+    several = len(outcome.evaluations) > 1
+    yield Verdict(list(across(outcome, timed=timed)))
+    for dataset in outcome.evaluations:
+        if several:
+            yield f"dataset {dataset}"
+        yield Verdict(sentences(outcome, dataset, timed=timed))
+    yield from gates.blocks(outcome, timed=timed)
+    yield from data.blocks(outcome.experiment, outcome.evaluations)
+    for dataset, by_system in outcome.evaluations.items():
+        if several:
+            yield f"dataset {dataset}"
+        if by_system:
+            yield from _tables(outcome, dataset)
+    if timed:
+        yield from times.blocks(outcome)
+
+
+# --- Sentences.
+
+
+def sentences(outcome: Outcome, dataset: str, *, timed: bool) -> list[Sentence]:
+    """All sentences of one data set, doubts last; with `timed` those on time as well, which differ from run to run."""
+    compared = list(contrasts.sentences(outcome.systems[dataset])) if outcome.evaluations[dataset] else []
+    absent = outcome.absent.get(dataset, [])
+    return [
+        *(sentence for sentence in compared if sentence["kind"] not in LAST),
+        *_best(outcome, dataset, timed=timed),
+        *_on_gates(outcome, dataset, timed=False),
+        *(_on_gates(outcome, dataset, timed=True) if timed else []),
+        *failed_sentences(outcome.failed.get(dataset, {})),
+        *([doubt(absent_ids(dataset, absent))] if absent else []),
+        *(sentence for sentence in compared if sentence["kind"] in LAST),
+    ]
+
+
+def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
+    """The sentences of one data set that differ from run to run."""
+    if not outcome.experiment.rule.is_timeless:
+        yield from _best(outcome, dataset, timed=True)
+    yield from _on_gates(outcome, dataset, timed=True)
+
+
+def _on_gates(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
+    return gates.sentences(gates.of_dataset(outcome, dataset, timed=timed), timed=timed)
+
+
+def failed_sentences(failed: Mapping[str, str]) -> Iterator[Sentence]:
+    """Systems that have no results, and why."""
+    for name, why in failed.items():
+        yield {"kind": "doubt", "parts": ["", name, f" failed and has no results: {why}"]}
+
+
+def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
+    """The best over several data sets; and where questions are the same, on which corpus each system does best."""
+    count = len({name for by_system in outcome.evaluations.values() for name in by_system})
+    leaders = outcome.overall_leaders
+    if count > 1 and leaders and (timed or outcome.experiment.rule.is_timeless):
+        sets = every(len(outcome.evaluations), "data set").lower()
+        over = f"over {sets} by {outcome.experiment.rule.words}"
+        if len(leaders) == 1:
+            parts = ["", leaders[0], f" is the best {over}, by the mean of its means."]
+        elif len(leaders) == count:
+            parts = [f"{every(count, 'system')} are equally good {over}, by the mean of their means."]
+        else:
+            parts = enumerated(leaders, f" are equally good, and the best {over}, by the mean of their means.")
+        yield {"kind": "best", "parts": parts}
+    yield from data.sentences(outcome)
+
+
+def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
+    """The best by the rule of the file, where that is more than the primary metric alone."""
+    rule, leaders = outcome.experiment.rule, outcome.leaders.get(dataset, [])
+    alone = outcome.experiment.config.evaluate.best.strategy == "primary" and rule.is_timeless
+    if alone or len(outcome.evaluations[dataset]) < 2 or not (timed or rule.is_timeless):
+        return
+    first, *names = enumerated(leaders or ["none"], ".")
+    yield {"kind": "best", "parts": [f"Best by {rule.words}: {first}", *names]}
+
+
+# --- Tables.
+
+
+def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
+    evaluations = list(outcome.evaluations[dataset].values())
+    convention, primary = outcome.experiment.config.convention, outcome.experiment.config.evaluate.primary
+    yield from means.grids(evaluations, [convention])
+    if len(evaluations) > means.MOST_COLUMNS and primary is not None:
+        yield from map(Detail, slices.slices_of(evaluations, primary))
+    else:
+        sliced = slices.slices_side_by_side(evaluations)
+        yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
+    if dataset in outcome.comparison and len(evaluations) > 1:
+        yield from _against(outcome, dataset)
+    yield outcome.experiment.hide(below_means(evaluations, [convention]))
+    yield Detail(f"policy {evaluations[0].policy}")
+
+
+def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
+    """The whole comparison by the primary metric (by all, where that is not compared), and the deltas of all others."""
+    table, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
+    first = next(iter(outcome.evaluations[dataset].values()))
+    compared = list(table.metrics)
+    in_full = [text for text in compared if primary is not None and text == first.text_of(primary)] or compared
+    if len(in_full) < len(compared):
+        yield from map(Detail, _deltas(table, first))
+    yield from comparison.items(table, in_full, brief=True)
+
+
+def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:
+    """What each system gains against the baseline; one table for each cutoff, where there are many metrics."""
+    columns: dict[object, list[str]] = {}
+    for text, metric in table.metrics.items():
+        columns.setdefault(metric.cutoff if len(table.metrics) > tables.WIDEST else None, []).append(text)
+    for texts in columns.values():
+        headers = [f"against {table.baseline}", "queries", *(first.label_of(text) for text in texts)]
+        rows: list[list[Any]] = []
+        for name in (name for name in table.names if name != table.baseline):
+            by_metric = [table[name][text] for text in texts]
+            cells = [contrasts.delta_text(row.delta, significant=row.significant) for row in by_metric]
+            rows.append([name, min(row.pairs or 0 for row in by_metric), *cells])
+        yield headers, rows
+
+
+# --- Figures.
+
+
+def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
+    """The figures of one data set by name, the only one where none is named.
+
+    Raises `ConfigError` for a data set that there is not, and where there are several and none is named.
+    """
+    name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
+    systems = outcome.systems[name]
+    latency = times.figure(systems, times.latencies(outcome, name))
+    return {**comparison.drawable(systems, outcome.tables[name]), **drawn(sweeps.figures(outcome, systems), latency)}
+
+
+def chosen(names: Sequence[str], dataset: str | None) -> str:
+    """The data set that is named, or the only one; raises `ConfigError` where there is none such."""
+    if dataset in names or (dataset is None and len(names) == 1):
+        return names[0] if dataset is None else dataset
+    found = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
+    raise ConfigError(f"dataset: expected one of {', '.join(names)}, found {found}")
+
+
+def drawn(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
+    """Figures that are drawn already; the first sweep goes without the name of its entry too."""
+    found: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
+    if swept:
+        found["sweep"] = next(iter(found.values()))
+    if against_latency is not None:
+        found["latency"] = lambda: against_latency
+    return found

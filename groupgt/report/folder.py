@@ -1,0 +1,509 @@
+"""One result folder of `groupgt run`: found by the paths that name it, checked, read, and measured again.
+
+`groupgt report` and `plot` read its values; `misses`, `explain`, `compare`, `depth`, `power` and `evaluate` take one in
+place of ground truth and runs. `results` writes them, `merge` sets several side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
+from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.evaluation.systems import policy_text
+from groupgt.formats import csv
+from groupgt.formats.corpus import corpus_file
+from groupgt.formats.parquet import read_table
+from groupgt.formats.source import Source
+from groupgt.labellers.base import Labeller
+from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Floats
+from groupgt.model.policy import Policy
+from groupgt.model.validity import number_of
+from groupgt.options import paths_of
+from groupgt.plugins import find
+from groupgt.render.exports import as_written
+from groupgt.store.files import sha256
+from groupgt.store.stamped import LAST, LATEST, age_of
+from groupgt.store.verdicts import VerdictStore
+
+# Which columns of per_query hold text; the others hold the values of a metric each.
+TEXT_COLUMNS = ("dataset", "run", "qid")
+AGAIN = "run the experiment again with this version"
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
+
+    name: str
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    values: Mapping[str, Floats]
+    convention: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """manifest.json: what determines the results.
+
+    Versions, the digests of files, the seed, the digest of each data set's ground truth, the resolved configuration
+    and systems, and the counts of each data set and system.
+    """
+
+    groupgt: str
+    python: str
+    libraries: dict[str, str]
+    files: dict[str, str]
+    seed: int
+    ground_truth: dict[str, str]
+    metrics: list[str]
+    policy: str
+    config: dict[str, Any]
+    systems: dict[str, dict[str, Any]]
+    counts: dict[str, dict[str, dict[str, int]]]
+
+    @classmethod
+    def at(cls, folder: Path) -> Manifest:
+        """That of a result folder; raises `DataError` where its parts are not what they should be."""
+        file = folder / LAST
+        try:
+            text = file.read_text(encoding="utf-8")
+            json.loads(text)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{file}: cannot be read: {error}") from None
+        try:
+            manifest = _adapter().validate_json(text, strict=True)
+            is_sound = manifest._is_sound
+        except ValidationError:
+            is_sound = False
+        if not is_sound:
+            what = "expected what this version writes of config, metrics, policy, ground truth and counts"
+            raise DataError(f"{file}: {what}, found something else; run the experiment again")
+        return manifest
+
+    @property
+    def _is_sound(self) -> bool:
+        """Whether the parts that are used fit each other, and those of the configuration are what they should be."""
+        config, evaluate, compare = self.config, self.config.get("evaluate"), self.config.get("compare")
+        primary, compared = (evaluate or {}).get("primary"), (compare or {}).get("metrics", [])
+        return (
+            isinstance(config.get("name"), str)
+            and type(config.get("seed")) is int
+            and config.get("convention") in CONVENTIONS
+            and isinstance(evaluate, dict)
+            and (primary is None or isinstance(primary, str))
+            and (compare is None or isinstance(compare.get("baseline"), str))
+            and isinstance(compared, list)
+            and all(isinstance(text, str) for text in compared)
+            and bool(self.metrics)
+            and bool(self.ground_truth)
+            and set(self.counts) == set(self.ground_truth)
+            and all("queries" in counts for by_system in self.counts.values() for counts in by_system.values())
+        )
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[Manifest]:
+    return TypeAdapter(Manifest)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultFolder:
+    """One result folder: what its manifest says, the values of its systems, its ground truth and runs.
+
+    `dataset` and `chosen` are the data set and the systems to be measured again, where it is opened for that. What it
+    does not hold (a corpus, what a labeller reads) is looked for beside the experiment file, and used where it is as it
+    was.
+    """
+
+    path: Path
+    manifest: Manifest
+    dataset: str = ""
+    chosen: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> ResultFolder:
+        """A folder with its values; raises `DataError`."""
+        folder = cls(path, Manifest.at(path))
+        _ = folder.systems
+        return folder
+
+    @classmethod
+    def opened(cls, path: Path, dataset: str | None = None, systems: Sequence[str] = ()) -> ResultFolder:
+        """One data set of the newest folder that a path names, and some of its systems, or all.
+
+        Raises `DataError` or `ConfigError`.
+        """
+        folder = folders_of([path])[-1]
+        manifest = Manifest.at(folder)
+        datasets = list(manifest.counts)
+        if dataset is None and len(datasets) > 1:
+            raise ConfigError(f"{folder}: has the data sets {', '.join(datasets)}; choose one with --dataset")
+        name = datasets[0] if dataset is None else dataset
+        if name not in datasets:
+            near = near_names(name, datasets)
+            raise ConfigError(f"--dataset: expected {' or '.join(datasets)}, found {name!r}{near}")
+        there = list(manifest.counts[name])
+        faults = Faults()
+        for system in systems:
+            if system not in there:
+                near = near_names(system, there)
+                faults.add("--system", f"{system!r} is not in {folder}{near}; it has {', '.join(there)}")
+        faults.stop(ConfigError)
+        return cls(folder, manifest, name, list(systems) or there)
+
+    # --- What its manifest says.
+
+    @property
+    def stamp(self) -> str:
+        """When it was written, as its name says."""
+        return self.path.name
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration."""
+        return self.manifest.config
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment."""
+        name: str = self.config["name"]
+        return name
+
+    @property
+    def convention(self) -> str:
+        """The convention of the run."""
+        convention: str = self.config["convention"]
+        return convention
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The policy of the run."""
+        return Policy.of(self.manifest.policy)
+
+    @property
+    def labeller_text(self) -> str:
+        """What decided which result hits which alternative, and its options."""
+        return json.dumps(self.config["evaluate"].get("labeller"), sort_keys=True, ensure_ascii=False)
+
+    @property
+    def rules(self) -> str:
+        """What figures state of policy and labeller."""
+        name = (self.config["evaluate"].get("labeller") or {}).get("use", "id")
+        return policy_text(self.policy) + ("" if name == "id" else f" · labeller {name}")
+
+    @property
+    def primary(self) -> str | None:
+        """The metric that sorts its tables, and decided which system was best."""
+        primary: str | None = self.config["evaluate"].get("primary")
+        return primary
+
+    @property
+    def compare(self) -> dict[str, Any]:
+        """How it compared: baseline, metrics, settings by name, and the seed, which alone is there where it did not."""
+        return {**(self.config.get("compare") or {}), "seed": self.config["seed"]}
+
+    @property
+    def baseline(self) -> str | None:
+        """What its systems are compared with."""
+        return self.compare.get("baseline")
+
+    @property
+    def tokenizer(self) -> str | None:
+        """What counts tokens."""
+        tokenizer: str | None = self.config["evaluate"].get("tokenizer")
+        return tokenizer
+
+    def latencies(self, dataset: str) -> dict[str, float]:
+        """The median milliseconds of a query, of systems of which they are known; raises `DataError`."""
+        file = self.path / "timings.json"
+        try:
+            timings = json.loads(file.read_text(encoding="utf-8"))["systems"]
+            medians = {
+                timing["system"]: timing["latency_p50_ms"] or timing["batched_p50_ms"]
+                for timing in timings
+                if timing["dataset"] == dataset
+            }
+            return {name: float(value) for name, value in medians.items() if value}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DataError(f"{file}: cannot be read: {error}; run the experiment again") from None
+
+    # --- Its values.
+
+    @cached_property
+    def systems(self) -> dict[str, dict[str, Scored]]:
+        """The values of each system by data set, in the order of the tables; raises `DataError`."""
+        try:
+            _ = self.policy
+            metrics = {name: parse_metric(name) for name in self.manifest.metrics}
+        except GroupgtError as error:
+            raise DataError(f"{self.path / LAST}: {error}") from None
+        title, columns = _columns(self.path, metrics)
+        rows: dict[tuple[str, str], list[int]] = {}
+        for row, key in enumerate(zip(columns["dataset"], columns["run"])):
+            rows.setdefault(key, []).append(row)
+        faults = Faults()
+        systems: dict[str, dict[str, Scored]] = {}
+        for dataset, by_system in self.manifest.counts.items():
+            for system, counts in by_system.items():
+                places = rows.pop((dataset, system), [])
+                qids = [columns["qid"][row] for row in places]
+                if not len(qids) == len(set(qids)) == counts["queries"]:
+                    what = f"expected one row for each of {counts['queries']:,} queries, found {len(qids):,}"
+                    faults.add(title, f"data set {dataset!r}, system {system!r}: {what}")
+                    continue
+                values: dict[str, Floats] = {text: columns[text][places] for text in metrics}
+                systems.setdefault(dataset, {})[system] = Scored(system, qids, metrics, values, self.convention)
+        for dataset, system in rows:
+            faults.add(title, f"expected the systems of the manifest, found {system!r} on data set {dataset!r} as well")
+        faults.stop()
+        return systems
+
+    # --- Measured again: one data set, some systems.
+
+    @property
+    def truth_path(self) -> Path:
+        """Where the ground truth of the data set is kept."""
+        return self.path / "truth" / f"{slug(self.dataset)}.jsonl"
+
+    def truth(self, policy: Policy) -> GroundTruth:
+        """The ground truth that was measured with."""
+        if not self.truth_path.is_file():
+            raise DataError(f"{self.path}: expected {self.truth_path.name} in truth, found none; {AGAIN}")
+        return as_ground_truth(self.truth_path, policy, "jsonl")
+
+    @cached_property
+    def runs(self) -> list[tuple[str, Any]]:
+        """(name, path) of every system; raises `DataError` with all that are kept nowhere."""
+        faults = Faults()
+        runs: list[tuple[str, Any]] = []
+        for name in self.chosen:
+            start = self.path / "runs" / slug(self.dataset) / file_name(name)
+            kept = (start.with_name(f"{start.name}{ending}") for ending in (".trec", ".jsonl"))
+            path = next((file for file in kept if file.is_file()), None) or self._read_from(name)
+            if path is None:
+                faults.add(str(self.path), f"the run of {name!r} is not kept in it; {AGAIN}")
+            else:
+                runs.append((name, path))
+        faults.stop()
+        return runs
+
+    def _read_from(self, system: str) -> Path | None:
+        """The file that a system's results were read from, where they were too large to be kept."""
+        resolved = self.manifest.systems[system]
+        path = resolved["options"].get("path")
+        if resolved["use"] != "results" or not isinstance(path, str):
+            return None
+        return self._unchanged(path.replace("{dataset}", self.dataset))
+
+    @cached_property
+    def corpus(self) -> Path | None:
+        """The corpus of the data set, where it is as it was."""
+        written = self.config["datasets"][self.dataset].get("corpus")
+        return None if written is None else self._unchanged(written)
+
+    def labeller(self, *, allow_code: bool) -> Labeller:
+        """The labeller of the run; raises `DataError` where a file that it reads is gone or has changed.
+
+        A judge is asked about what the run did not ask it.
+        """
+        spec = self.config["evaluate"].get("labeller") or {"use": "id"}
+        options = {
+            name: value.replace("{dataset}", self.dataset) if isinstance(value, str) else value
+            for name, value in spec.get("with", {}).items()
+        }
+        faults = Faults()
+        for name in paths_of(find("labeller", spec["use"]).options, options):
+            if self._unchanged(options[name]) is None:
+                faults.add(
+                    str(self.path),
+                    f"the labeller {spec['use']} read {options[name]}, which is gone or has changed; name the labeller "
+                    "and its files with --labeller and --with, or run the experiment again",
+                )
+        faults.stop()
+        if spec.get("version"):
+            options["version"] = spec["version"]
+        cache = self.config.get("cache")
+        judged = None
+        if self._home is not None and isinstance(cache, str):
+            judged = VerdictStore(self._home / cache / "verdicts", reuse=True)
+        sources = Sources(self.corpus, self._home or Path(), allow_code=allow_code, judged=judged)
+        return labeller_of({"use": spec["use"], "with": options}, sources)
+
+    def _unchanged(self, written: str) -> Path | None:
+        """A file by the name that the experiment file has for it; None where it is gone or has changed."""
+        digest = self.manifest.files.get(written)
+        if self._home is None or digest is None:
+            return None
+        path = self._home / written
+        file = corpus_file(path)
+        return path if file.is_file() and sha256(file) == digest else None
+
+    @cached_property
+    def _home(self) -> Path | None:
+        """The folder of the experiment file, where it is known."""
+        try:
+            timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
+            experiment = timings["experiment"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return (self.path / experiment).parent.resolve() if isinstance(experiment, str) else None
+
+
+# --- Found.
+
+
+def folders_of(paths: Sequence[Path]) -> list[Path]:
+    """The result folders that paths name: themselves, or all below an experiment's folder, oldest first.
+
+    `latest`, the file beside them, names the newest. Raises `DataError` with every path that names none.
+    """
+    faults = Faults()
+    folders: list[Path] = []
+    for path in paths:
+        if path.name == LATEST and path.is_file():
+            path = path.parent / _newest(path, faults)
+        if (path / LAST).is_file():
+            folders.append(path)
+            continue
+        manifests = [*path.glob(f"*/{LAST}"), *path.glob(f"*/*/{LAST}")]
+        below = sorted((file.parent for file in manifests if not file.parent.name.startswith(".")), key=age_of)
+        if not below:
+            what = "no such folder" if not path.exists() else f"no {LAST} in it, nor in a folder below it"
+            faults.add(str(path), f"expected a result folder of `groupgt run`, found {what}")
+        folders += below
+    faults.stop()
+    distinct: dict[Path, Path] = {}
+    for path in folders:
+        distinct.setdefault(path.resolve(), path)
+    return list(distinct.values())
+
+
+def _newest(path: Path, faults: Faults) -> str:
+    """The name in `latest`."""
+    try:
+        name = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        name, what = "", str(error)
+    else:
+        what = repr(name)
+    if not name or Path(name).name != name or name.startswith(".") or not name.isprintable():
+        faults.add(str(path), f"expected the name of a result folder beside it, found {what}")
+        return "."
+    return name
+
+
+def read_folders(paths: Sequence[Path]) -> list[ResultFolder]:
+    """Reads result folders; raises `DataError` with the faults of all of them."""
+    faults = Faults()
+    folders: list[ResultFolder] = []
+    for path in paths:
+        try:
+            folders.append(ResultFolder.read(path))
+        except GroupgtError as error:
+            faults.merge(error)
+    faults.stop()
+    return folders
+
+
+# --- Names of what is in one.
+
+
+def file_name(system: str) -> str:
+    """How the files of a system are named: as it is itself, wherever a folder can hold that.
+
+    >>> file_name("bm25[k1=0.9,b=0.4]"), file_name("a/b")
+    ('bm25[k1=0.9,b=0.4]', 'a-b-c14cdd')
+    """
+    return system if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,=+\[\]-]{0,98}[A-Za-z0-9_+\]-]", system) else slug(system)
+
+
+def slug(name: str) -> str:
+    """A name for files: itself where it is harmless, else its letters and digits and a short hash.
+
+    >>> slug("bm25"), slug("bm25[k1=0.9]")
+    ('bm25', 'bm25-k1-0-9-a3d217')
+    """
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+        return name
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+
+
+# --- Columns of values.
+
+
+def _columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
+    """The file that holds the values, and its columns: those of text, and one of numbers for each metric."""
+    for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
+        file = folder / f"per_query{ending}"
+        if file.is_file():
+            columns = read(Source.at(file), list(metrics))
+            _check(str(file), columns, metrics)
+            return str(file), columns
+    raise DataError(
+        f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
+        "have the experiment write one of them: output.formats: [csv] or [parquet]"
+    )
+
+
+def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
+    faults = Faults()
+    cells: dict[str, list[Any]] = {name: [] for name in (*TEXT_COLUMNS, *metrics)}
+    header = {as_written(name): name for name in csv.header_of(source)}
+    for where, row in csv.table(source, tuple(header.get(name, name) for name in cells), faults):
+        for name in TEXT_COLUMNS:
+            cells[name].append(as_written(row[header[name]]))
+        for name in metrics:
+            cell = row[header[name]]
+            value = number_of(cell) if cell else np.nan
+            if value is None:
+                faults.add(where, f"expected a number in the column {name!r}, found {cell!r}")
+            cells[name].append(np.nan if value is None else value)
+    faults.stop()
+    return {name: np.array(values) if name in metrics else values for name, values in cells.items()}
+
+
+def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
+    frame = read_table(source)
+    names = [*TEXT_COLUMNS, *metrics]
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")
+    for name in names:
+        kind, expected = frame.schema[name], "numbers" if name in metrics else "text"
+        if not (kind.is_float() if name in metrics else str(kind) == "String"):
+            raise DataError(f"{source.path}: expected {expected} in the column {name!r}, found {kind}")
+    texts = {name: frame[name].to_list() for name in TEXT_COLUMNS}
+    return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in metrics}}
+
+
+def _check(title: str, columns: Mapping[str, Any], metrics: Mapping[str, Metric]) -> None:
+    """Raises `DataError` where a column holds what no evaluation writes."""
+    faults = Faults()
+    for name in TEXT_COLUMNS:
+        if None in columns[name]:
+            faults.add(title, f"expected text in every row of the column {name!r}, found null")
+    for name, metric in metrics.items():
+        values = columns[name][~np.isnan(columns[name])]
+        # Three metrics of the literature may pass 1 a little, so that only far more is taken for damage.
+        wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if metric.definition.bounded else np.inf))]
+        if len(wrong):
+            faults.add(title, f"expected values of {name}, found {wrong[0]:g}")
+    faults.stop()

@@ -1,0 +1,111 @@
+"""What gates say: each in one line, in sentences, as a table, on the page, and for continuous integration."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from groupgt.evaluation.verdict import every
+from groupgt.experiment.gates import Drop, GateResult
+from groupgt.experiment.outcome import Outcome
+from groupgt.render.document import Block
+from groupgt.render.exports import junit_text
+from groupgt.render.page import data
+from groupgt.render.tables import counted, fixed, p_text
+
+# Reasons of failed gates that a sentence holds.
+REASONS = 3
+# What there is in place of a value.
+PROBLEMS = {
+    "failed": "has no value: the system failed: {}",
+    "no query": "has no value: no query counts",
+    "no baseline": "has no baseline here: it was not run on this data set, or it failed",
+    "no pair": "has no value: no query counts for both systems",
+    "other machine": "was measured on another machine ({}) and kept; measure here with --refresh",
+    "not measured": "was not measured when the answers that are kept were given; measure with --refresh",
+}
+
+
+def reason(result: GateResult) -> str:
+    """Why a gate passed or failed, in one line."""
+    asks = result.asks
+    where = "".join(f", {column} {value}" for column, value in asks.slice.items())
+    if result.problem is not None:
+        why = PROBLEMS[result.problem].format(result.detail)
+    elif result.drop is not None:
+        why = _drop(result, result.drop)
+    else:
+        bound = f"minimum {asks.min:g}" if asks.min is not None else f"maximum {asks.max:g}"
+        why = f"is {fixed(result.value)} ({bound})"
+    return f"{result.system} on {result.dataset}{where}: {result.metric} {why}"
+
+
+def _drop(result: GateResult, drop: Drop) -> str:
+    against, settings = drop.against, drop.settings
+    by = f"worse than {drop.baseline} by {fixed(drop.lost)}" if drop.lost > 0 else f"no worse than {drop.baseline}"
+    text = f"is {by} (maximum {result.asks.max_drop:g}, {counted(against.pairs, 'query', 'queries')})"
+    if result.asks.unless is None or not drop.is_too_much:
+        return text
+    if math.isnan(against.raw_p_value):
+        return f"{text}; {settings.test} has no p-value for so few queries"
+    how = f"{settings.test}, {p_text(against.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
+    return f"{text}; the drop is {'not ' if result.passed else ''}significant ({how})"
+
+
+def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
+    """The gates of one data set: those on time, or the others."""
+    return [gate for gate in outcome.gates if gate.dataset == dataset and gate.timed == timed]
+
+
+def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sentence]:
+    """Whether all of some gates passed, and why those failed that did."""
+    reasons = [reason(gate) for gate in gates if not gate.passed]
+    what = "latency gate" if timed else "gate"
+    if reasons:
+        count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
+        yield {"kind": "failed", "parts": [f"{count} failed: {'; '.join(reasons[:REASONS])}."]}
+    elif gates:
+        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed."]}
+
+
+def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
+    """The gates as a table, with `timed` those on time too, and a line for those that nothing was held against."""
+    gates = sorted((gate for gate in outcome.gates if timed or not gate.timed), key=lambda gate: gate.gate)
+    if gates:
+        rows: list[list[Any]] = [[gate.gate, "passed" if gate.passed else "FAILED", reason(gate)] for gate in gates]
+        yield ["gate", "result", "why"], rows
+    if idle := outcome.idle_gates:
+        yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
+
+
+def failed(gates: Sequence[GateResult]) -> Iterator[Block]:
+    """The gates that failed, as a table."""
+    rows: list[list[Any]] = [[gate.gate, "FAILED", reason(gate)] for gate in gates if not gate.passed]
+    if rows:
+        yield ["gate", "result", "why"], rows
+
+
+def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:
+    """Some gates for the page."""
+    return [
+        {"number": gate.gate, "system": gate.system, "passed": gate.passed, "reason": reason(gate)} for gate in gates
+    ]
+
+
+def junit_report(outcome: Outcome) -> str:
+    """The gates as JUnit XML: a case is named by what it is held against and what it asks, wherever it stands."""
+    cases: list[tuple[str, str, str | None]] = []
+    used: Counter[tuple[str, str]] = Counter()
+    for gate in outcome.gates:
+        case = f"{gate.dataset}.{gate.system}", gate.asks.bound
+        used[case] += 1
+        again = f" ({used[case]})" if used[case] > 1 else ""
+        cases.append((case[0], f"{case[1]}{again}", None if gate.passed else reason(gate)))
+    return junit_text(outcome.experiment.title, outcome.experiment.hide.sure(cases))
+
+
+def failure_junit(title: str, why: str) -> str:
+    """A run that ended in an error as JUnit XML: one case that could not be tried."""
+    return junit_text(title, [("run", title, why)], "error")

@@ -1,0 +1,41 @@
+"""What is said of answers that were kept: which were not asked again, and how those that take long could be."""
+
+from __future__ import annotations
+
+from groupgt.experiment.answers import KeptAnswers
+from groupgt.experiment.outcome import Outcome
+from groupgt.render.tables import counted
+
+# After so many seconds in code of the user's it is said how to keep its answers.
+LONG = 30.0
+
+
+def from_cache(outcome: Outcome) -> str:
+    """One line: what was not asked again, and when it was asked; empty where all is of this run."""
+    kept = outcome.kept
+    retrievals = kept.cached - sum(not each.earlier.interrupted for each in kept.answers)
+    parts = [f"from the cache: {counted(retrievals, 'retrieval')}"] if retrievals else []
+    parts += (_earlier(outcome, each) for each in kept.answers)
+    if kept.verdicts:
+        since = f"; changed since: {', '.join(kept.changed)}" if kept.changed else ""
+        parts.append(f"{kept.verdicts:,} of {kept.verdicts + kept.judged:,} verdicts are of earlier runs{since}")
+    return "; ".join(parts) + (" (--refresh asks all again)" if parts else "")
+
+
+def _earlier(outcome: Outcome, kept: KeptAnswers) -> str:
+    name = f"{kept.dataset}: {kept.system}" if len(outcome.evaluations) > 1 else kept.system
+    earlier = kept.earlier
+    what = f"{earlier.count:,} of {kept.queries:,} answers of {name} are from the run"
+    at = earlier.at.replace("T", " ").removesuffix("Z")
+    since = f"; changed since: {', '.join(earlier.changed)}" if earlier.changed else ""
+    way = f"resumed: {what} interrupted" if earlier.interrupted else f"reused: {what} that ended"
+    return f"{way} at {at} UTC{since}"
+
+
+def ways_to_keep(outcome: Outcome) -> str:
+    """One line: how answers that took long are kept; empty where none did."""
+    slow = {name: seconds for name, seconds in outcome.kept.seconds.items() if seconds > LONG}
+    if not slow:
+        return ""
+    times = " and ".join(f"{name} ({seconds:,.0f} s)" for name, seconds in slow.items())
+    return f"each run asks {times} again: to keep what they say, name a `version` beside `use`, or run with --reuse"

@@ -1,0 +1,59 @@
+"""What a sweep shows: the primary metric against one option of a system, or two."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from groupgt.comparison.systems import Systems
+from groupgt.experiment.outcome import Outcome
+from groupgt.render import tradeoffs
+from groupgt.render.drawing import Figure
+
+
+def figures(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
+    """A figure for each entry of the file that sweeps one option, or two."""
+    entries = {family: config.matrix for family, config in outcome.experiment.config.systems.items()}
+    members = {name: outcome.experiment.systems[name] for name in systems.names}
+    options = {
+        name: {key: getattr(member.options, key) for key in entries[member.family]} for name, member in members.items()
+    }
+    families = {name: member.family for name, member in members.items()}
+    return figures_of(systems, entries, families, options)
+
+
+def figures_of(
+    systems: Systems,
+    entries: Mapping[str, Mapping[str, Sequence[Any]]],
+    families: Mapping[str, str],
+    options: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Figure]:
+    """Of entries with what they sweep, and systems with their entry and their options."""
+    figures: dict[str, Figure] = {}
+    about = systems.about(systems.label)
+    for family, matrix in entries.items():
+        keys = [key for key, values in matrix.items() if len(values) > 1]
+        members = [name for name in systems.names if families.get(name) == family]
+        if len(members) < 2 or len(keys) not in (1, 2):
+            continue
+        axes = dict(zip(("x", "y"), keys))
+        rows = []
+        for name in members:
+            low, high = systems.ends(name)
+            row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
+            rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
+        rows.sort(key=lambda row: [_place(matrix[key], row[axis]) for axis, key in axes.items()])
+        figures[f"sweep {family}"] = tradeoffs.sweep(rows, about, [f"{key} of {family}" for key in keys])
+    return figures
+
+
+def _place(values: Sequence[Any], value: Any) -> int:
+    """Where a value stands in the file's list."""
+    plain = [_plain(each) for each in values]
+    return plain.index(value) if value in plain else len(plain)
+
+
+def _plain(value: Any) -> Any:
+    """A number or text, as an axis has it."""
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)
