@@ -98,7 +98,9 @@ def delta_interval_of(
 ) -> tuple[Floats, Floats]:
     """p-values and intervals of columns of differences."""
     inference = infer(test, columns, resamples, 0, alpha)
-    return inference.p_values, delta_intervals(columns, [WIDE] * columns.shape[1], inference, alpha, resamples, 0)
+    return inference.p_values, delta_intervals(
+        columns, [WIDE] * columns.shape[1], inference, np.full(columns.shape[1], alpha), resamples, 0
+    )
 
 
 @pytest.mark.parametrize("test", INVERTED)
