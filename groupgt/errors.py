@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 SHOWN = 10
 KEPT = 100
-LONGEST = 2000
+LONGEST_CHARS = 2000
 # A fault in more places than these is told once, with a count and some of the places.
 REPEATED, EXAMPLES = 3, 2
 
@@ -225,7 +225,7 @@ class Faults:
 
 def _shortened(text: str) -> str:
     """A fault without the middle of what is too long for a terminal: an id of 64 KiB, say."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 300]} … {text[-200:]}"
+    return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
 def near_names(name: str, known: Iterable[str]) -> str:
@@ -237,7 +237,7 @@ def near_names(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
     if not near:
         return ""
-    return f" (did you mean {' or '.join(repr(lowered[found]) for found in near)}?)"
+    return f" (did you mean {' or '.join(repr(lowered[lowered_name]) for lowered_name in near)}?)"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -296,8 +296,8 @@ def printable(text: str, *, as_json: bool = False) -> str:
     a\\x1b[2Jb\\u202ec, naïve ✓
     """
 
-    def escape(found: re.Match[str]) -> str:
-        code = ord(found[0])
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match[0])
         return f"\\u{code:04x}" if as_json or code > 0xFF else f"\\x{code:02x}"
 
     return _COMMANDS.sub(escape, text)

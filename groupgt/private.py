@@ -3,7 +3,7 @@
 Three things go through `Hide`. Errors, options of systems and names of files are texts from anywhere: `hide(value)`
 takes out of them all that is secret, and where files lie. Messages on a terminal keep their paths, for their reader has
 to go there: `hide.message(text)`. And all else that is written or printed, whoever made it: `hide.sure(value)`. Ids,
-questions and passages pass as they are: they are the data that is measured.
+queries and passages pass as they are: they are the data that is measured.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _REFERENCES = re.compile(r"(?:\$\{env:[^}]*\}|:)+")
 _FOLDER = r"(?:[^\s\"'<>|*?:;/\\]|(?<=\w)'(?=\w)|[ ](?=[^\s\"'<>|*?:;/\\]))+[\\/]+"
 # From the root, a drive or a share on; a slash after a word or a digit belongs to something else.
 _FOLDERS = re.compile(rf"(?<![\w./\\}}~…])(?:/(?!/)|[A-Za-z]:[\\/]+|\\\\+)(?:{_FOLDER})+")
-_LONG, _SHORTEST = 8, 3
+_LONG_CHARS, _SHORTEST_CHARS = 8, 3
 # A longer value may be shown without its end, by this many of its first characters it is recognized.
-_CUT, _HEAD = 60, 24
+_CUT_CHARS, _HEAD_CHARS = 60, 24
 
 
 @dataclass(frozen=True)
@@ -87,21 +87,23 @@ class Hide:
         pattern = self._sure
         return value if pattern is None else _mapped(value, lambda text: pattern.sub(self._reference, text))
 
-    def _reference(self, found: re.Match[str]) -> str:
+    def _reference(self, match: re.Match[str]) -> str:
         """What the file has in place of a secret; of one that was cut, found by its first characters."""
-        shown = self._spellings.get(found[0])
-        return shown or next(known for text, known in self._spellings.items() if text.startswith(found[0][:_HEAD]))
+        shown = self._spellings.get(match[0])
+        return shown or next(
+            reference for text, reference in self._spellings.items() if text.startswith(match[0][:_HEAD_CHARS])
+        )
 
     @cached_property
     def _spellings(self) -> dict[str, str]:
         """Each value as it is, as Python, JSON and URLs spell it, and as a path that was resolved; longest first."""
-        found: dict[str, str] = {}
+        spellings: dict[str, str] = {}
         for secret, shown in self.secrets.items():
             path = re.sub(r"^(?:\.{0,2}[\\/])+", "", secret)
             for text in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1], quote(secret, safe=""), path):
-                if len(text) >= _SHORTEST:
-                    found.setdefault(text, shown)
-        return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+                if len(text) >= _SHORTEST_CHARS:
+                    spellings.setdefault(text, shown)
+        return dict(sorted(spellings.items(), key=lambda item: -len(item[0])))
 
     @cached_property
     def _any(self) -> re.Pattern[str] | None:
@@ -109,16 +111,16 @@ class Hide:
 
     @cached_property
     def _sure(self) -> re.Pattern[str] | None:
-        return _pattern(self._spellings, lambda text: len(text) >= _LONG and not text.isalpha())
+        return _pattern(self._spellings, lambda text: len(text) >= _LONG_CHARS and not text.isalpha())
 
 
 def _pattern(texts: Mapping[str, str], wanted: Callable[[str], bool]) -> re.Pattern[str] | None:
     """What finds any of these texts: a short one as a word, the beginning of a long one that was cut as well."""
     parts = []
     for text in filter(wanted, texts):
-        parts.append(re.escape(text) if len(text) >= _LONG else rf"(?<!\w){re.escape(text)}(?!\w)")
-        if len(text) > _CUT:
-            parts.append(rf"{re.escape(text[:_HEAD])}[^\s…]*…")
+        parts.append(re.escape(text) if len(text) >= _LONG_CHARS else rf"(?<!\w){re.escape(text)}(?!\w)")
+        if len(text) > _CUT_CHARS:
+            parts.append(rf"{re.escape(text[:_HEAD_CHARS])}[^\s…]*…")
     return re.compile("|".join(parts)) if parts else None
 
 
@@ -129,11 +131,11 @@ def _mapped(value: Any, change: Callable[[str], str], *, by_name: bool = False) 
     if isinstance(value, dict):
         secret = {key for key in value if by_name and isinstance(key, str) and _NAME.fullmatch(key)}
         return {
-            key: _hidden(held) if key in secret and isinstance(held, str) else _mapped(held, change, by_name=by_name)
-            for key, held in value.items()
+            key: _hidden(item) if key in secret and isinstance(item, str) else _mapped(item, change, by_name=by_name)
+            for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(held, change, by_name=by_name) for held in value)
+        return type(value)(_mapped(item, change, by_name=by_name) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{each.name: _mapped(getattr(value, each.name), change) for each in fields(value)})
     return value
@@ -146,8 +148,8 @@ def _hidden(text: str) -> str:
 
 def _without_credentials(text: str) -> str:
     """A text without what looks like a secret."""
-    text = _URL.sub(lambda found: found[1] + _bare_url(found[2]), text)
-    return _ASSIGNED.sub(lambda found: found[1] + _hidden(found[2]), text)
+    text = _URL.sub(lambda match: match[1] + _bare_url(match[2]), text)
+    return _ASSIGNED.sub(lambda match: match[1] + _hidden(match[2]), text)
 
 
 def _bare_url(rest: str) -> str:
@@ -174,15 +176,15 @@ def _without_folders(text: str) -> str:
 
 def _known_folders() -> list[str]:
     """Folders whose names may hold any character, longest first."""
-    known = set()
+    folders = set()
     for folder in (os.curdir, os.path.expanduser("~")):
         try:
             path = str(Path(folder).resolve())
         except (OSError, RuntimeError):  # the current folder was removed
             continue
         if path.count(os.sep) > 1:
-            known.add(path + os.sep)
-    return sorted(known, key=len, reverse=True)
+            folders.add(path + os.sep)
+    return sorted(folders, key=len, reverse=True)
 
 
 @contextmanager

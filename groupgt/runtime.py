@@ -69,16 +69,7 @@ _is_at_work = False
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
-__all__ = [
-    "no_garbage_collection",
-    "no_silent_exit",
-    "one_line",
-    "pl",
-    "raised",
-    "resident",
-    "signals_held_back",
-    "users_code",
-]
+__all__ = ["pl"]  # for whoever imports it from here
 
 
 @contextmanager

@@ -141,10 +141,10 @@ def order(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
             cells = [{"id": other[name], "grade": grade} for name, grade in alternatives(group)]
             shuffled.append({"alternatives": rng.sample(cells, len(cells)), "weight": weight(group)})
         changed[qid] = (shuffled, [other[name] for name in ranking])
-    asked = at([metric for metric in metrics if metric.name not in GREEDY], (None, 3))
-    before, after = values(batch, asked, None), values(changed, asked, None)
+    cases = at([metric for metric in metrics if metric.name not in GREEDY], (None, 3))
+    before, after = values(batch, cases, None), values(changed, cases, None)
     broken = []
-    for metric in asked:
+    for metric in cases:
         for position, qid in enumerate(batch):
             first, second = float(before[metric][position]), float(after[metric][position])
             if not _is_near(first, second):
@@ -170,10 +170,10 @@ def repeats(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values:
 def appending(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: Values = values_of) -> list[str]:
     """Appended results change no value @k where there were k results, not by a bit."""
     longer = appended(batch, rng)
-    asked = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
-    before, after = values(batch, asked, None), values(longer, asked, None)
+    cases = [metric for metric in at(metrics, KS) if metric.cutoff is not None]
+    before, after = values(batch, cases, None), values(longer, cases, None)
     broken = []
-    for metric in asked:
+    for metric in cases:
         for position, (qid, (groups, ranking)) in enumerate(batch.items()):
             first, second = float(before[metric][position]), float(after[metric][position])
             is_long = isinstance(metric.cutoff, int) and len(ranking) >= metric.cutoff
@@ -188,11 +188,11 @@ def alone(batch: Batch, rng: random.Random, metrics: Sequence[Metric], values: V
     if not batch:
         return []
     qid = rng.choice(list(batch))
-    asked = at(metrics, (None, 5))
-    together, single = values(batch, asked, None), values({qid: batch[qid]}, asked, None)
+    cases = at(metrics, (None, 5))
+    together, single = values(batch, cases, None), values({qid: batch[qid]}, cases, None)
     position = list(batch).index(qid)
     broken = []
-    for metric in asked:
+    for metric in cases:
         first, second = float(single[metric][0]), float(together[metric][position])
         if not np.array_equal(first, second, equal_nan=True):
             groups, ranking = batch[qid]

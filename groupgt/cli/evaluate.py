@@ -84,8 +84,8 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     if style == "json":
         show_json(evaluation.explain_dict(qid))
     else:
-        asked = list(evaluation.metrics.values())
-        click.echo(explanation(evaluation, qid, asked, inputs.lengths.texts or None, screen()))
+        metrics_shown = list(evaluation.metrics.values())
+        click.echo(explanation(evaluation, qid, metrics_shown, inputs.lengths.texts or None, screen()))
 
 
 @click.command("misses")

@@ -147,17 +147,13 @@ def _why(error: BaseException) -> str:
 def run_command(
     config: Path,
     dry_run: bool,
-    changes: tuple[str, ...],
-    only: tuple[str, ...],
     jobs: int,
-    refresh: bool,
-    reuse: bool,
-    allow_code: bool,
     traceback: bool,
     output: Path | None,
     junit: Path | None,
     summary_path: Path | None,
     style: str,
+    **choices: Any,
 ) -> None:
     """Run the experiment described in CONFIG: retrieve, evaluate, print the tables, write the results."""
     from groupgt.cli.output import Bar
@@ -172,30 +168,19 @@ def run_command(
     from groupgt.report.summary import summary
     from groupgt.store.files import write_text
 
-    if junit is not None and junit.is_dir():
-        raise ConfigError(f"--junit {junit}: expected a file, found a folder")
-    if summary_path is not None and summary_path.is_dir():
-        raise ConfigError(f"--summary {summary_path}: expected a file, found a folder")
+    for option, path in zip(REPORTS, (junit, summary_path)):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"{option} {path}: expected a file, found a folder")
     if traceback:
         os.environ[TRACEBACK] = "1"
     if dry_run:
-        made = plan(config, changes=changes, only=only, refresh=refresh, reuse=reuse, allow_code=allow_code)
+        made = plan(config, **choices)
         show_rows(made.headers, made.rows, style)
         for text in made.unchecked:
             say(f"not checked without --allow-code: {text}")
         return
     try:
-        outcome = run_experiment(
-            config,
-            output=output,
-            changes=changes,
-            only=only,
-            jobs=jobs,
-            refresh=refresh,
-            reuse=reuse,
-            allow_code=allow_code,
-            progress=bar,
-        )
+        outcome = run_experiment(config, output=output, jobs=jobs, progress=bar, **choices)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         bar.ended()

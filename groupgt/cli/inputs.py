@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
 from pathlib import Path
@@ -165,11 +165,8 @@ class Inputs:
     def _chosen(self, truth: GroundTruth) -> GroundTruth:
         """The queries that --where leaves."""
         wanted: dict[str, list[str]] = {}
-        for text in self.conditions:
-            column, equals, value = text.partition("=")
-            if not equals or not column.strip():
-                raise ConfigError(f"--where: expected COLUMN=VALUE, such as split=test, found {text!r}")
-            wanted.setdefault(column.strip(), []).append(value.strip())
+        for column, value in _pairs("--where", "COLUMN=VALUE, such as split=test", self.conditions):
+            wanted.setdefault(column, []).append(value.strip())
         return where(truth, wanted)
 
     @cached_property
@@ -184,13 +181,10 @@ class Inputs:
     def labeller_of(self, name: str, options: Sequence[str], option: str = "--with") -> Labeller:
         """A labeller with options typed as `option`; its verdicts are kept where experiments keep theirs."""
         chosen: dict[str, str] = {}
-        for text in options:
-            key, equals, value = text.partition("=")
-            if not equals or not key.strip():
-                raise ConfigError(f"{option}: expected OPTION=VALUE, such as min_overlap=0.5, found {text!r}")
-            if key.strip() in chosen:
-                raise ConfigError(f"{option} {key.strip()}: duplicate option; remove one")
-            chosen[key.strip()] = value
+        for key, value in _pairs(option, "OPTION=VALUE, such as min_overlap=0.5", options):
+            if key in chosen:
+                raise ConfigError(f"{option} {key}: duplicate option; remove one")
+            chosen[key] = value
         sources = Sources(self.corpus, allow_code=self.allow_code, judged=self.judged)
         return labeller_of({"use": name, "with": chosen}, sources, texts=True)
 
@@ -298,6 +292,15 @@ def _is_result_folder(path: Path) -> bool:
     # What is at a URL comes as text.
     path = Path(path)
     return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
+
+
+def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What stands before and behind the first = of each text."""
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(f"{option}: expected {expected}, found {text!r}")
+        yield key.strip(), value
 
 
 def _parts(texts: Sequence[str]) -> list[str]:

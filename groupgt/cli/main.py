@@ -68,8 +68,8 @@ class _Commands(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
-def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
-    if not asked:
+def _show_version(context: click.Context, option: click.Parameter, is_asked_for: bool) -> None:
+    if not is_asked_for:
         return
     from groupgt import native
 

@@ -61,11 +61,11 @@ WIDE, DETAILS, COLOR = "groupgt.wide", "groupgt.details", "groupgt.color"
 
 def screen() -> Screen:
     """What standard output is, and what --wide, --color and --details say."""
-    asked = _asked()
+    chosen = _asked()
     width = None
-    if sys.stdout.isatty() and not asked.get(WIDE):
+    if sys.stdout.isatty() and not chosen.get(WIDE):
         width = max(shutil.get_terminal_size().columns, NARROWEST)
-    return Screen(width, _is_colored(sys.stdout), bool(asked.get(DETAILS)))
+    return Screen(width, _is_colored(sys.stdout), bool(chosen.get(DETAILS)))
 
 
 # Tables are not laid out for terminals that are narrower.
@@ -79,9 +79,9 @@ def _asked() -> Mapping[str, Any]:
 
 def _is_colored(stream: Any) -> bool:
     """By --color, else by NO_COLOR and FORCE_COLOR (no-color.org, force-color.org), else where it is a terminal."""
-    asked = _asked().get(COLOR, "auto")
-    if asked != "auto":
-        return bool(asked == "always")
+    color = _asked().get(COLOR, "auto")
+    if color != "auto":
+        return bool(color == "always")
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

@@ -107,16 +107,16 @@ def _of_folders(
     tables = merged(folders, replace(settings_of(folders), **settings), baseline, metrics)
     name = chosen(list(tables), dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
-    known = merged_figures(folders, tables[name], name, metric)
-    if len(folders) == 1 and what not in known:
-        known = {**known, **_of_rankings(inputs, folders[0], name, metric)}
-    return figure_named(what, known, NEEDS)
+    figures = merged_figures(folders, tables[name], name, metric)
+    if len(folders) == 1 and what not in figures:
+        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric)}
+    return figure_named(what, figures, NEEDS)
 
 
 def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None) -> Drawable:
     """What is drawn of the rankings that a result folder holds, measured as they were there."""
     from groupgt.comparison.systems import Systems
-    from groupgt.evaluation.pictures import drawable
+    from groupgt.report.data import drawable
 
     evaluate: Any = folder.config["evaluate"]
     by = tuple(evaluate.get("by", ()))

@@ -42,10 +42,7 @@ def labellers_command(name: str | None) -> None:
         rows: list[list[Any]] = [[labeller, find("labeller", labeller).summary] for labeller in ours("labeller")]
         show_rows(["labeller", "says"], rows, tables.DEFAULT)
         return
-    try:
-        plugin = find("labeller", name)
-    except ConfigError as error:
-        raise ConfigError(f"labeller: {error}") from None
+    plugin = _plugin("labeller", name)
     show_prose(f"{plugin.summary}\n\n{getdoc(plugin.options) or ''}")
     options = options_of(plugin.options).values()
     rows = [[option.name, str(option.default) if option.default != "" else "(none)"] for option in options]
@@ -66,7 +63,7 @@ def list_command(kind: str | None, name: str | None, style: str) -> None:
     if kind is None:
         _list_kinds(style)
         return
-    single = next(single for single, known in KINDS.items() if known.plural == kind)
+    single = next(single for single, entry in KINDS.items() if entry.plural == kind)
     if name is None:
         _list_kind(single, style)
     elif single == "metric":
@@ -76,16 +73,16 @@ def list_command(kind: str | None, name: str | None, style: str) -> None:
 
 
 def _list_kinds(style: str) -> None:
-    known = {kind.plural: names(single) for single, kind in KINDS.items()}
+    names_by_kind = {kind.plural: names(single) for single, kind in KINDS.items()}
     if style == "json":
-        show_json(known)
+        show_json(names_by_kind)
     elif style == tables.DEFAULT:
-        for plural, listed in known.items():
+        for plural, listed in names_by_kind.items():
             width = min(screen().width or 100, 100)
             show(f"{plural}\n" + fill(", ".join(listed), width, initial_indent="  ", subsequent_indent="  "))
         show("\nTry `groupgt list retrievers` for descriptions, `groupgt list retrievers bm25` for the options of one.")
     else:
-        show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in known.items()], style)
+        show_rows(["kind", "names"], [[plural, ", ".join(listed)] for plural, listed in names_by_kind.items()], style)
 
 
 def _list_kind(kind: str, style: str) -> None:
@@ -93,12 +90,12 @@ def _list_kind(kind: str, style: str) -> None:
     rows: list[dict[str, Any]] = []
     for name in names(kind):
         try:
-            found = find(kind, name)
+            plugin = find(kind, name)
         except GroupgtError as error:
             rows.append({"name": name, "says": None, "needs": [], "fault": str(error)})
         else:
-            extras = found.extras if isinstance(found, Plugin) else []
-            rows.append({"name": name, "says": found.summary, "needs": extras, "fault": None})
+            extras = plugin.extras if isinstance(plugin, Plugin) else []
+            rows.append({"name": name, "says": plugin.summary, "needs": extras, "fault": None})
     if style == "json":
         show_json(rows)
     else:
@@ -117,12 +114,17 @@ def _show_metric(definition: Definition, style: str) -> None:
         show(details(definition))
 
 
-def _show_plugin(kind: str, name: str, style: str) -> None:
-    """What one is, what it needs, and its options."""
+def _plugin(kind: str, name: str) -> Plugin:
     try:
-        plugin = find(kind, name)
+        plugin: Plugin = find(kind, name)
     except ConfigError as error:
         raise ConfigError(f"{kind}: {error}") from None
+    return plugin
+
+
+def _show_plugin(kind: str, name: str, style: str) -> None:
+    """What one is, what it needs, and its options."""
+    plugin = _plugin(kind, name)
     options = list(options_of(plugin.options).values())
     meaning = (getdoc(plugin.options) or "") if plugin.options is not None else ""
     if style == "json":

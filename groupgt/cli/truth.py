@@ -243,14 +243,14 @@ def convert_command(
     scored = True
     every = list(all_rankings(run, inputs.policy))
     # Nothing is dropped: what is written are the results as they are.
-    found = calls_of(run, replace(inputs.policy, duplicates="penalize"))
+    calls_by_query = calls_of(run, replace(inputs.policy, duplicates="penalize"))
     for qid, (ids, scores) in every:
-        scores = found[qid].scores if found else scores
+        scores = calls_by_query[qid].scores if calls_by_query else scores
         scored = scored and scores is not None
         rankings.append(
             (qid, ids, list(scores) if scores is not None else [1 / rank for rank in range(1, len(ids) + 1)])
         )
-    calls = {qid: own.calls for qid, own in found.items()}
+    calls = {qid: of_query.calls for qid, of_query in calls_by_query.items()}
     without_place: list[str] = []
 
     def write(part: Path) -> None:
@@ -279,8 +279,8 @@ def _truth_format_of(out: Path) -> str:
     """The format that the ending of --output names; raises `ConfigError` where it names none."""
     ending = out.suffix.lower().removeprefix(".")
     if ending not in TRUTH_ENDINGS:
-        known = listed(f".{each}" for each in TRUTH_ENDINGS)
-        raise ConfigError(f"--output {out}: expected a file that ends in {known}, found {out.suffix or 'no ending'}")
+        endings = listed(f".{each}" for each in TRUTH_ENDINGS)
+        raise ConfigError(f"--output {out}: expected a file that ends in {endings}, found {out.suffix or 'no ending'}")
     return ending
 
 

@@ -7,26 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from groupgt.comparison.contrast import Row
 from groupgt.comparison.power import alpha_of, power_of
-from groupgt.comparison.power_analysis import PowerAnalysis, whose_power
+from groupgt.comparison.power_analysis import PowerAnalysis
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import CorrectionName, TestName
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.options import RequestOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
-from groupgt.evaluation.systems import policy_text
-from groupgt.evaluation.tables import population
-from groupgt.evaluation.verdict import doubts
 from groupgt.metrics.language import Metric, parse_metric
-from groupgt.model.policy import Policy
 from groupgt.render.drawing import Figure
-from groupgt.render.encodings import About
 from groupgt.render.results import Result
 from groupgt.runtime import pl
 from groupgt.store.files import write_bytes
@@ -98,9 +94,7 @@ class Comparison(Systems, Result):
     @property
     def footer(self) -> list[str]:
         """What was measured, and under which rules."""
-        if not self.evaluations:
-            return list(self.population)
-        return population(self.every, [self.convention])
+        return self._teller.footer()
 
     def summary(self) -> str:
         """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
@@ -131,21 +125,7 @@ class Comparison(Systems, Result):
             powers += power_of(
                 part.rows, self.settings, difference=difference, wanted=wanted, by=part.by, value=part.value
             )
-        queries = max((row.queries for row in self.rows), default=0)
-        rules = policy_text(self.first.policy) if self.evaluations else self.rules
-        return PowerAnalysis(
-            powers=tuple(powers),
-            wanted=wanted,
-            baseline=self.baseline,
-            alpha=alpha_of(self.rows, self.primary, self.settings),
-            whose=whose_power(powers, self.settings),
-            labels=dict(sorted(self.labels.items(), key=lambda pair: pair[0] != self.primary)),
-            footer=tuple(self.footer),
-            rows=self.rows,
-            settings=self.settings,
-            about=About(next(iter(self.labels.values())), queries, self.convention, rules),
-            warnings=list(doubts(self.evaluations)),
-        )
+        return PowerAnalysis(tuple(powers), wanted, alpha_of(self.rows, self.primary, self.settings), self)
 
     def __repr__(self) -> str:
         return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")
@@ -183,6 +163,7 @@ def comparison_of(
     )
 
 
+@takes_options(RequestOptions)
 def compare(
     truth: Any,
     runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
@@ -196,25 +177,13 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     pairs: bool = False,
-    convention: str = "autorag",
-    k: int | Sequence[int] = (),
-    by: Sequence[str] | str = (),
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    labeller: Any = "id",
-    lengths: Any = None,
-    corpus: Any = None,
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    engine: Any = "auto",
+    **options: Unpack[RequestOptions],
 ) -> Comparison:
     """Measures several runs and says which differences are real.
 
     Every mean and every delta has a bootstrap interval. Raises `DataError`, `MetricError` or `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
-        metrics: Metrics, such as `["recall@5", "mrr"]`.
         baseline: The run to compare with (default: the first).
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
         correction: What is done about many comparisons, over all of the table: `holm`, `bonferroni` or `none`.
@@ -223,16 +192,6 @@ def compare(
         resamples: How many are drawn at random.
         seed: Fixes all that is drawn: the same bits every time.
         pairs: Compare every two runs as well.
-        convention: `autorag`, `trec` or `coverage`.
-        k: Cutoffs for metrics without one of their own.
-        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
-        lengths: How long results are, for budgets such as `@2000tokens`.
-        corpus: A path or `{id: text}`, for the labeller and for budgets.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of run files (default: detected).
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
     >>> half, whole = {qid: ["a", "x"] for qid in truth}, {qid: ["b", "c"] for qid in truth}
@@ -245,23 +204,12 @@ def compare(
     named = named_runs(runs, least=2)
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
-    request = Request.of(
-        metrics,
-        convention=convention,
-        k=k,
-        by=by,
-        policy=policy,
-        labeller=labeller,
-        lengths=lengths,
-        corpus=corpus,
-        truth_format=truth_format,
-        run_format=run_format,
-        engine=engine,
-    )
+    request = Request.of(metrics, **options)
     evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named)}
     return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)
 
 
+@takes_options(RequestOptions)
 def power(
     truth: Any,
     runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
@@ -273,16 +221,7 @@ def power(
     test: TestName = "randomization",
     correction: CorrectionName = "holm",
     alpha: float = 0.05,
-    convention: str = "autorag",
-    k: int | Sequence[int] = (),
-    by: Sequence[str] | str = (),
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    labeller: Any = "id",
-    lengths: Any = None,
-    corpus: Any = None,
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    engine: Any = "auto",
+    **options: Unpack[RequestOptions],
 ) -> PowerAnalysis:
     """How large a difference these queries can show, and how many queries show a wanted one. Needs SciPy.
 
@@ -290,25 +229,12 @@ def power(
     `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
-        metrics: Metrics, such as `["recall@5", "mrr"]`.
         baseline: The run to compare with (default: the first).
         difference: The difference to show (default: the observed one).
         wanted: The power with which to show it.
         test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
         correction: Unless this is `none`, alpha is divided by the number of comparisons.
         alpha: A difference is significant where its p-value is at most this.
-        convention: `autorag`, `trec` or `coverage`.
-        k: Cutoffs for metrics without one of their own.
-        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
-        lengths: How long results are, for budgets such as `@2000tokens`.
-        corpus: A path or `{id: text}`, for the labeller and for budgets.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of run files (default: detected).
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
     """
     comparison = compare(
         truth,
@@ -319,15 +245,6 @@ def power(
         correction=correction,
         alpha=alpha,
         resamples=1,  # no interval is shown
-        convention=convention,
-        k=k,
-        by=by,
-        policy=policy,
-        labeller=labeller,
-        lengths=lengths,
-        corpus=corpus,
-        truth_format=truth_format,
-        run_format=run_format,
-        engine=engine,
+        **options,
     )
     return comparison.power(difference=difference, wanted=wanted)

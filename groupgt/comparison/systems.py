@@ -6,11 +6,13 @@ A comparison, the figures and the page all ask it; what it takes long to compute
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Generic, Self, TypeVar, overload
+
+import numpy as np
 
 from groupgt.comparison.contrast import (
     Contrast,
@@ -23,13 +25,16 @@ from groupgt.comparison.contrast import (
     pairs_of,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of
+from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
-from groupgt.evaluation.systems import Systems as SideBySide
-from groupgt.evaluation.systems import largest_cutoff
-from groupgt.metrics.language import parse_metric
-from groupgt.model.hits import Bools
+from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.metrics import views
+from groupgt.metrics.base import Cut
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.hits import Bools, Floats, Ints
+from groupgt.model.values import Budget
+from groupgt.private import Hide
 
 # Pairs times metrics, pairs times queries, and pairs times slices that are computed; of more, the best's alone.
 PAIRS = 400
@@ -60,20 +65,49 @@ class shared(Generic[T]):  # noqa: N801
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Systems(SideBySide):
+class Systems:
     """Some systems on one ground truth, in the order of the tables: `values[system][metric]`, shape (Q,).
+
+    `evaluations` holds what is known besides; it is empty where only values are, and `population` and `rules` say then
+    what was measured. `passages` are the texts of documents, `absent` ids of the ground truth that are not in the
+    corpus, `scores` those of results that a run does not hold itself; `hide` takes secrets out of texts.
 
     Those that are `compared` by these metrics (by all, where none is named) are held against the `baseline`; where
     there is none nothing is compared, and means have no intervals. `is_baseline_named` says whether somebody named it,
-    or it is only the first. `population` says what was measured where there are no evaluations.
+    or it is only the first.
     """
 
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    convention: str
+    values: Mapping[str, Mapping[str, Floats]]
+    primary: str
+    evaluations: Mapping[str, Evaluation] = field(default_factory=dict)
+    passages: Mapping[str, str] = field(default_factory=dict)
+    absent: Collection[str] = ()
+    scores: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    hide: Hide = field(default_factory=Hide)
+    rules: str = ""
     baseline: str = ""
     settings: Settings = field(default_factory=Settings)
     compared: Sequence[str] = ()
     is_baseline_named: bool = True
     population: Sequence[str] = ()
     _computed: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
+        """Evaluations of one ground truth; the primary metric is the first, where none is named."""
+        first = next(iter(evaluations.values()))
+        return cls(
+            first.truth.qids,
+            first.metrics,
+            first.convention,
+            {name: each.values for name, each in evaluations.items()},
+            first.text_of(primary) if primary is not None else next(iter(first.metrics)),
+            evaluations,
+            **more,
+        )
 
     def by(self, metric: str | None = None, **more: Any) -> Self:
         """The same table, of all metrics that were evaluated, one of which is the primary; `more` are other fields."""
@@ -84,11 +118,11 @@ class Systems(SideBySide):
             return replace(self, primary=text, **more)
         values = {name: each.values for name, each in self.evaluations.items()}
         text, metrics = self.first.text_of(wanted), self.first.metrics
-        return replace(self, primary=text, metrics=metrics, values=values, compared=self._compared, **more)
+        return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
 
     @property
-    def _compared(self) -> Sequence[str]:
-        return self.compared or list(self.metrics)
+    def _compared(self) -> dict[str, Metric]:
+        return {text: self.metrics[text] for text in self.compared or self.metrics}
 
     @property
     def is_compared(self) -> bool:
@@ -105,11 +139,106 @@ class Systems(SideBySide):
         """What tables call each metric: without the convention in force."""
         return {text: metric.short(self.convention) for text, metric in self.metrics.items()}
 
+    @property
+    def cutoff(self) -> int | Budget | None:
+        """Within what a query must be complete to be solved."""
+        return cutoff_of(self.metrics) if self.evaluations else None
+
+    @property
+    def names(self) -> list[str]:
+        """The systems, in their order."""
+        return list(self.values)
+
+    @property
+    def every(self) -> list[Evaluation]:
+        """The evaluations."""
+        return list(self.evaluations.values())
+
+    @property
+    def first(self) -> Evaluation:
+        """One of them, for what all share."""
+        return self.every[0]
+
+    @property
+    def label(self) -> str:
+        """What tables call the primary metric."""
+        return self.metrics[self.primary].short(self.convention)
+
+    @property
+    def higher(self) -> bool:
+        """Whether more of the primary metric is better."""
+        return self.metrics[self.primary].higher_is_better
+
+    @cached_property
+    def means(self) -> dict[str, dict[str, float | None]]:
+        """`means[system][metric]`, None where no query counts."""
+        return {
+            name: {text: finite(mean_of(columns[text])) for text in self.metrics}
+            for name, columns in self.values.items()
+        }
+
+    def mean(self, name: str) -> float | None:
+        """The mean of a system by the primary metric."""
+        return self.means[name][self.primary]
+
+    def ends(self, name: str) -> tuple[float, float] | tuple[None, None]:
+        """The ends of the interval of that mean."""
+        return self.intervals.get((name, self.primary)) or (None, None)
+
+    @property
+    def best(self) -> str | None:
+        """The system with the best mean by the primary metric; the first of several."""
+        means = {name: mean for name in self.names if (mean := self.mean(name)) is not None}
+        choose = max if self.higher else min
+        return choose(means, key=means.__getitem__) if means else None
+
+    @property
+    def tied(self) -> list[str]:
+        """The systems with the best mean by the primary metric."""
+        best = None if self.best is None else self.mean(self.best)
+        return [name for name in self.names if best is not None and self.mean(name) == best]
+
+    def queries_of(self, name: str) -> int:
+        """How many queries stand behind a system's mean by the primary metric."""
+        return int((~np.isnan(self.values[name][self.primary])).sum())
+
+    def counts(self, evaluation: Evaluation) -> Bools:
+        """Which queries count, shape (Q,)."""
+        defined = evaluation.truth.judgments.defined
+        return defined & evaluation.labelled.present if evaluation.policy.missing == "skip" else defined
+
+    def solved(self, evaluation: Evaluation) -> Bools:
+        """The queries all of whose groups are met within the cutoff, shape (Q,)."""
+        last = views.completion_ranks(evaluation.labelled.hits)
+        top = Cut.at(evaluation.labelled.hits, self.cutoff).top
+        within: Bools = (last > 0) & (last <= top)
+        return within
+
+    @property
+    def unsolved(self) -> int | None:
+        """How many queries no system solves; None where only values are known."""
+        if not self.evaluations:
+            return None
+        anybody = np.any([self.solved(each) for each in self.every], axis=0)
+        counts = np.any([self.counts(each) for each in self.every], axis=0)
+        return int((counts & ~anybody).sum())
+
+    @cached_property
+    def most_telling(self) -> Ints:
+        """The places of the queries, those that say most first: on which systems differ, then which do badly."""
+        table = np.stack([columns[self.primary] for columns in self.values.values()])
+        there = ~np.isnan(table)
+        low = np.where(there, table, np.inf).min(axis=0)
+        high = np.where(there, table, -np.inf).max(axis=0)
+        counts = there.any(axis=0)
+        spread = np.where(counts, high - low, -1.0)
+        worst = np.where(counts, low if self.higher else -high, np.inf)
+        return np.lexsort((np.arange(len(spread)), worst, -spread))
+
     @shared
     def rows(self) -> list[Row]:
         """A row for each system and metric, in their order."""
-        metrics = {text: self.metrics[text] for text in self._compared}
-        return rows_of(self.values, metrics, self.baseline, self.settings) if self.baseline else []
+        return rows_of(self.values, self._compared, self.baseline, self.settings) if self.baseline else []
 
     @shared
     def row_of(self) -> dict[tuple[str, str], Row]:
@@ -128,10 +257,9 @@ class Systems(SideBySide):
     @shared
     def slices(self) -> list[Slice]:
         """The comparison within each slice of `by`."""
-        if not self.evaluations:
+        if not self.evaluations or not self.baseline:
             return []
-        metrics = {text: self.metrics[text] for text in self._compared}
-        return slices_of(self.values, metrics, self.baseline, self.settings, self.first.slicer)
+        return slices_of(self.values, self._compared, self.baseline, self.settings, self.first.slicer)
 
     @shared
     def left_out(self) -> dict[str, int]:
@@ -141,19 +269,17 @@ class Systems(SideBySide):
     @shared
     def pairs(self) -> list[Pair]:
         """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
-        metrics = {text: self.metrics[text] for text in self._compared}
-        return pairs_of(self.values, metrics, self.settings) if self.settings.pairs else []
+        return pairs_of(self.values, self._compared, self.settings) if self.settings.pairs else []
 
     @shared
     def failures(self) -> Failures | None:
         """Who meets which group within the largest cutoff asked; None where only values are known."""
-        cutoff = largest_cutoff(self.metrics[text] for text in self._compared)
-        return failures_of(self.evaluations, cutoff) if self.evaluations else None
+        return failures_of(self.evaluations, cutoff_of(self._compared)) if self.evaluations else None
 
     @shared
     def headroom(self) -> list[Headroom]:
         """For each metric what a perfect choice among the systems, or all their results together, would reach."""
-        return headroom_of(self.evaluations, self.failures, self._compared) if self.failures is not None else []
+        return headroom_of(self.evaluations, self.failures, list(self._compared)) if self.failures is not None else []
 
     def reversals(self) -> list[tuple[Row, Slice, Row]]:
         """Slices in which a system gains where it loses over all, or the other way round."""
@@ -219,7 +345,9 @@ class Systems(SideBySide):
         return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
 
     def kind(self, name: str) -> str:
-        """How a system stands against the baseline: better, worse, not significant, or baseline."""
+        """Against the baseline: better, worse, not significant, or the baseline itself; empty if it is alone."""
+        if not self.always:
+            return ""
         if name == self.baseline:
             return "baseline"
         contrast = self.against_baseline.get(name)
@@ -246,3 +374,12 @@ def turned(contrast: Contrast | None) -> Contrast | None:
 def interval(ends: Interval) -> Interval | None:
     """The ends of an interval; None where there is none."""
     return None if math.isnan(ends[0]) else ends
+
+
+def finite(value: float) -> float | None:
+    """A number; None for what is none.
+
+    >>> finite(0.5), finite(math.nan), finite(math.inf)
+    (0.5, None, None)
+    """
+    return value if math.isfinite(value) else None

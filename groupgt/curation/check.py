@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from groupgt.engines.carriers import renamed
 from groupgt.errors import ConfigError
 from groupgt.evaluation.evaluate import label_run
 from groupgt.evaluation.inputs import are_several
+from groupgt.evaluation.options import LabelOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.runs import named_runs
 from groupgt.evaluation.unknown_ids import fold, warn_of_blank, warn_of_no_match, warn_of_unknown
@@ -45,47 +46,30 @@ class Check(Result):
 NAME, SIZES = 40, 4
 
 
+@takes_options(LabelOptions)
 def check(
     truth: Any,
     runs: Any = None,
     *,
     near_duplicates: bool = False,
     threshold: float = 0.9,
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    labeller: Any = "id",
-    corpus: Any = None,
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    engine: Any = "auto",
+    **options: Unpack[LabelOptions],
 ) -> Check:
     """Counts what is wrong or doubtful in ground truth and runs, without scoring anything.
 
     Raises `DataError` or `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         runs: One run, `{name: run}`, or paths, of files or of a folder of them; None to check the ground truth alone.
         near_duplicates: Look in `corpus` for passages that nearly equal a judged alternative and are not judged.
         threshold: The least similarity of these.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`: which ids of the ground truth are not in it is counted too.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of run files (default: detected).
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> found = check({"q": [["a"], ["a"]]}, {"q": ["a", "a"]})
     >>> [(finding.what, finding.example) for finding in found.findings["truth"] if "equal" in finding.what]
     [('queries with two equal groups', 'q')]
     """
-    request = Request.of(
-        policy=policy,
-        labeller=labeller,
-        corpus=corpus,
-        truth_format=truth_format,
-        run_format=run_format,
-        engine=engine,
-    )
+    request = Request.of(**options)
     grouped = request.truth_of(truth)
     if runs is None:
         named = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from groupgt.errors import ConfigError, DataError, Faults, display, listed
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.options import TruthOptions, takes_options
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
 from groupgt.labellers import spans, text
 from groupgt.labellers.likeness import (
@@ -90,18 +91,18 @@ class Rechunked(Result):
         return ["query", "group", "alternative", "chunk", "share", "lost"], rows
 
 
+@takes_options(TruthOptions)
 def rechunk(
     truth: Any,
     old: Any = None,
     new: Any = None,
     *,
-    method: str | None = None,
+    method: Literal["spans", "contained", "partial_ratio", "token_recall"] | None = None,
     min_overlap: float = 0.5,
     threshold: float = 0.9,
-    unit: str = "chars",
+    unit: Literal["chars", "pages", "lines"] = "chars",
     drop_lost: bool = False,
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    truth_format: str | None = None,
+    **options: Unpack[TruthOptions],
 ) -> Rechunked:
     """Carries ground truth over from `old` chunks to `new` ones; without `new`, to the places of the old.
 
@@ -109,7 +110,6 @@ def rechunk(
     query would ask for less than before. Raises `DataError` or `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         old: The chunks that the ground truth names: a table (`chunk_id, doc_id, start, end`) or a corpus (`doc_id,
             contents`), as a path or a mapping.
         new: The chunks to carry it to, in the same form; None for the places themselves.
@@ -120,8 +120,6 @@ def rechunk(
         threshold: The least likeness, with `partial_ratio` and `token_recall`.
         unit: What places are counted in: `chars`, `pages` or `lines`.
         drop_lost: Leave out queries of which a whole group is lost.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        truth_format: The format of a truth file (default: detected).
 
     >>> old, new = {"o1": ("d", 0, 100), "o2": ("d", 100, 200)}, {"n1": ("d", 0, 80), "n2": ("d", 80, 200)}
     >>> rechunk({"q": [["o1"], ["o2"]]}, old, new).truth["q"]  # n1 has 80 of 100, n2 all 100
@@ -130,7 +128,7 @@ def rechunk(
     for option, value in (("min_overlap", min_overlap), ("threshold", threshold)):
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise ConfigError(f"{option}: expected a number, found {display(value)}")
-    grouped = as_ground_truth(truth, Policy.of(policy), truth_format)
+    grouped = Request.of(**options).truth_of(truth)
     if grouped.set_of is not None:
         raise DataError("rechunk cannot carry sets that are needed together; write them as groups of their own")
     old_places, new_places = (
@@ -144,8 +142,8 @@ def rechunk(
     if new is None and method != "spans":
         raise ConfigError(f"method {method}: texts are carried to other chunks, and none were given; name them (--to)")
     if new is None:
-        options = options_from(spans.Options, {"reference": old_places or "", "unit": unit})
-        placed = _as_places(spans.Spans(options, Sources()), grouped)
+        places = options_from(spans.Options, {"reference": old_places or "", "unit": unit})
+        placed = _as_places(spans.Spans(places, Sources()), grouped)
         shares = [Share(alternative, name, 1.0, True) for alternative, name in enumerate(placed.ids)]
         carried = _carried(placed, _names_in(old_places, placed), shares, method, drop_lost=drop_lost)
         return replace(carried, truth=placed)

@@ -7,13 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 
 from groupgt.curation.near import Candidate, near_duplicates
 from groupgt.errors import DataError, Faults, display
-from groupgt.evaluation.inputs import as_ground_truth
+from groupgt.evaluation.options import TruthOptions, takes_options
+from groupgt.evaluation.request import Request
 from groupgt.evaluation.sources import Sources
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.source import Source
@@ -51,26 +52,22 @@ class Suggestions(Result, Sequence[Candidate]):
         return len(self.candidates)
 
 
+@takes_options(TruthOptions)
 def suggest(
     truth: Any,
     corpus: Any,
     threshold: float = 0.9,
-    *,
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    truth_format: str | None = None,
+    **options: Unpack[TruthOptions],
 ) -> Suggestions:
     """Proposes passages that nearly equal a judged alternative and are not judged themselves, for review.
 
     Needs RapidFuzz. Raises `DataError` or `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         corpus: A path or `{id: text}`.
         threshold: The least similarity of a candidate.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        truth_format: The format of a truth file (default: detected).
     """
-    grouped = as_ground_truth(truth, Policy.of(policy), truth_format)
+    grouped = Request.of(**options).truth_of(truth)
     return Suggestions(tuple(near_duplicates(grouped, Sources(corpus).texts(None, "corpus"), threshold)))
 
 

@@ -15,6 +15,7 @@ from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.rows import NESTED, NESTED_UNITS, SCORES, UNIT_COLUMNS
 from groupgt.labellers.ids import Ids
+from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -38,7 +39,7 @@ def per_query(
     metrics: str | Metric | Sequence[str | Metric],
     truth: GroundTruth | Mapping[Any, Any] | None = None,
     *,
-    convention: str = "autorag",
+    convention: ConventionName = "autorag",
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:
@@ -86,15 +87,15 @@ def _run(batch: pa.Table) -> Run:
     names = READ.intersection(batch.column_names)
     if "qid" not in names:
         raise DataError(f"batch: expected a column qid; found {', '.join(batch.column_names)}")
-    whole = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
-    return in_call_order(frames.run_of(batch.select(sorted(names)) if whole else batch, "batch"))
+    is_complete = names & {*NESTED} or ("doc_id" in names and names & {"score", "rank"})
+    return in_call_order(frames.run_of(batch.select(sorted(names)) if is_complete else batch, "batch"))
 
 
 def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) -> GroundTruth:
     """The ground truth of these queries, in their order, however large the whole is."""
     if isinstance(truth, GroundTruth):
-        whole = Ids().read(truth.under(policy))
-        return whole.select(whole.index[qid] for qid in qids if qid in whole.index)
+        truth_by_id = Ids().read(truth.under(policy))
+        return truth_by_id.select(truth_by_id.index[qid] for qid in qids if qid in truth_by_id.index)
     if isinstance(truth, Mapping):
         # Text and integers may name queries, as in `GroundTruth.of`.
         keys = [key for qid in qids for key in (qid, _number(qid)) if key is not None and key in truth]
@@ -102,8 +103,8 @@ def _judged(batch: pa.Table, qids: Iterable[str], truth: Any, policy: Policy) ->
     if truth is not None:
         raise DataError(f"truth: expected a GroundTruth or {{query id: groups}}, found {shown(truth)}")
     if TRUTH not in batch.column_names:
-        found = ", ".join(batch.column_names)
-        raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {found}")
+        columns = ", ".join(batch.column_names)
+        raise DataError(f"batch: expected ground truth, as the argument truth or the column {TRUTH}; found {columns}")
     names = [name for name in ("qid", TRUTH, "excluded_ids") if name in batch.column_names]
     rows = pl.DataFrame(batch.select(names)).unique("qid", keep="first", maintain_order=True)
     return Ids().read(frames.truth_of(rows, policy, f"{TRUTH} of the batch, one row per query"))

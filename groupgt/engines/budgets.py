@@ -65,15 +65,15 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
     carrier = local_carrier_of(run.by_own_ids, f"a budget in {unit}")
     if unit == CALLS:
         flat = _flat_with_calls(truth, run, carrier, policy)
-        found = calls_between(flat.fields[CALLS], flat.rank)
+        calls = calls_between(flat.fields[CALLS], flat.rank)
     elif lengths.has(unit):
         flat = carrier.flat(truth, policy)
-        found = flat.measured(lambda ids: lengths.of(unit, ids))
+        calls = flat.measured(lambda ids: lengths.of(unit, ids))
     else:
         field = _field_of(carrier, run, lengths, unit)
         flat = carrier.flat(truth, policy, field)
-        found = flat.fields[field] if field == unit else _counted(truth, run, flat, lengths, unit)
-    return CumulativeLengths.of(flat.sizes(len(truth)), found)
+        calls = flat.fields[field] if field == unit else _counted(truth, run, flat, lengths, unit)
+    return CumulativeLengths.of(flat.sizes(len(truth)), calls)
 
 
 def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy: Policy) -> Flat:

@@ -55,13 +55,13 @@ def _lists_in_order(run: Run, lists: Lists) -> Run:
         if others:
             continue  # reported when it is labelled, together with every other fault
         cells: Any = given.get(str(key), [])
-        own = scores.get(key, order)
-        if fault := calls_fault(cells, len(ids), in_order=own is None):
+        of_query = scores.get(key, order)
+        if fault := calls_fault(cells, len(ids), in_order=of_query is None):
             faults.add(where, fault)
             continue
         calls[str(key)] = cells
-        if own is not None:
-            before[str(key)], scores[key] = own, _composed(cells, own)
+        if of_query is not None:
+            before[str(key)], scores[key] = of_query, _composed(cells, of_query)
     faults.stop(DataError)
     fields = {GIVEN_SCORE: lambda: before, **lists.fields} if before else lists.fields
     lengths = {**lists.lengths, CALLS: calls}
@@ -155,8 +155,8 @@ def calls_of(run: Run, policy: Policy, qids: Sequence[str] | None = None) -> dic
     flat = carrier.flat(queries, policy, CALLS, GIVEN_SCORE)
     ends = np.cumsum(flat.sizes(len(names))).tolist()
     calls, scores = flat.fields[CALLS].tolist(), flat.fields[GIVEN_SCORE]
-    found = {}
+    numbers = {}
     for name, begin, end in zip(names, [0, *ends], ends):
-        own = scores[begin:end]
-        found[name] = Found(calls[begin:end], None if None in own else own)
-    return found
+        of_query = scores[begin:end]
+        numbers[name] = Found(calls[begin:end], None if None in of_query else of_query)
+    return numbers

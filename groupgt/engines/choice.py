@@ -22,11 +22,11 @@ def size_of(given: Any) -> int:
     """
     if isinstance(given, int) and not isinstance(given, bool) and given > 0:
         return given
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?)(i?)b?", str(given).strip().lower())
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?)(i?)b?", str(given).strip().lower())
     size = 0
-    if found is not None and (found[2] or not found[3]):
-        step = 1024 ** (UNITS[found[2]] // 3) if found[3] else 10 ** UNITS[found[2]]
-        size = int(float(found[1]) * step)
+    if match is not None and (match[2] or not match[3]):
+        step = 1024 ** (UNITS[match[2]] // 3) if match[3] else 10 ** UNITS[match[2]]
+        size = int(float(match[1]) * step)
     if not size:
         raise ConfigError(f"expected a size such as 2GB or 512MiB, found {display(given)}")
     return size

@@ -63,9 +63,9 @@ def contents(truth: GroundTruth, run: Run, policy: Policy, corpus: Mapping[str, 
 
 def _relevant_texts(truth: GroundTruth, relevant: Bools, corpus: Mapping[str, str]) -> list[str]:
     """The texts of relevant alternatives; nothing is asked of the others."""
-    others = [name for name, asked in zip(truth.ids, relevant.tolist()) if not asked]
-    known = {**dict.fromkeys(others, ""), **corpus} if others else corpus
-    return alternative_texts(truth, known, CORPUS, blank=True)
+    others = [name for name, is_relevant in zip(truth.ids, relevant.tolist()) if not is_relevant]
+    texts = {**dict.fromkeys(others, ""), **corpus} if others else corpus
+    return alternative_texts(truth, texts, CORPUS, blank=True)
 
 
 def _repeated(flat: Flat) -> Bools:

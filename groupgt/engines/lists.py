@@ -24,10 +24,10 @@ from groupgt.model.validity import BLANK_IDS, LONGEST_ID, has_plain_letters, id_
 from groupgt.model.values import CALLS, GIVEN_SCORE, UNITS, Span, span_of
 
 # More hits of one query than this are not searched for one by one.
-MANY = 32
-# Lists are read in groups of FEW queries, which fit the processor's cache, and checked in larger groups.
-FEW, GLANCE = 32, 256
-NO_SCORES = (None,) * FEW
+MANY_HITS = 32
+# Lists are read in groups of FEW_QUERIES, which fit the processor's cache, and checked in larger groups.
+FEW_QUERIES, GLANCE_QUERIES = 32, 256
+NO_SCORES = (None,) * FEW_QUERIES
 
 
 def places_in_order(ids: Sequence[str], scores: Sequence[float], policy: Policy) -> Sequence[int]:
@@ -196,11 +196,11 @@ class ListCarrier:
             ids, order = (ranking, None) if is_text_list(ranking) else ids_and_scores(ranking, faults, where)
             cells = []
             for field, column in columns.items():
-                own = column.get(qid)
-                if own is None and ids is not ranking:
-                    own = carried_cells(ranking, field)
-                _check_cells(field, own, len(ids), where, uneven)
-                cells.append(own)
+                of_query = column.get(qid)
+                if of_query is None and ids is not ranking:
+                    of_query = carried_cells(ranking, field)
+                _check_cells(field, of_query, len(ids), where, uneven)
+                cells.append(of_query)
             rows.append(Row(number, key, ids, scores.get(key, order), cells))
         uneven.stop(DataError)
         return rows
@@ -216,10 +216,10 @@ def _check_cells(field: str, cells: Sequence[Any] | None, size: int, where: str,
     """Notes where a query has not one cell for each of its results, or not one length."""
     if field in UNITS:
         cells = cells or []
-        known = len(cells) - list(cells).count(None)
-        if not known == len(cells) == size:
+        count = len(cells) - list(cells).count(None)
+        if not count == len(cells) == size:
             what = f"expected a length in {field} (a whole number from 0) for each of {size:,} results"
-            uneven.add(where, f"{what}, found {known:,}")
+            uneven.add(where, f"{what}, found {count:,}")
     elif cells is not None and len(cells) != size:
         uneven.add(where, f"expected a {field} for each of {size:,} results, found {len(cells):,}")
 
@@ -333,7 +333,7 @@ class _Probe:
             if not BLANK_IDS.isdisjoint(names):
                 self.note_faulty_ids([qid])
                 names = list(filter(set(matches.keys[low:high]).__contains__, names))
-            if len(names) > MANY:
+            if len(names) > MANY_HITS:
                 keys += _looked_up(matches.keys, low, high, names)
             else:
                 keys += [key_at(name, low, high) for name in names]
@@ -379,12 +379,12 @@ class _Probe:
         Joining raises for anything that is not a string, and is the quickest way to look at every id.
         """
         join = "".join
-        for first in range(0, len(qids), GLANCE):
-            some = qids[first : first + GLANCE]
+        for first in range(0, len(qids), GLANCE_QUERIES):
+            some = qids[first : first + GLANCE_QUERIES]
             rankings: list[Any] = list(map(self.rankings.get, some))
             joined: list[str] = []
-            for start in range(0, len(some), FEW):
-                few = rankings[start : start + FEW]
+            for start in range(0, len(some), FEW_QUERIES):
+                few = rankings[start : start + FEW_QUERIES]
                 try:
                     if not set(map(type, few)) <= {list}:
                         raise TypeError

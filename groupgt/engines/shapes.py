@@ -163,6 +163,6 @@ def carried_cells(ranking: Any, field: str) -> list[Any] | None:
         return None
     cells: list[Any] = []
     for result in results:
-        known: Mapping[str, Any] = result if isinstance(result, Mapping) else {}
-        cells.append(result if field not in known and key in known else known.get(field))
+        fields: Mapping[str, Any] = result if isinstance(result, Mapping) else {}
+        cells.append(result if field not in fields and key in fields else fields.get(field))
     return cells

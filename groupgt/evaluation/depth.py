@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
 from groupgt.engines.budgets import cumulative_lengths
 from groupgt.errors import ConfigError, Faults, display, listed
 from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.options import OneRunOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.views import completion_ranks
@@ -78,23 +79,17 @@ class Depths(Result, Sequence[Depth]):
         return len(self.depths)
 
 
+@takes_options(OneRunOptions)
 def depth(
     truth: Any,
     run: Any,
     share: float | Sequence[float] = 0.9,
     *,
-    unit: str = "results",
+    unit: Literal["results", "tokens", "chars", "calls"] = "results",
     by: Sequence[str] | str = (),
     level: float = 0.95,
     lengths: Any = None,
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    labeller: Any = "id",
-    corpus: Any = None,
-    name: str = "",
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    parts: bool = False,
-    engine: Any = "auto",
+    **options: Unpack[OneRunOptions],
 ) -> Depths:
     """The smallest k, or budget, at which each share of queries has all its groups met, with its interval.
 
@@ -104,21 +99,11 @@ def depth(
     Raises `DataError` or `ConfigError`.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        run: `{qid: ranking}`, a `Run`, a path or a frame.
         share: The share of queries that must be complete, or several.
         unit: What depth is counted in: `results`, `tokens`, `chars` or `calls`, the searches that found results.
-        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
         level: The level of the intervals.
         lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
-        name: The name of the run.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of a run file (default: detected).
-        parts: Whether a folder, a glob or a list of files is one run in many files.
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
     >>> run = {"q1": ["a", "x", "b"], "q2": ["c"], "q3": ["x", "d"]}
@@ -127,19 +112,8 @@ def depth(
     """
     shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
     check_depth(shares, unit, level)
-    request = Request.of(
-        METRIC,
-        by=by,
-        policy=policy,
-        labeller=labeller,
-        lengths=lengths,
-        corpus=corpus,
-        truth_format=truth_format,
-        run_format=run_format,
-        parts=parts,
-        engine=engine,
-    )
-    evaluation = evaluate_run(request, request.truth_of(truth), run, name)
+    request = Request.of(METRIC, by=by, lengths=lengths, **options)
+    evaluation = evaluate_run(request, request.truth_of(truth), run)
     return depths_of([evaluation], shares, unit=unit, level=level, lengths=request.lengths)
 
 

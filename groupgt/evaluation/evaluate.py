@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from groupgt.engines.calls import in_call_order
 from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError, Faults
+from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.slices import Slicer
@@ -35,48 +36,20 @@ from groupgt.model.values import Budget, Lengths
 from groupgt.runtime import no_garbage_collection, pl
 
 
+@takes_options(EvaluateOptions)
 def evaluate(
     truth: Any,
     run: Any,
     metrics: Sequence[str | Metric],
-    *,
-    convention: str = "autorag",
-    k: int | Sequence[int] = (),
-    by: Sequence[str] | str = (),
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    labeller: Any = "id",
-    lengths: Any = None,
-    corpus: Any = None,
-    name: str = "",
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    parts: bool = False,
-    engine: Any = "auto",
+    **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Measures one run against grouped ground truth.
 
     Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.
         run: `{qid: ranking}`, a `Run`, a frame, a URL or the path of a file; with `parts` a folder, a glob or a list of
             files. Several runs go to `evaluate_runs`.
-        metrics: Metrics, such as `["recall@5", "mrr"]`.
-        convention: `autorag`, `trec` or `coverage`: how metrics read groups.
-        k: Cutoffs for metrics without one of their own.
-        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`,
-            `code`, or `{"use": name, "with": {option: value}}`.
-        lengths: How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
-            `{id: text}` for characters (default: as the results say).
-        corpus: A path or `{id: text}`, where the labeller finds what its options do not name.
-        name: The name of the run.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of a run file (default: detected).
-        parts: Whether a folder, a glob or a list of files is one run in many files.
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
-            ceiling for `streaming` or a `master` for `spark`.
 
     >>> truth = {"q1": [["a", "b"], ["c"]], "q2": [["d"]]}
     >>> run = {"q1": ["a", "x", "b", "y"], "q2": [("e", 0.9), ("d", 0.4)]}
@@ -84,21 +57,8 @@ def evaluate(
     {'recall@5': 0.75, 'mrr': 0.5}
     """
     with no_garbage_collection():
-        request = Request.of(
-            metrics,
-            convention=convention,
-            k=k,
-            by=by,
-            policy=policy,
-            labeller=labeller,
-            lengths=lengths,
-            corpus=corpus,
-            truth_format=truth_format,
-            run_format=run_format,
-            parts=parts,
-            engine=engine,
-        )
-        return evaluate_run(request, request.truth_of(truth), run, name)
+        request = Request.of(metrics, **options)
+        return evaluate_run(request, request.truth_of(truth), run)
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:

@@ -24,7 +24,7 @@ class Request:
 
     `labeller` decides what hits what, `policy` what is done with doubtful data, `lengths` how much of a run fits a
     budget, `engine` where labelling happens; the corpus at hand is among the `sources`. `parts` says that
-    many files are one run.
+    many files are one run, `name` what a run is called that has no name.
     """
 
     metrics: dict[str, Metric]
@@ -38,6 +38,7 @@ class Request:
     truth_format: str | None = None
     run_format: str | None = None
     parts: bool = False
+    name: str = ""
 
     @classmethod
     def of(
@@ -51,6 +52,7 @@ class Request:
         labeller: Any = "id",
         lengths: Any = None,
         corpus: Any = None,
+        name: str = "",
         truth_format: str | None = None,
         run_format: str | None = None,
         parts: bool = False,
@@ -81,6 +83,7 @@ class Request:
             truth_format=truth_format,
             run_format=run_format,
             parts=parts,
+            name=name,
         )
 
     @property
@@ -98,5 +101,5 @@ class Request:
         return as_ground_truth(value, self.policy, self.truth_format, self.engine.ceiling)
 
     def run_of(self, value: Any, truth: GroundTruth, name: str = "") -> Run:
-        """The results of one system, from whatever the user has."""
-        return as_run(value, truth, self.run_format, name, parts=self.parts, engine=self.engine)
+        """The results of one system, from whatever the user has; `name` or that of the request is its name."""
+        return as_run(value, truth, self.run_format, name or self.name, parts=self.parts, engine=self.engine)

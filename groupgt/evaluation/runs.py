@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from groupgt.errors import ConfigError, display, near_names, printable
 from groupgt.evaluation.evaluate import evaluate_each
+from groupgt.evaluation.options import MetricOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
+from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, metrics_in
-from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.render.exports import frame_of, nulls
 from groupgt.render.results import Result
@@ -78,40 +79,21 @@ def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
     return headers, rows
 
 
+@takes_options(MetricOptions)
 def evaluate_runs(
     truth: Any,
     runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
-    convention: str | Sequence[str] = "autorag",
-    k: int | Sequence[int] = (),
-    by: Sequence[str] | str = (),
-    policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
-    labeller: Any = "id",
-    lengths: Any = None,
-    corpus: Any = None,
-    truth_format: str | None = None,
-    run_format: str | None = None,
-    engine: Any = "auto",
+    convention: ConventionName | Sequence[ConventionName] = "autorag",
+    **options: Unpack[MetricOptions],
 ) -> Evaluations:
     """Measures several runs against one ground truth and shows them in one table.
 
     Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     Args:
-        truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
-        runs: `{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.
-        metrics: Metrics, such as `["recall@5", "mrr"]`.
         convention: `autorag`, `trec` or `coverage`; several stand side by side.
-        k: Cutoffs for metrics without one of their own.
-        by: Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
-        lengths: How long results are, for budgets such as `@2000tokens`.
-        corpus: A path or `{id: text}`, for the labeller and for budgets.
-        truth_format: The format of a truth file (default: detected).
-        run_format: The format of run files (default: detected).
-        engine: `auto`, `streaming` or `spark`, or `{"use": name, "with": options}`.
 
     >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
     >>> found["both"].means, found.means["one"]["recall@2"]
@@ -123,21 +105,10 @@ def evaluate_runs(
         raise ConfigError("convention: expected at least one, found none")
     asked: Sequence[str | Metric] = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     if len(conventions) > 1:
+        k = options.pop("k", ())
         asked = metrics_in([str(metric) for metric in asked], conventions, [k] if isinstance(k, int) else k)
     with no_garbage_collection():
-        request = Request.of(
-            asked,
-            convention=conventions[0],
-            k=() if len(conventions) > 1 else k,
-            by=by,
-            policy=policy,
-            labeller=labeller,
-            lengths=lengths,
-            corpus=corpus,
-            truth_format=truth_format,
-            run_format=run_format,
-            engine=engine,
-        )
+        request = Request.of(asked, convention=conventions[0], **options)
         return Evaluations.of(evaluate_each(request, request.truth_of(truth), named), conventions)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from groupgt.comparison.compare import Comparison, comparison_of
-from groupgt.comparison.settings import Settings
+from groupgt.comparison.compare import Comparison
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Kept
@@ -30,7 +28,8 @@ if TYPE_CHECKING:
 class Outcome(Result):
     """What an experiment found: `evaluations[dataset][system]`, best first, and the folder the results went to.
 
-    `comparison[dataset]` holds every system against the baseline, `gates` each gate's result,
+    `comparison[dataset]` holds every system against the baseline, `systems[dataset]` the same by the primary metric of
+    the file and with all that is known besides, `gates` each gate's result,
     `leaders[dataset]` the best systems, several where they tie, and `overall_leaders` those over all data sets,
     `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
     ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
@@ -43,6 +42,7 @@ class Outcome(Result):
     digests: dict[str, str] = field(default_factory=dict)
     failed: dict[str, dict[str, str]] = field(default_factory=dict)
     comparison: dict[str, Comparison] = field(default_factory=dict)
+    systems: dict[str, Comparison] = field(default_factory=dict)
     gates: list[GateResult] = field(default_factory=list)
     leaders: dict[str, list[str]] = field(default_factory=dict)
     overall_leaders: list[str] = field(default_factory=list)
@@ -51,33 +51,6 @@ class Outcome(Result):
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def tables(self) -> dict[str, Comparison]:
-        """The systems of each data set against the baseline; against the first, untested, where none is named."""
-        seed = self.experiment.config.seed
-        return {
-            dataset: self.comparison.get(dataset)
-            or replace(comparison_of(by_system, next(iter(by_system)), Settings(seed=seed)), is_baseline_named=False)
-            for dataset, by_system in self.evaluations.items()
-            if by_system
-        }
-
-    @cached_property
-    def systems(self) -> dict[str, Comparison]:
-        """The same by the primary metric of the file, of all metrics, with what is known besides."""
-        primary, hide = self.experiment.config.evaluate.primary, self.experiment.hide
-        systems = {}
-        for dataset, table in self.tables.items():
-            answers = {name: self.answers.get((dataset, name)) for name in table.names}
-            systems[dataset] = table.by(
-                primary,
-                passages=self.passages.get(dataset, {}),
-                absent=frozenset(self.absent.get(dataset, [])),
-                scores={name: each.scores for name, each in answers.items() if each is not None and each.scores},
-                hide=hide,
-            )
-        return systems
 
     def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""

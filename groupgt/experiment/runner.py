@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from groupgt.comparison.compare import comparison_of
+from groupgt.comparison.compare import Comparison, comparison_of
+from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
@@ -131,16 +132,36 @@ def _concluded(outcome: Outcome) -> Outcome:
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
     findings = Findings(experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline)
     leaders, overall_leaders = best_systems(experiment.rule, outcome.evaluations, timings)
+    comparison = {
+        dataset: comparison_of(by_system, compare.baseline, settings, compare.metrics)
+        for dataset, by_system in outcome.evaluations.items()
+        if compare is not None and compare.baseline in by_system
+    }
     return replace(
         outcome,
-        comparison={
-            dataset: comparison_of(by_system, compare.baseline, settings, compare.metrics)
-            for dataset, by_system in outcome.evaluations.items()
-            if compare is not None and compare.baseline in by_system
+        comparison=comparison,
+        systems={
+            name: _table(outcome, name, comparison.get(name)) for name, each in outcome.evaluations.items() if each
         },
         gates=judged(experiment.config.gate, findings),
         leaders=leaders,
         overall_leaders=overall_leaders,
+    )
+
+
+def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Comparison:
+    """The systems of a data set by the primary metric, with what is known besides; against the first, if no other."""
+    experiment, evaluations = outcome.experiment, outcome.evaluations[dataset]
+    if comparison is None:
+        untested = comparison_of(evaluations, next(iter(evaluations)), Settings(seed=experiment.config.seed))
+        comparison = replace(untested, is_baseline_named=False)
+    answers = {name: outcome.answers.get((dataset, name)) for name in evaluations}
+    return comparison.by(
+        experiment.config.evaluate.primary,
+        passages=outcome.passages.get(dataset, {}),
+        absent=frozenset(outcome.absent.get(dataset, [])),
+        scores={name: each.scores for name, each in answers.items() if each is not None and each.scores},
+        hide=experiment.hide,
     )
 
 

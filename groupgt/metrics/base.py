@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from groupgt.errors import MetricError
 from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.values import Budget
 
-CONVENTIONS = ("autorag", "trec", "coverage")
+ConventionName = Literal["autorag", "trec", "coverage"]
+CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +100,11 @@ class Definition:
     def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:
         """The parameters under one convention."""
         return tuple(self.parameters.get(convention, ()))
+
+
+def one_meaning(name: str, summary: str, formula: Formula, *parameters: Parameter, **facts: Any) -> Definition:
+    """A metric that is the same under every convention; `facts` are further fields of its definition."""
+    return Definition(name, summary, {None: formula}, {None: parameters}, **facts)
 
 
 def ratio(numerator: Floats | Ints, denominator: Floats | Ints) -> Floats:

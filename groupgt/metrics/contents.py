@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupgt.errors import MetricError
-from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.worksheet import Sheet, number, over, plus
+from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
+from groupgt.metrics.worksheet import number, over, plus
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
 
@@ -27,13 +27,6 @@ def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
     return values
 
 
-def _worked(measure: str) -> Callable[[Sheet], str]:
-    def text(sheet: Sheet) -> str:
-        return over(plus(number(score) for score in sheet.contents[measure] if score), sheet.top)
-
-    return text
-
-
 _WARNING = (
     "Words are what stands between blanks once case, ASCII punctuation and English articles are gone; in a language "
     "without blanks a whole sentence is one word. It says how alike texts are, and nothing of what is missed."
@@ -41,17 +34,15 @@ _WARNING = (
 
 
 def _definition(measure: str, summary: str, formula: str) -> Definition:
-    return Definition(
+    return one_meaning(
         f"token_{measure}",
         summary,
-        {
-            None: Formula(
-                _mean(measure),
-                f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
-                _worked(measure),
-                f"AutoRAG retrieval_token_{measure}",
-            )
-        },
+        Formula(
+            _mean(measure),
+            f"Σ over results in top of the largest {formula} over the relevant alternatives ÷ len(top)",
+            lambda sheet: over(plus(number(score) for score in sheet.contents[measure] if score), sheet.top),
+            f"AutoRAG retrieval_token_{measure}",
+        ),
         warning=_WARNING,
         reads_texts=True,
     )

@@ -14,7 +14,7 @@ def overview() -> tuple[list[str], list[list[str]]]:
     rows = []
     for definition in list_metrics():
         conventions = ", ".join(convention for convention in definition.formulas if convention)
-        parameters = {each.name: each.default for known in definition.parameters.values() for each in known}
+        parameters = {each.name: each.default for group in definition.parameters.values() for each in group}
         defaults = ", ".join(f"{name}={default}" for name, default in parameters.items())
         rows.append([definition.name, conventions or "–", defaults or "–", definition.summary])
     return ["metric", "conventions", "parameters", "what it says"], rows

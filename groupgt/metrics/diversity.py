@@ -9,14 +9,14 @@ from math import fsum
 import numpy as np
 
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
+from groupgt.metrics.base import Cut, Formula, Parameter, one_meaning, ratio
 from groupgt.metrics.ideals import Discount, IdealGains, descending
 from groupgt.metrics.worksheet import Sheet, number, over, plus, times
 from groupgt.model.hits import Floats, Hits, Ints, Judgments
 from groupgt.model.values import total
 
 # Queries with more documents than this are gone through one by one.
-SMALL = 512
+SMALL_DOCUMENTS = 512
 # A gain below this share of the first changes no bit of a sum that begins with it: a double has 53 bits.
 LEAST = 2.0**-60
 # Bounds from this share of the highest on are made exact together.
@@ -168,9 +168,9 @@ def _step_by_step(judgments: Judgments, rows: Ints, alpha: float, weight: Floats
     if alpha == 0:  # every hit is worth the same, whatever came before
         by_document = np.argsort(document, kind="stable")
         part = weight[group[by_document]]
-        whole = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
-        return [descending(query, whole)]
-    large = np.bincount(query, minlength=judgments.size) > SMALL
+        gains = _exact_totals(document[by_document], part) if exact else total(document[by_document], part, len(query))
+        return [descending(query, gains)]
+    large = np.bincount(query, minlength=judgments.size) > SMALL_DOCUMENTS
     crowded = np.flatnonzero(large)
     bounds = zip(
         crowded.tolist(), np.searchsorted(owner, crowded).tolist(), np.searchsorted(owner, crowded + 1).tolist()
@@ -208,9 +208,9 @@ def _greedy_all(query: Ints, document: Ints, group: Ints, alpha: float, weight: 
         part = weight[group] * ideals.power(1 - alpha, hits_so_far[group])
         gain = _exact_totals(local, part) if several and exact else total(local, part, len(alive))
         owner = query[alive]
-        starts = np.flatnonzero(np.concatenate(([True], owner[1:] != owner[:-1])))
+        new = views.changes(owner)
+        starts, number = np.flatnonzero(new), np.cumsum(new) - 1
         best = np.maximum.reduceat(gain, starts)
-        number = np.cumsum(np.concatenate(([True], owner[1:] != owner[:-1]))) - 1
         is_best = np.flatnonzero(gain == best[number])
         pick = np.zeros(len(starts), dtype=np.int64)
         pick[number[is_best]] = is_best
@@ -397,104 +397,92 @@ _GREEDY = (
 )
 
 DEFINITIONS = (
-    Definition(
+    one_meaning(
         "alpha_ndcg",
         "Discounted cumulative gain, a group's further hits worth (1 − α) of the last, as a share of the ideal.",
-        {
-            None: Formula(
-                alpha_ndcg,
-                "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
-                "÷ the same of the greedy ideal, cut at k",
-                _explain_alpha_ndcg,
-                "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
-            )
-        },
-        parameters={None: (ALPHA,)},
+        Formula(
+            alpha_ndcg,
+            "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
+            "÷ the same of the greedy ideal, cut at k",
+            _explain_alpha_ndcg,
+            "Clarke+, SIGIR 2008; ndeval (where weights are 1)",
+        ),
+        ALPHA,
         warning=_GREEDY,
     ),
-    Definition(
+    one_meaning(
         "alpha_dcg",
         "The numerator of alpha_ndcg, as a share of a ranking that hits every group at every rank.",
-        {
-            None: Formula(
-                alpha_dcg,
-                "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
-                "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
-                _explain_alpha_dcg,
-                "ndeval (whose value at k = 1 is not normalized)",
-            )
-        },
-        parameters={None: (ALPHA,)},
+        Formula(
+            alpha_dcg,
+            "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
+            "÷ Σ_{r≤k} W(1−α)^(r−1)/log2(r + 1), W the total weight",
+            _explain_alpha_dcg,
+            "ndeval (whose value at k = 1 is not normalized)",
+        ),
+        ALPHA,
     ),
-    Definition(
+    one_meaning(
         "err_ia",
         "Intent-aware expected reciprocal rank.",
-        {
-            None: Formula(
-                err_ia,
-                "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
-                _explain_err_ia,
-                "Chapelle+, CIKM 2009; ndeval (whose value at k = 1 is not normalized)",
-            )
-        },
-        parameters={None: (ALPHA,)},
+        Formula(
+            err_ia,
+            "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ Σ_{r≤k} m(1−α)^(r−1)/r",
+            _explain_err_ia,
+            "Chapelle+, CIKM 2009; ndeval (whose value at k = 1 is not normalized)",
+        ),
+        ALPHA,
     ),
-    Definition(
+    one_meaning(
         "nerr_ia",
         "Intent-aware expected reciprocal rank, as a share of that of alpha_ndcg's ideal ranking.",
-        {
-            None: Formula(
-                nerr_ia,
-                "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
-                _explain_nerr_ia,
-                "ndeval",
-            )
-        },
-        parameters={None: (ALPHA,)},
+        Formula(
+            nerr_ia,
+            "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
+            _explain_nerr_ia,
+            "ndeval",
+        ),
+        ALPHA,
         warning=_GREEDY,
     ),
-    Definition(
+    one_meaning(
         "nrbp",
         "Novelty- and rank-biased precision.",
-        {
-            None: Formula(
-                nrbp,
-                "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
-                _explain_nrbp,
-                "Clarke+, ICTIR 2009; ndeval (full depth)",
-            )
-        },
-        parameters={None: (ALPHA, BETA)},
+        Formula(
+            nrbp,
+            "[1 − (1−α)β]/m · Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r)",
+            _explain_nrbp,
+            "Clarke+, ICTIR 2009; ndeval (full depth)",
+        ),
+        ALPHA,
+        BETA,
     ),
-    Definition(
+    one_meaning(
         "nnrbp",
         "Novelty- and rank-biased precision, as a share of that of alpha_ndcg's ideal ranking.",
-        {
-            None: Formula(
-                nnrbp,
-                "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
-                _explain_nnrbp,
-                "ndeval (full depth)",
-            )
-        },
-        parameters={None: (ALPHA, BETA)},
+        Formula(
+            nnrbp,
+            "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",
+            _explain_nnrbp,
+            "ndeval (full depth)",
+        ),
+        ALPHA,
+        BETA,
         warning=_GREEDY,
     ),
-    Definition(
+    one_meaning(
         "map_ia",
         "Intent-aware mean average precision.",
-        {
-            None: Formula(
-                map_ia,
-                "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
-                _explain_map_ia,
-                "Agrawal+, WSDM 2009; ndeval (full depth)",
-            )
-        },
+        Formula(
+            map_ia,
+            "(1/m) Σ_g (1/|G_g|) Σ_{r hits g} C_g(r)/r, C_g(r) the hits of g up to r",
+            _explain_map_ia,
+            "Agrawal+, WSDM 2009; ndeval (full depth)",
+        ),
     ),
-    Definition(
+    one_meaning(
         "p_ia",
         "Intent-aware precision.",
-        {None: Formula(p_ia, "Σ_r Σ_g hit ÷ (k·m)", _explain_p_ia, "Agrawal+, WSDM 2009; ndeval")},
+        Formula(p_ia, "Σ_r Σ_g hit ÷ (k·m)", _explain_p_ia, "Agrawal+, WSDM 2009; ndeval"),
     ),
 )

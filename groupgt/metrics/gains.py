@@ -7,7 +7,7 @@ from math import log2
 import numpy as np
 
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Definition, Formula, Parameter, ratio
+from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meaning, ratio
 from groupgt.metrics.covering import LIMITS, best_ranking, coverage_ideal
 from groupgt.metrics.ideals import descending, exponential, gain_of, share_of, sorted_grades
 from groupgt.metrics.worksheet import Sheet, at_most_one, log_share, over, plus
@@ -172,32 +172,28 @@ DEFINITIONS = (
         warning="ndcg.autorag forgives short lists ([[a,b],[c]] with [a] scores 1 at recall .5) and demands all "
         f"alternatives. ndcg.coverage: the {LIMITS}",
     ),
-    Definition(
+    one_meaning(
         "dcg",
         "Discounted cumulative gain: the numerator of ndcg.trec.",
-        {
-            None: Formula(
-                dcg,
-                "Σ gain(grade)/log2(rank + 1)",
-                _explain_dcg,
-                "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
-            )
-        },
-        parameters={None: (GAIN,)},
+        Formula(
+            dcg,
+            "Σ gain(grade)/log2(rank + 1)",
+            _explain_dcg,
+            "Järvelin & Kekäläinen, TOIS 2002; Burges+, ICML 2005 for exp",
+        ),
+        GAIN,
         bounded=False,
     ),
-    Definition(
+    one_meaning(
         "novelty_ndcg",
         "NDCG in which a result gains once when it first meets new groups.",
-        {
-            None: Formula(
-                novelty_ndcg,
-                "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
-                "groups newly met ÷ the same of the best grade of each group, highest first, not cut at k",
-                _explain_novelty_ndcg,
-                "AutoRAG-Research",
-            )
-        },
+        Formula(
+            novelty_ndcg,
+            "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
+            "groups newly met ÷ the same of the best grade of each group, highest first, not cut at k",
+            _explain_novelty_ndcg,
+            "AutoRAG-Research",
+        ),
         warning="A document that meets two groups at once gains once, so a perfect ranking can score below 1.",
     ),
 )

@@ -115,8 +115,26 @@ def check_sets(metrics: Collection[Metric], has_sets: bool) -> None:
     raise MetricError(
         f"{', '.join(refused)}: not defined for ground truth with sets that are needed together "
         '({"all": [...]}): a set takes several ranks, for which no ideal ranking and no count of relevant documents '
-        "allows; defined are recall, complete and hit_rate (autorag, coverage), mrr.autorag, mrecall and completion_rr"
+        f"allows; defined are {_defined_with_sets()}"
     )
+
+
+def _defined_with_sets() -> str:
+    """The metrics that take sets, short names first; those of several conventions before the others."""
+    several: dict[str, list[str]] = {}
+    others: list[str] = []
+    for definition in sorted(CATALOGUE.values(), key=lambda definition: (len(definition.name), definition.name)):
+        taking = [convention for convention, formula in definition.formulas.items() if formula.takes_sets]
+        if len(taking) > 1:
+            several.setdefault(", ".join(map(str, taking)), []).append(definition.name)
+        else:
+            others += [str(Metric(definition.name, convention)) for convention in taking]
+    return _series([*(f"{_series(names)} ({conventions})" for conventions, names in several.items()), *others])
+
+
+def _series(texts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def parse_metric(text: str | Metric, convention: str = "autorag") -> Metric:
@@ -234,8 +252,8 @@ class _Parser:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
         definition = definition_of(match["name"])
         if definition is None:
-            known = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
-            near = near_names(match["name"], known) or "; `groupgt metrics` lists them all"
+            candidates = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
+            near = near_names(match["name"], candidates) or "; `groupgt metrics` lists them all"
             raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
         return Metric(
@@ -288,7 +306,7 @@ class _Parser:
     def read_parameters(
         self, definition: Definition, convention: str | None, in_brackets: str | None
     ) -> tuple[tuple[str, float | str], ...]:
-        known = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
+        by_name = {parameter.name: parameter for parameter in definition.parameters_of(convention)}
         title = definition.name + (f".{convention}" if convention else "")
         if in_brackets is not None and not in_brackets.strip():
             raise self.fail("expected parameter=value within the brackets, or no brackets")
@@ -297,13 +315,13 @@ class _Parser:
             name, _, text = (piece.strip() for piece in part.partition("="))
             if not text:
                 raise self.fail(f"expected parameter=value, found {part.strip()!r}")
-            if name not in known:
-                has = f"its parameters are {', '.join(known)}" if known else "it has no parameters"
-                raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, known)}")
+            if name not in by_name:
+                has = f"its parameters are {', '.join(by_name)}" if by_name else "it has no parameters"
+                raise self.fail(f"{title} has no parameter {name!r}: {has}{near_names(name, by_name)}")
             if name in values:
                 raise self.fail(f"duplicate parameter {name}")
-            values[name] = self.read_value(known[name], text)
-        differing = ((name, value) for name, value in values.items() if value != known[name].default)
+            values[name] = self.read_value(by_name[name], text)
+        differing = ((name, value) for name, value in values.items() if value != by_name[name].default)
         return tuple(sorted(differing))
 
     def read_value(self, parameter: Parameter, text: str) -> float | str:

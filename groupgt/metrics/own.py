@@ -78,13 +78,13 @@ def metric(
     _check_name(name)
 
     def known_as_metric(function: Callable[..., Any]) -> Metric:
-        own = Own(name, function, "cut" in inspect.signature(function).parameters)
-        known = tuple(_parameters(name, function) if parameters is None else parameters)
+        checked = Own(name, function, "cut" in inspect.signature(function).parameters)
+        described = tuple(_parameters(name, function) if parameters is None else parameters)
         definition = Definition(
             name,
             summary or (inspect.getdoc(function) or formula).partition("\n")[0],
-            {None: Formula(own, formula, worked, source)},
-            {None: known},
+            {None: Formula(checked, formula, worked, source)},
+            {None: described},
             higher_is_better=higher_is_better,
             bounded=bounded,
             takes_cutoff=takes_cutoff,
@@ -158,8 +158,8 @@ class Own:
         keywords: dict[str, Any] = {**parameters, "cut": _fixed_cut(cut)} if self.takes_cut else parameters
         try:
             with users_code():
-                found = self.function(_looked_at(hits, cut), **keywords)
-            values = np.array(found, dtype=np.float64)
+                returned = self.function(_looked_at(hits, cut), **keywords)
+            values = np.array(returned, dtype=np.float64)
         except GroupgtError:
             raise
         except (Exception, SystemExit) as error:  # whatever the function raises
@@ -221,8 +221,8 @@ def _is_same(before: Definition | None, now: Definition) -> bool:
 def _facts(definition: Definition) -> tuple[Any, ...]:
     formula = definition.formulas[None]
     parameters = [(each.name, each.default, each.expected, each.choices) for each in definition.parameters_of(None)]
-    said = dataclasses.replace(definition, formulas={}, parameters={})
-    return said, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
+    fields = dataclasses.replace(definition, formulas={}, parameters={})
+    return fields, formula.text, formula.source, parameters, _code_of(formula.function), _code_of(formula.explanation)
 
 
 def _code_of(function: Any) -> Any:

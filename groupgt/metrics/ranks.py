@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Definition, Formula, ratio
+from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
 from groupgt.metrics.covering import LIMITS, best_ranking, coverage_ideal
 from groupgt.metrics.ideals import share_of
 from groupgt.metrics.worksheet import Sheet, at_most_one, number, over, plus, times
@@ -72,14 +72,6 @@ def completion_rr(hits: Hits, cut: Cut) -> Floats:
     return value
 
 
-def _explain_mrr_autorag(sheet: Sheet) -> str:
-    return over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups))
-
-
-def _explain_mrr_trec(sheet: Sheet) -> str:
-    return f"1/{sheet.results[0][0]}" if sheet.results else "0"
-
-
 def _explain_mrr_coverage(sheet: Sheet) -> str:
     terms = sorted((group.first or 0, group.weight) for group in sheet.met)
     ideal = best_ranking(sheet.judgments, sheet.query, None, ideals.inverse).gains(sheet.ideal)
@@ -120,12 +112,15 @@ DEFINITIONS = (
             "autorag": Formula(
                 mrr_autorag,
                 "mean over groups of 1 ÷ rank of its first hit (0 if none)",
-                _explain_mrr_autorag,
+                lambda sheet: over(plus(f"1/{group.first}" for group in sheet.met), len(sheet.groups)),
                 "AutoRAG",
                 takes_sets=True,
             ),
             "trec": Formula(
-                mrr_trec, "1 ÷ rank of the first relevant result", _explain_mrr_trec, "trec_eval recip_rank"
+                mrr_trec,
+                "1 ÷ rank of the first relevant result",
+                lambda sheet: f"1/{sheet.results[0][0]}" if sheet.results else "0",
+                "trec_eval recip_rank",
             ),
             "coverage": Formula(
                 mrr_coverage,
@@ -157,16 +152,14 @@ DEFINITIONS = (
         warning="map.autorag can rise when a late hit is lost, for it divides by the hits found. "
         "map.coverage does not see how many groups one document covers.",
     ),
-    Definition(
+    one_meaning(
         "completion_rr",
         "How early the last group is met: the multi-hop reading of the reciprocal rank.",
-        {
-            None: Formula(
-                completion_rr,
-                "1 ÷ the rank at which the last group is met (0 if never)",
-                _explain_completion_rr,
-                takes_sets=True,
-            )
-        },
+        Formula(
+            completion_rr,
+            "1 ÷ the rank at which the last group is met (0 if never)",
+            _explain_completion_rr,
+            takes_sets=True,
+        ),
     ),
 )

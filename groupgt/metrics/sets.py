@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import numpy as np
 
 from groupgt.metrics import views
-from groupgt.metrics.base import Cut, Definition, Formula, ratio
-from groupgt.metrics.worksheet import Sheet, number, over, plus
+from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
+from groupgt.metrics.worksheet import Group, Sheet, number, over, plus
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
 
 
-def _count(hits: Hits, cut: Cut, results: views.Results) -> Ints:
-    """How many of these results are in top, shape (Q,)."""
-    within = results.rank <= cut.top[results.query]
-    return np.bincount(results.query[within], minlength=hits.size)
-
-
-def groups_met(hits: Hits, cut: Cut) -> Ints:
-    """How many groups are met in top, shape (Q,)."""
-    rows = views.met_groups(hits)
+def _count(hits: Hits, cut: Cut, rows: views.Results | views.MetGroups | views.HitRows) -> Ints:
+    """How many of these rows are in top, shape (Q,)."""
     within = rows.rank <= cut.top[rows.query]
     return np.bincount(rows.query[within], minlength=hits.size)
+
+
+def _relevant(hits: Hits, cut: Cut) -> Ints:
+    return _count(hits, cut, views.relevant_results(hits))
 
 
 def _documents(hits: Hits, cut: Cut) -> Ints:
-    """How many distinct relevant documents are found in top, shape (Q,)."""
-    rows = views.relevant_documents(hits)
-    within = rows.rank <= cut.top[rows.query]
-    return np.bincount(rows.query[within], minlength=hits.size)
+    return _count(hits, cut, views.relevant_documents(hits))
+
+
+def _groups(hits: Hits, cut: Cut) -> Ints:
+    return _count(hits, cut, views.met_groups(hits))
 
 
 def precision_autorag(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.relevant_results(hits)), cut.top)
+    return ratio(_relevant(hits, cut), cut.top)
 
 
 def precision_trec(hits: Hits, cut: Cut) -> Floats:
-    return ratio(_count(hits, cut, views.relevant_results(hits)), cut.k)
+    return ratio(_relevant(hits, cut), cut.k)
 
 
 def precision_coverage(hits: Hits, cut: Cut) -> Floats:
@@ -44,7 +45,7 @@ def precision_coverage(hits: Hits, cut: Cut) -> Floats:
 
 
 def recall_autorag(hits: Hits, cut: Cut) -> Floats:
-    return ratio(groups_met(hits, cut), hits.judgments.groups)
+    return ratio(_groups(hits, cut), hits.judgments.groups)
 
 
 def recall_trec(hits: Hits, cut: Cut) -> Floats:
@@ -61,20 +62,18 @@ def recall_coverage(hits: Hits, cut: Cut) -> Floats:
     return ratio(total(judgments.group_query, met * judgments.weight, hits.size), judgments.total_weight)
 
 
-def _harmonic(precision: Floats, recall: Floats) -> Floats:
-    return ratio(2 * precision * recall, precision + recall)
+def _f1(precision: Formula, recall: Formula) -> Formula:
+    """The harmonic mean of two formulas of one convention."""
 
+    def values(hits: Hits, cut: Cut) -> Floats:
+        p, r = precision.function(hits, cut), recall.function(hits, cut)
+        return ratio(2 * p * r, p + r)
 
-def f1_autorag(hits: Hits, cut: Cut) -> Floats:
-    return _harmonic(precision_autorag(hits, cut), recall_autorag(hits, cut))
+    def explanation(sheet: Sheet) -> str:
+        p, r = (formula.explanation(sheet) if formula.explanation else "" for formula in (precision, recall))
+        return "0" if "0" in (p, r) else f"2 * ({p}) * ({r}) / ({p} + {r})"
 
-
-def f1_trec(hits: Hits, cut: Cut) -> Floats:
-    return _harmonic(precision_trec(hits, cut), recall_trec(hits, cut))
-
-
-def f1_coverage(hits: Hits, cut: Cut) -> Floats:
-    return _harmonic(precision_coverage(hits, cut), recall_coverage(hits, cut))
+    return Formula(values, "2·P·R ÷ (P + R)", explanation, "AutoRAG" if precision.source == "AutoRAG" else "")
 
 
 def _flag(holds: Bools) -> Floats:
@@ -82,12 +81,12 @@ def _flag(holds: Bools) -> Floats:
 
 
 def hit_rate(hits: Hits, cut: Cut) -> Floats:
-    return _flag(groups_met(hits, cut) > 0)
+    return _flag(_groups(hits, cut) > 0)
 
 
 def complete_groups(hits: Hits, cut: Cut) -> Floats:
     groups = hits.judgments.groups
-    return _flag((groups_met(hits, cut) == groups) & (groups > 0))
+    return _flag((_groups(hits, cut) == groups) & (groups > 0))
 
 
 def complete_trec(hits: Hits, cut: Cut) -> Floats:
@@ -98,22 +97,20 @@ def complete_trec(hits: Hits, cut: Cut) -> Floats:
 def mrecall(hits: Hits, cut: Cut) -> Floats:
     groups = hits.judgments.groups
     needed = groups if cut.ideal is None else np.minimum(groups, cut.ideal)
-    return _flag((groups_met(hits, cut) >= needed) & (groups > 0))
+    return _flag((_groups(hits, cut) >= needed) & (groups > 0))
 
 
 def hits_found(hits: Hits, cut: Cut) -> Floats:
-    return _count(hits, cut, views.relevant_results(hits)).astype(np.float64)
+    return _relevant(hits, cut).astype(np.float64)
 
 
 def r_precision(hits: Hits, cut: Cut) -> Floats:
     relevant = hits.judgments.relevant
-    first = Cut(top=np.minimum(cut.top, relevant), k=cut.k)
-    return ratio(_count(hits, first, views.relevant_results(hits)), relevant)
+    return ratio(_relevant(hits, Cut(top=np.minimum(cut.top, relevant), k=cut.k)), relevant)
 
 
 def redundancy(hits: Hits, cut: Cut) -> Floats:
-    idle = _count(hits, cut, views.relevant_results(hits)) - _count(hits, cut, views.novel_results(hits))
-    share = ratio(idle, cut.top)
+    share = ratio(_relevant(hits, cut) - _count(hits, cut, views.novel_results(hits)), cut.top)
     share[cut.top == 0] = np.nan
     return share
 
@@ -139,71 +136,22 @@ def bpref(hits: Hits, cut: Cut) -> Floats:
     return ratio(total(query, 1.0 - share, hits.size), judgments.relevant)
 
 
-def _explain_weights(sheet: Sheet, *, met: bool) -> str:
-    return plus(number(group.weight) for group in (sheet.met if met else sheet.groups))
+def _one_if(holds: bool) -> str:
+    return "1" if holds else "0"
 
 
-def _explain_precision_autorag(sheet: Sheet) -> str:
-    return over(number(len(sheet.results)), sheet.top)
-
-
-def _explain_precision_trec(sheet: Sheet) -> str:
-    return over(number(len(sheet.results)), sheet.k)
-
-
-def _explain_precision_coverage(sheet: Sheet) -> str:
-    return over(number(len(sheet.novel)), sheet.top)
-
-
-def _explain_recall_autorag(sheet: Sheet) -> str:
-    return over(number(len(sheet.met)), len(sheet.groups))
-
-
-def _explain_recall_trec(sheet: Sheet) -> str:
-    return over(number(sheet.documents), sheet.relevant)
-
-
-def _explain_recall_coverage(sheet: Sheet) -> str:
-    return over(_explain_weights(sheet, met=True), _explain_weights(sheet, met=False))
-
-
-def _explain_harmonic(precision: str, recall: str) -> str:
-    if "0" in (precision, recall):
-        return "0"
-    return f"2 * ({precision}) * ({recall}) / ({precision} + {recall})"
-
-
-def _explain_hit_rate(sheet: Sheet) -> str:
-    return "1" if sheet.met else "0"
-
-
-def _explain_complete_groups(sheet: Sheet) -> str:
-    return "1" if 0 < len(sheet.groups) == len(sheet.met) else "0"
-
-
-def _explain_complete_trec(sheet: Sheet) -> str:
-    return "1" if 0 < sheet.relevant == sheet.documents else "0"
+def _weights(groups: Iterable[Group]) -> str:
+    return plus(number(group.weight) for group in groups)
 
 
 def _explain_mrecall(sheet: Sheet) -> str:
     groups = len(sheet.groups)
-    return "1" if groups and len(sheet.met) >= (groups if sheet.ideal is None else min(groups, sheet.ideal)) else "0"
-
-
-def _explain_hits(sheet: Sheet) -> str:
-    return plus("1" for _ in sheet.results)
+    needed = groups if sheet.ideal is None else min(groups, sheet.ideal)
+    return _one_if(bool(groups) and len(sheet.met) >= needed)
 
 
 def _explain_r_precision(sheet: Sheet) -> str:
     return over(number(sum(rank <= sheet.relevant for rank, _ in sheet.results)), sheet.relevant)
-
-
-def _explain_redundancy(sheet: Sheet) -> str:
-    return over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top)
-
-
-def _explain_judged(sheet: Sheet) -> str:
-    return over(number(sum(grade >= 0 for _, grade in sheet.judged)), sheet.top)
 
 
 def _explain_bpref(sheet: Sheet) -> str:
@@ -216,141 +164,148 @@ def _explain_bpref(sheet: Sheet) -> str:
     return over(plus(terms), relevant)
 
 
+PRECISION: dict[str | None, Formula] = {
+    "autorag": Formula(
+        precision_autorag,
+        "distinct relevant results in top ÷ len(top)",
+        lambda sheet: over(number(len(sheet.results)), sheet.top),
+        "AutoRAG",
+    ),
+    "trec": Formula(
+        precision_trec,
+        "relevant results in top ÷ k",
+        lambda sheet: over(number(len(sheet.results)), sheet.k),
+        "trec_eval P",
+    ),
+    "coverage": Formula(
+        precision_coverage,
+        "results that meet a group not met before ÷ len(top)",
+        lambda sheet: over(number(len(sheet.novel)), sheet.top),
+    ),
+}
+RECALL: dict[str | None, Formula] = {
+    "autorag": Formula(
+        recall_autorag,
+        "groups met ÷ m",
+        lambda sheet: over(number(len(sheet.met)), len(sheet.groups)),
+        "AutoRAG",
+        takes_sets=True,
+    ),
+    "trec": Formula(
+        recall_trec,
+        "distinct relevant found ÷ R",
+        lambda sheet: over(number(sheet.documents), sheet.relevant),
+        "trec_eval recall",
+    ),
+    "coverage": Formula(
+        recall_coverage,
+        "weight of groups met ÷ total weight",
+        lambda sheet: over(_weights(sheet.met), _weights(sheet.groups)),
+        "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
+        takes_sets=True,
+    ),
+}
+HIT_RATE = Formula(hit_rate, "1 if any group is met, else 0", lambda sheet: _one_if(bool(sheet.met)), takes_sets=True)
+COMPLETE = Formula(
+    complete_groups,
+    "1 if every group is met, else 0",
+    lambda sheet: _one_if(0 < len(sheet.groups) == len(sheet.met)),
+    takes_sets=True,
+)
+
 DEFINITIONS = (
-    Definition(
-        "precision",
-        "The share of the results looked at that is relevant.",
-        {
-            "autorag": Formula(
-                precision_autorag, "distinct relevant results in top ÷ len(top)", _explain_precision_autorag, "AutoRAG"
-            ),
-            "trec": Formula(precision_trec, "relevant results in top ÷ k", _explain_precision_trec, "trec_eval P"),
-            "coverage": Formula(
-                precision_coverage, "results that meet a group not met before ÷ len(top)", _explain_precision_coverage
-            ),
-        },
-    ),
-    Definition(
-        "recall",
-        "The share of what is needed that was found.",
-        {
-            "autorag": Formula(recall_autorag, "groups met ÷ m", _explain_recall_autorag, "AutoRAG", takes_sets=True),
-            "trec": Formula(recall_trec, "distinct relevant found ÷ R", _explain_recall_trec, "trec_eval recall"),
-            "coverage": Formula(
-                recall_coverage,
-                "weight of groups met ÷ total weight",
-                _explain_recall_coverage,
-                "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
-                takes_sets=True,
-            ),
-        },
-    ),
+    Definition("precision", "The share of the results looked at that is relevant.", PRECISION),
+    Definition("recall", "The share of what is needed that was found.", RECALL),
     Definition(
         "f1",
         "The harmonic mean of precision and recall.",
-        {
-            "autorag": Formula(
-                f1_autorag,
-                "2·P·R ÷ (P + R)",
-                lambda sheet: _explain_harmonic(_explain_precision_autorag(sheet), _explain_recall_autorag(sheet)),
-                "AutoRAG",
-            ),
-            "trec": Formula(
-                f1_trec,
-                "2·P·R ÷ (P + R)",
-                lambda sheet: _explain_harmonic(_explain_precision_trec(sheet), _explain_recall_trec(sheet)),
-            ),
-            "coverage": Formula(
-                f1_coverage,
-                "2·P·R ÷ (P + R)",
-                lambda sheet: _explain_harmonic(_explain_precision_coverage(sheet), _explain_recall_coverage(sheet)),
-            ),
-        },
+        {convention: _f1(precision, RECALL[convention]) for convention, precision in PRECISION.items()},
     ),
     Definition(
         "hit_rate",
         "Whether anything needed was found at all.",
         {
-            "autorag": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate, takes_sets=True),
-            "trec": Formula(
-                hit_rate, "1 if any relevant result is in top, else 0", _explain_hit_rate, "trec_eval success"
+            "autorag": HIT_RATE,
+            "trec": replace(
+                HIT_RATE,
+                text="1 if any relevant result is in top, else 0",
+                source="trec_eval success",
+                takes_sets=False,
             ),
-            "coverage": Formula(hit_rate, "1 if any group is met, else 0", _explain_hit_rate, takes_sets=True),
+            "coverage": HIT_RATE,
         },
     ),
     Definition(
         "complete",
         "Whether everything needed was found.",
         {
-            "autorag": Formula(
-                complete_groups,
-                "1 if every group is met, else 0",
-                _explain_complete_groups,
-                "AutoRAG-Research full recall",
-                takes_sets=True,
+            "autorag": replace(COMPLETE, source="AutoRAG-Research full recall"),
+            "trec": Formula(
+                complete_trec,
+                "1 if all R relevant are found, else 0",
+                lambda sheet: _one_if(0 < sheet.relevant == sheet.documents),
             ),
-            "trec": Formula(complete_trec, "1 if all R relevant are found, else 0", _explain_complete_trec),
-            "coverage": Formula(
-                complete_groups, "1 if every group is met, else 0", _explain_complete_groups, takes_sets=True
-            ),
+            "coverage": COMPLETE,
         },
     ),
-    Definition(
+    one_meaning(
         "mrecall",
         "Whether everything needed was found, or as many groups as there are results to look at.",
-        {
-            None: Formula(
-                mrecall,
-                "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
-                _explain_mrecall,
-                "Min et al., EMNLP 2021",
-                takes_sets=True,
-            )
-        },
+        Formula(
+            mrecall,
+            "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
+            _explain_mrecall,
+            "Min et al., EMNLP 2021",
+            takes_sets=True,
+        ),
         warning="mrecall can fall as k grows: as long as k is below m, k groups are enough.",
     ),
-    Definition(
+    one_meaning(
         "hits",
         "How many distinct relevant results were found.",
-        {None: Formula(hits_found, "number of distinct relevant results in top", _explain_hits, "ranx")},
+        Formula(
+            hits_found,
+            "number of distinct relevant results in top",
+            lambda sheet: plus("1" for _ in sheet.results),
+            "ranx",
+        ),
         bounded=False,
     ),
-    Definition(
+    one_meaning(
         "r_precision",
         "Precision at R, the number of relevant documents.",
-        {
-            None: Formula(
-                r_precision, "relevant in the first R of top ÷ R", _explain_r_precision, "trec_eval Rprec, ranx"
-            )
-        },
+        Formula(r_precision, "relevant in the first R of top ÷ R", _explain_r_precision, "trec_eval Rprec, ranx"),
     ),
-    Definition(
+    one_meaning(
         "redundancy",
         "The share of the results looked at that is relevant and meets nothing new; null for an empty ranking.",
-        {
-            None: Formula(
-                redundancy, "(relevant results − results that meet a new group) in top ÷ len(top)", _explain_redundancy
-            )
-        },
+        Formula(
+            redundancy,
+            "(relevant results − results that meet a new group) in top ÷ len(top)",
+            lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
+        ),
         higher_is_better=False,
     ),
-    Definition(
+    one_meaning(
         "judged",
         "The share of the results looked at that was judged at all.",
-        {None: Formula(judged, "results in top with a grade ≥ 0 ÷ len(top)", _explain_judged, "ir-measures Judged")},
+        Formula(
+            judged,
+            "results in top with a grade ≥ 0 ÷ len(top)",
+            lambda sheet: over(number(sum(grade >= 0 for _, grade in sheet.judged)), sheet.top),
+            "ir-measures Judged",
+        ),
     ),
-    Definition(
+    one_meaning(
         "bpref",
         "How rarely judged non-relevant results stand above relevant ones; results not judged do not matter.",
-        {
-            None: Formula(
-                bpref,
-                "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
-                "each term 1 if none is above",
-                _explain_bpref,
-                "trec_eval; Buckley & Voorhees, SIGIR 2004",
-            )
-        },
+        Formula(
+            bpref,
+            "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
+            "each term 1 if none is above",
+            _explain_bpref,
+            "trec_eval; Buckley & Voorhees, SIGIR 2004",
+        ),
         takes_cutoff=False,
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from groupgt.errors import MetricError
 from groupgt.metrics import ideals, views
-from groupgt.metrics.base import Cut, Definition, Formula, Parameter
+from groupgt.metrics.base import Cut, Formula, Parameter, one_meaning
 from groupgt.metrics.worksheet import Sheet, number, plus, times
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.values import total
@@ -68,33 +68,27 @@ def _explain_rbp(sheet: Sheet, p: float = 0.8) -> str:
 
 
 DEFINITIONS = (
-    Definition(
+    one_meaning(
         "err",
         "Expected reciprocal rank: of a reader who stops at a result with a probability that grows with its grade.",
-        {
-            None: Formula(
-                err,
-                "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
-                _explain_err,
-                "Chapelle+, CIKM 2009",
-            )
-        },
-        parameters={
-            None: (Parameter("max_grade", 4, "a number above 0, up to 1000", lambda value: 0 < value <= 1000),)
-        },
+        Formula(
+            err,
+            "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
+            _explain_err,
+            "Chapelle+, CIKM 2009",
+        ),
+        Parameter("max_grade", 4, "a number above 0, up to 1000", lambda value: 0 < value <= 1000),
     ),
-    Definition(
+    one_meaning(
         "rbp",
         "Rank-biased precision: of a reader who goes on to the next result with probability p.",
-        {
-            None: Formula(
-                rbp,
-                "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), "
-                "and a reader looks at 1/(1−p) results on average",
-                _explain_rbp,
-                "Moffat & Zobel, TOIS 2008",
-            )
-        },
-        parameters={None: (Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),)},
+        Formula(
+            rbp,
+            "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), "
+            "and a reader looks at 1/(1−p) results on average",
+            _explain_rbp,
+            "Moffat & Zobel, TOIS 2008",
+        ),
+        Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),
     ),
 )

@@ -217,10 +217,12 @@ def _results(hits: Hits, rows: HitRows) -> Results:
     return Results(query, rows.rank[starts], _nth(query), gain)
 
 
-def changes(first: Ints, second: Ints) -> Bools:
-    """Where a row differs from the one before it."""
-    changed = np.ones(len(first), dtype=np.bool_)
-    changed[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+def changes(column: Ints, *others: Ints) -> Bools:
+    """Where a row differs from the one before it in any of these columns."""
+    changed = np.ones(len(column), dtype=np.bool_)
+    changed[1:] = column[1:] != column[:-1]
+    for other in others:
+        changed[1:] |= other[1:] != other[:-1]
     return changed
 
 
@@ -241,6 +243,4 @@ def _is_first(first: Ints) -> Bools:
 def _nth(key: Ints) -> Ints:
     """The number of each row within its run of equal keys, from 1."""
     position = np.arange(len(key), dtype=np.int64)
-    starts = np.ones(len(key), dtype=np.bool_)
-    starts[1:] = key[1:] != key[:-1]
-    return position - np.maximum.accumulate(np.where(starts, position, 0)) + 1
+    return position - np.maximum.accumulate(np.where(changes(key), position, 0)) + 1

@@ -21,7 +21,7 @@ from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
 # Ids of at most this many bytes are sorted as numbers.
-WIDEST_SORT = 64
+WIDEST_SORT_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,9 +103,9 @@ class GroundTruth:
 
         `excluded` holds the ids that are left out of each query's results: a list, or None or "N/A" for none.
         """
-        read, known = read_groups(qids, groups, policy, place)
+        read, facts = read_groups(qids, groups, policy, place)
         truth = cls(**read, texts=texts, columns=columns or {}, policy=policy)
-        vars(truth).update(known)
+        vars(truth).update(facts)
         truth = truth._without_repeats()
         if excluded is None or not any(ids is not None for ids in excluded):
             return truth
@@ -231,11 +231,11 @@ class GroundTruth:
 
     def _of_importance(self, wanted: tuple[str, ...]) -> GroundTruth:
         """The groups of these importances, and nothing of the others."""
-        known = list(dict.fromkeys(name for name in self.importance or () if name is not None))
-        unknown = [name for name in wanted if name not in known]
+        importances = list(dict.fromkeys(name for name in self.importance or () if name is not None))
+        unknown = [name for name in wanted if name not in importances]
         if unknown:
-            has = f"its groups have {listed(known)}" if known else "none of its groups has an importance"
-            near = near_names(unknown[0], known)
+            has = f"its groups have {listed(importances)}" if importances else "none of its groups has an importance"
+            near = near_names(unknown[0], importances)
             raise ConfigError(f"policy importance: the ground truth has no groups of {unknown[0]!r}; {has}{near}")
         kept = np.array([name in wanted for name in self.importance or ()], dtype=np.bool_)
         if kept.all():
@@ -469,7 +469,7 @@ def _sorted_by_bytes(ids: list[str], query: Ints) -> Ints:
     """Positions sorted by query, then by the UTF-8 bytes of the id."""
     encoded = [name.encode("utf-8", "surrogatepass") for name in ids]
     width = -(-max(map(len, encoded), default=0) // 8) * 8
-    if not 0 < width <= WIDEST_SORT:
+    if not 0 < width <= WIDEST_SORT_BYTES:
         return np.array(sorted(range(len(ids)), key=lambda at: (query[at], encoded[at])), dtype=np.int64)
     # Eight bytes at a time, as numbers: the first are the most significant.
     words = np.array(encoded, dtype=f"S{width}").view(">u8").reshape(len(ids), -1).astype(np.uint64)

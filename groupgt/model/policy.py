@@ -76,12 +76,12 @@ class Policy:
         preset = options.pop("preset", "default")
         if not isinstance(preset, str) or preset not in PRESETS:
             raise ConfigError(f"policy: expected {listed(PRESETS)}, found {preset!r}{near_names(str(preset), PRESETS)}")
-        known = [field.name for field in fields(cls)]
+        names = [field.name for field in fields(cls)]
         faults = Faults()
         for name in options:
-            if name not in known:
+            if name not in names:
                 faults.add(
-                    "policy", f"unknown field {name!r}; known fields: {', '.join(known)}{near_names(name, known)}"
+                    "policy", f"unknown field {name!r}; known fields: {', '.join(names)}{near_names(name, names)}"
                 )
         faults.stop(ConfigError)
         return replace(PRESETS[preset], **options)

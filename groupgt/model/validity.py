@@ -69,8 +69,8 @@ def id_fault(name: str) -> str | None:
         return "is blank"
     if len(name) > LONGEST_ID // 4 and len(name.encode("utf-8", "surrogatepass")) > LONGEST_ID:
         return f"is longer than {LONGEST_ID:,} bytes"
-    found = _forbidden(name)
-    return None if found is None else f"contains {_named(found[0])}"
+    forbidden = _forbidden(name)
+    return None if forbidden is None else f"contains {_named(forbidden[0])}"
 
 
 def _named(letter: str) -> str:

@@ -27,14 +27,14 @@ def exact_sum(values: Floats) -> int:
     True
     """
     mantissa, exponent = np.frexp(values)
-    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    integers = np.ldexp(mantissa, 53).astype(np.int64)
     # Doubles below the normal ones have fewer bits: what is shifted out of them is zero.
     place = exponent.astype(np.int64) - 53 + SCALE
     total = 0
     for each in np.unique(place).tolist():
-        own = whole[place == each]
+        parts = integers[place == each]
         # In halves, so that 2^31 of them fit 64 bits.
-        part = (int((own >> HALF).sum()) << HALF) + int((own & ((1 << HALF) - 1)).sum())
+        part = (int((parts >> HALF).sum()) << HALF) + int((parts & ((1 << HALF) - 1)).sum())
         total += part << each if each >= 0 else part >> -each
     return total
 
@@ -256,9 +256,9 @@ class Lengths:
 
     def table(self, unit: str, ids: Sequence[str]) -> Mapping[str, int]:
         """id → length, for these ids at least, as far as it is known; texts are counted once."""
-        known = self.known.get(unit)
-        if known is not None:
-            return known
+        lengths = self.known.get(unit)
+        if lengths is not None:
+            return lengths
         counted = self._counted.setdefault(unit, {})
         fresh = [name for name in dict.fromkeys(ids) if name not in counted and name in self.texts]
         if fresh:
@@ -299,8 +299,8 @@ def as_lengths(value: Any) -> Lengths:
         raise ConfigError(f"lengths: expected {expected}, found {display(value)}")
     if value and all(isinstance(each, str) for each in value.values()):
         return Lengths(texts={str(name): text for name, text in value.items()})
-    known = {
-        unit: {str(name): n for name, n in own.items()} if isinstance(own, Mapping) else own
-        for unit, own in value.items()
+    lengths = {
+        unit: {str(name): n for name, n in columns.items()} if isinstance(columns, Mapping) else columns
+        for unit, columns in value.items()
     }
-    return Lengths(known)
+    return Lengths(lengths)

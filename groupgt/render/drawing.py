@@ -15,10 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupgt.errors import ConfigError, listed, printable
 from groupgt.render.themes import CONFIG, THEMES, without_neutral
+
+if TYPE_CHECKING:
+    from groupgt.render.page.data import Drawing
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 MIME = "application/vnd.vegalite.v5+json"
@@ -27,6 +30,10 @@ ENDINGS = (".svg", ".png", ".pdf", ".json", ".html")
 PIXELS = 2
 # What no SVG may hold.
 UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+
+
+# Tables of templates that the page fills in.
+FILLED = ("rows", "mean")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +57,8 @@ class Figure:
     def themed(self, theme: str) -> dict[str, Any]:
         """The specification on light or dark ground."""
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        whole = {"$schema": SCHEMA, **self.template, "config": CONFIG}
-        filled: dict[str, Any] = replaced(whole, colors)
+        spec = {"$schema": SCHEMA, **self.template, "config": CONFIG}
+        filled: dict[str, Any] = replaced(spec, colors)
         return filled
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
@@ -94,9 +101,9 @@ class Figure:
 
         A table of HTML is left out, because JupyterLab would show it in place of the figure.
         """
-        whole = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
+        spec = {"$schema": SCHEMA, **self.template, "config": without_neutral(CONFIG)}
         light = {f"${name}": color for name, color in THEMES["light"].items()}
-        bundle: dict[str, Any] = {MIME: replaced(whole, light), "text/plain": repr(self)}
+        bundle: dict[str, Any] = {MIME: replaced(spec, light), "text/plain": repr(self)}
         if has_converter():
             bundle["image/svg+xml"] = _converted(self.spec, ".svg").decode()
         return bundle
@@ -109,8 +116,8 @@ def check_picture(path: Path) -> None:
     """Raises `ConfigError` for a file whose ending names no format of figures, or one that needs what is not here."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        found = path.suffix or "no ending"
-        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {found}")
+        suffix = path.suffix or "no ending"
+        raise ConfigError(f"{path}: expected a file that ends in {listed(ENDINGS)}, found {suffix}")
     if ending not in (".json", ".html") and not has_converter():
         raise ConfigError(f"{path}: pictures need vl-convert: pip install 'groupgt[plots]'; .json and .html do not")
 
@@ -121,8 +128,8 @@ def replaced(value: Any, texts: Mapping[str, Any]) -> Any:
         return texts.get(value, value)
     if isinstance(value, Mapping):
         return {
-            key: copy.deepcopy(held) if key == "values" and isinstance(held, list) else replaced(held, texts)
-            for key, held in value.items()
+            key: copy.deepcopy(part) if key == "values" and isinstance(part, list) else replaced(part, texts)
+            for key, part in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [replaced(item, texts) for item in value]
@@ -139,7 +146,7 @@ def _drawable(value: Any) -> Any:
     if isinstance(value, str):
         return re.sub(UNDRAWABLE, "\ufffd", value)
     if isinstance(value, Mapping):
-        return {key: _drawable(held) for key, held in value.items()}
+        return {key: _drawable(part) for key, part in value.items()}
     return [_drawable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -163,3 +170,22 @@ def _cell(value: Any) -> str:
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> tuple[list[str], list[list[Any]]]:
     """Headers and rows of the columns named."""
     return list(columns.values()), [[row.get(key) for key in columns] for row in rows]
+
+
+def drawing(figure: Figure) -> Drawing:
+    """A figure with its data, for the page."""
+    return {"template": figure.template, "text": figure.text, "headers": figure.headers, "rows": figure.rows}
+
+
+def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
+    """A figure without its data, which the page fills in; `texts` says which of its texts depend on what is chosen."""
+    return {"template": _emptied(replaced(figure.template, texts or {}))}
+
+
+def _emptied(value: Any) -> Any:
+    """A template whose tables of rows are empty."""
+    if isinstance(value, dict):
+        if value.get("name") in FILLED:
+            return {"name": value["name"], "values": []}
+        return {key: _emptied(each) for key, each in value.items() if key != "description"}
+    return [_emptied(each) for each in value] if isinstance(value, list) else value

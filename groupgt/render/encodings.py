@@ -22,7 +22,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 @dataclass(frozen=True)
 class About:
-    """What every figure states: the metric, how many questions, the convention and the policy; and a note, if any."""
+    """What every figure states: the metric, how many queries, the convention and the policy; and a note, if any."""
 
     metric: str
     questions: int
@@ -43,14 +43,14 @@ def figure_of(
 ) -> Figure:
     """A figure with the lines that every figure states."""
     lines = about.lines
-    whole: Layer = {
+    spec: Layer = {
         "title": {"text": title, "subtitle": lines},
         "description": f"{text} {'. '.join(lines)}.",
         "data": {"name": "rows", "values": [dict(row) for row in rows]},
         **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
         **body,
     }
-    return Figure(name, whole, text, *table_of(rows, columns))
+    return Figure(name, spec, text, *table_of(rows, columns))
 
 
 def across(field: str) -> Layer:
@@ -105,6 +105,21 @@ def log_axis() -> Layer:
     return {"tickCount": 6, "format": "~s", "grid": False}
 
 
+def logarithmic(field: str, title: str) -> Layer:
+    """A number from left to right, by its logarithm."""
+    return {**across(field), "scale": {"type": "log", "nice": False}, "title": title, "axis": log_axis()}
+
+
+def share_axis(title: str) -> Layer:
+    """A share in percent, of the whole range."""
+    return {
+        "type": "quantitative",
+        "title": title,
+        "scale": {"domain": [LOWEST, HIGHEST]},
+        "axis": {"format": ".0%"},
+    }
+
+
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
     """Color and dash of each system; beyond the first few all look alike."""
     count = len(systems)
@@ -136,6 +151,36 @@ def line_layers(encoding: Layer) -> list[Layer]:
         {"mark": {"type": "line", "strokeWidth": 2}, "encoding": encoding},
         {"mark": {"type": "point", "filled": True, "size": 25, "opacity": 1}, "encoding": points},
     ]
+
+
+def interval_rules(y: Layer, x: Layer, color: Layer) -> Layer:
+    """Intervals as upright lines, from the columns `low` to `high`."""
+    return {
+        "mark": {"type": "rule", "opacity": 0.6},
+        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, **color},
+    }
+
+
+def tiles(shared: Layer, color: Layer, ink: Layer, text: str, size: int, tooltip: list[Layer]) -> list[Layer]:
+    """Rectangles in one color, and their figures written in them in another."""
+    return [
+        {
+            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
+            "encoding": {**shared, "color": color, "tooltip": tooltip},
+        },
+        {
+            "mark": {"type": "text", "fontSize": size},
+            "encoding": {
+                **shared,
+                "text": {"field": text, "type": "nominal"},
+                "color": {**ink, "legend": None},
+            },
+        },
+    ]
+
+
+# Layers whose colors are of two scales, such as those of `tiles`.
+TWO_COLORS: Layer = {"resolve": {"scale": {"color": "independent"}}}
 
 
 def panels(field: str, values: list[str], panel: Layer) -> Layer:
@@ -173,33 +218,16 @@ def heat_map(
     if titles != (None, None):
         shared["x"]["axis"] = {"labelAngle": 0, "orient": "top"}
     named = tips(**{row: titles[0] or row, column: titles[1] or column, value: "difference" if delta else "mean"})
-    return {
-        "layer": [
-            {
-                "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
-                "encoding": {
-                    **shared,
-                    "color": {
-                        "field": value,
-                        "type": "quantitative",
-                        "scale": scale,
-                        "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
-                    },
-                    "tooltip": [*named, *(tips(queries="queries") if counted else [])],
-                },
-            },
-            {
-                "mark": {"type": "text", "fontSize": 11},
-                "encoding": {
-                    **shared,
-                    "text": {"field": text.removeprefix("datum."), "type": "nominal"},
-                    "color": {"field": value, "type": "quantitative", "scale": inks, "legend": None},
-                },
-            },
-        ],
-        "height": {"step": 26},
-        "resolve": {"scale": {"color": "independent"}},
+    color = {
+        "field": value,
+        "type": "quantitative",
+        "scale": scale,
+        "legend": {"title": None, "orient": "bottom", "format": f"{'+' if delta else ''}.{digits}f"},
     }
+    ink = {"field": value, "type": "quantitative", "scale": inks}
+    tooltip = [*named, *(tips(queries="queries") if counted else [])]
+    layers = tiles(shared, color, ink, text.removeprefix("datum."), 11, tooltip)
+    return {"layer": layers, "height": {"step": 26}, **TWO_COLORS}
 
 
 def short(value: float | None, *, delta: bool = False, digits: int = 2) -> str:

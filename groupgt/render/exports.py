@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def nulls(value: Any) -> Any:
-    """The same structure with None for NaN and infinities: JSON has neither.
+    """The same structure as plain Python: dataclasses as mappings, None for NaN and infinities, which JSON has not.
 
     >>> nulls({"a": [float("nan"), float("inf"), 1.0]})
     {'a': [None, None, 1.0]}
@@ -39,6 +40,8 @@ def nulls(value: Any) -> Any:
         return {key: nulls(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [nulls(each) for each in value]
+    if is_dataclass(value):
+        return {field.name: nulls(getattr(value, field.name)) for field in fields(value)}
     return value
 
 

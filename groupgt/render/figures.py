@@ -9,6 +9,7 @@ A table is a list of rows, dicts whose keys each function names. Texts that begi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from groupgt.errors import ConfigError, near_names
@@ -17,6 +18,7 @@ from groupgt.render.encodings import (
     HIGHEST,
     LOWEST,
     STEP,
+    TWO_COLORS,
     About,
     Layer,
     Rows,
@@ -32,17 +34,19 @@ from groupgt.render.encodings import (
     legend,
     line_layers,
     listed,
-    log_axis,
+    logarithmic,
     panels,
+    share_axis,
     short,
     slanted,
+    tiles,
     tips,
     zero_line,
 )
 from groupgt.render.tables import fixed, signed
 
 # More bars than this are drawn as one area.
-BARS = 600
+MOST_BARS = 600
 
 
 def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") -> Figure:
@@ -82,8 +86,8 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
         },
     ]
     number = signed if delta else fixed
-    said = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
-    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(said)}."
+    values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
+    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(values)}."
     return figure_of(
         "differences" if delta else "forest",
         title or ("Differences with intervals" if delta else "Means with intervals"),
@@ -98,55 +102,40 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
 def deltas(
     rows: Rows, about: About, first: str, second: str, mean: Mapping[str, Any], *, bars: bool | None = None
 ) -> Figure:
-    """The difference of every question, largest gain first, with the mean and its interval.
+    """The difference of every query, largest gain first, with the mean and its interval.
 
     Rows, sorted: `qid`, `place` (from 1), `delta`, `kind`: better, worse or same. `mean` has `value`, `low`, `high`.
-    Questions are `bars`, or one area where there are too many to be told apart.
+    Queries are `bars`, or one area where there are too many to be told apart.
     """
     color = colored("kind", ["better", "worse", "same"], ["$better", "$worse", "$same"])
     value = {**down("delta"), "type": "quantitative", "title": f"difference in {about.metric}"}
     place = {**across("place"), "title": "queries, largest gain first", "axis": {"grid": False, "tickMinStep": 1}}
-    if len(rows) <= BARS if bars is None else bars:
-        marks: list[Layer] = [
-            {
-                "transform": [
-                    {"calculate": "datum.place - 0.5", "as": "from"},
-                    {"calculate": "datum.place + 0.5", "as": "to"},
-                    {"calculate": "0", "as": "zero"},
-                ],
-                "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 0.5},
-                "encoding": {
-                    "x": {**place, "field": "from", "scale": {"nice": False, "zero": False}},
-                    "x2": {"field": "to"},
-                    "y": value,
-                    "y2": {"field": "zero"},
-                    "color": {**color, "legend": None},
-                    "tooltip": tips(qid="query", delta="difference"),
-                },
-            }
-        ]
-    else:
-        marks = [
-            {
-                "mark": {"type": "area", "interpolate": "step-after"},
-                "encoding": {
-                    "x": {**place, "scale": {"nice": False, "zero": False}},
-                    "y": value,
-                    "color": {**color, "legend": None},
-                },
-            }
-        ]
+    place["scale"] = {"nice": False, "zero": False}
+    encoding = {"x": place, "y": value, "color": {**color, "legend": None}}
+    marks: Layer = {"mark": {"type": "area", "interpolate": "step-after"}, "encoding": encoding}
+    if len(rows) <= MOST_BARS if bars is None else bars:
+        ends = {"from": "datum.place - 0.5", "to": "datum.place + 0.5", "zero": "0"}
+        marks = {
+            "transform": [{"calculate": text, "as": name} for name, text in ends.items()],
+            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 0.5},
+            "encoding": {
+                "x": {**place, "field": "from"},
+                "x2": {"field": "to"},
+                "y": value,
+                "y2": {"field": "zero"},
+                "color": encoding["color"],
+                "tooltip": tips(qid="query", delta="difference"),
+            },
+        }
+    of_mean = {"data": {"name": "mean", "values": [dict(mean)]}}
+    low, middle = ({"field": name, "type": "quantitative"} for name in ("low", "value"))
     band: list[Layer] = [
         {
-            "data": {"name": "mean", "values": [dict(mean)]},
+            **of_mean,
             "mark": {"type": "rect", "opacity": 0.18, "color": "$ink"},
-            "encoding": {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}},
+            "encoding": {"y": low, "y2": {"field": "high"}},
         },
-        {
-            "data": {"name": "mean", "values": [dict(mean)]},
-            "mark": {"type": "rule", "strokeDash": [5, 3], "color": "$ink"},
-            "encoding": {"y": {"field": "value", "type": "quantitative"}},
-        },
+        {**of_mean, "mark": {"type": "rule", "strokeDash": [5, 3], "color": "$ink"}, "encoding": {"y": middle}},
     ]
     wins, losses = (sum(row["kind"] == kind for row in rows) for kind in ("better", "worse"))
     text = (
@@ -156,8 +145,8 @@ def deltas(
     return figure_of(
         "deltas",
         f"{first} against {second}",
-        About(about.metric, about.questions, about.convention, about.policy, "dashed: the mean; band: its interval"),
-        {"layer": [*marks, *band, zero_line("y")], "height": 240},
+        replace(about, note="dashed: the mean; band: its interval"),
+        {"layer": [marks, *band, zero_line("y")], "height": 240},
         rows,
         {"place": "place", "qid": "query", "delta": "difference"},
         text,
@@ -177,12 +166,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
         "calls": "search calls",
     }
     encoding = {
-        "x": {
-            **across("k"),
-            "scale": {"type": "log", "nice": False},
-            "title": title.get(unit, unit),
-            "axis": log_axis(),
-        },
+        "x": logarithmic("k", title.get(unit, unit)),
         "y": {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}},
         "tooltip": tips(system="system", metric="metric", k="k", value="mean"),
         **by_system(systems),
@@ -193,7 +177,7 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
         "depth",
         "How much is found at each cutoff",
         about,
-        {**panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200})},
+        panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200}),
         rows,
         {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"},
         f"Means against depth for {listed(systems)}: {listed(ends)}.",
@@ -207,14 +191,8 @@ def ecdf(rows: Rows, about: About) -> Figure:
     """
     systems = distinct(rows, "system")
     encoding = {
-        "x": {**across("rank"), "scale": {"type": "log", "nice": False}, "title": "rank", "axis": log_axis()},
-        "y": {
-            "field": "share",
-            "type": "quantitative",
-            "title": "share of queries",
-            "scale": {"domain": [LOWEST, HIGHEST]},
-            "axis": {"format": ".0%"},
-        },
+        "x": logarithmic("rank", "rank"),
+        "y": {"field": "share", **share_axis("share of queries")},
         "tooltip": tips(system="system", kind="", rank="by rank", share="share"),
         **by_system(systems),
     }
@@ -238,7 +216,7 @@ def ecdf(rows: Rows, about: About) -> Figure:
 
 
 def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
-    """How many questions each system answers better, as well as, and worse than the baseline.
+    """How many queries each system answers better, as well as, and worse than the baseline.
 
     Rows: `system`, `outcome` (better, same, worse), `count`.
     """
@@ -276,10 +254,10 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             },
         },
     ]
-    said = []
+    counts_by_system = []
     for system in distinct(rows, "system"):
         counts = {row["outcome"]: row["count"] for row in rows if row["system"] == system}
-        said.append(f"{system} {counts.get('better', 0):,} better, {counts.get('worse', 0):,} worse")
+        counts_by_system.append(f"{system} {counts.get('better', 0):,} better, {counts.get('worse', 0):,} worse")
     return figure_of(
         "outcomes",
         f"Wins, ties and losses against {baseline}",
@@ -288,11 +266,11 @@ def outcomes(rows: Rows, about: About, baseline: str) -> Figure:
             "transform": [{"calculate": "indexof(['better', 'same', 'worse'], datum.outcome)", "as": "order"}],
             "layer": layers,
             "height": {"step": STEP + 4},
-            "resolve": {"scale": {"color": "independent"}},
+            **TWO_COLORS,
         },
         rows,
         {"system": "system", "outcome": "outcome", "count": "queries"},
-        f"Queries better and worse than {baseline} by {about.metric}: {listed(said)}.",
+        f"Queries better and worse than {baseline} by {about.metric}: {listed(counts_by_system)}.",
     )
 
 
@@ -302,7 +280,7 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
     Rows: `slice`, `system`, `value`, `queries`, `mark` (`*` where significant).
     """
     number = signed if delta else fixed
-    said = [
+    values = [
         f"{row['system']} where {row['slice']} {number(row['value'])}" for row in rows if row.get("value") is not None
     ]
     return figure_of(
@@ -312,7 +290,7 @@ def slices(rows: Rows, about: About, *, delta: bool = False, domain: tuple[Any, 
         heat_map("slice", "value", "datum.text", delta=delta, domain=domain, counted=True),
         [{**row, "text": short(row["value"], delta=delta) + row.get("mark", "")} for row in rows],
         {"slice": "slice", "system": "system", "value": "difference" if delta else "mean", "queries": "queries"},
-        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(said)}.",
+        f"{'Differences' if delta else 'Means'} of {about.metric} by slice: {listed(values)}.",
     )
 
 
@@ -332,38 +310,16 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     }
     colors = ["$step5", "$step4", "$step3", "$step1", "$turn1"]
     inks = ["$on5", "$on4", "$on3", "$on1", "$onturn1"]
-    layers: list[Layer] = [
-        {
-            "mark": {"type": "rect", "stroke": "$ground", "strokeWidth": 1},
-            "encoding": {
-                **shared,
-                "color": {
-                    **colored("met", list(RANKS), colors),
-                    "legend": {**legend("first hit"), "columns": 5, "symbolType": "square"},
-                },
-                "tooltip": tips(group="group", system="system", text="rank"),
-            },
-        },
-        {
-            "mark": {"type": "text", "fontSize": 10},
-            "encoding": {
-                **shared,
-                "text": {"field": "text", "type": "nominal"},
-                "color": {**colored("met", list(RANKS), inks), "legend": None},
-            },
-        },
-    ]
+    key = {**legend("first hit"), "columns": 5, "symbolType": "square"}
+    color, ink = ({**colored("met", list(RANKS), each), "legend": key} for each in (colors, inks))
+    layers = tiles(shared, color, ink, "text", 10, tips(group="group", system="system", text="rank"))
     groups, systems = distinct(rows, "group"), distinct(rows, "system")
     met = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
     return figure_of(
         "groups",
         "Which groups are met, and at what rank",
         about,
-        {
-            "layer": layers,
-            "height": {"step": 18},
-            "resolve": {"scale": {"color": "independent"}},
-        },
+        {"layer": layers, "height": {"step": 18}, **TWO_COLORS},
         filled,
         {"group": "group", "system": "system", "rank": "rank of the first hit"},
         f"Of {len(groups):,} groups are met: {listed(met)}.",

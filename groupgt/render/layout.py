@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 # Text in a cell is cut to no fewer columns than this.
-SHORTEST = 20
+SHORTEST_COLUMNS = 20
 # What stands between columns.
 GAP = "  "
 
@@ -163,13 +163,13 @@ def _shortened(cells: Cells, width: int) -> Cells:
     widths = cells.widths()
     longest = list(widths)
     # What a row is stays whole, where it leaves room for the widest of the other columns, cut or not.
-    others = [size if right else min(size, SHORTEST) for size, right in zip(widths, cells.right)][cells.keep :]
+    others = [size if right else min(size, SHORTEST_COLUMNS) for size, right in zip(widths, cells.right)][cells.keep :]
     kept = cells.keep if total([*widths[: cells.keep], max(others, default=0)]) <= width else 0
     while total(longest) > width:
         text = [
             place
             for place, header in enumerate(cells.headers)
-            if place >= kept and not cells.right[place] and longest[place] > max(SHORTEST, columns_of(header))
+            if place >= kept and not cells.right[place] and longest[place] > max(SHORTEST_COLUMNS, columns_of(header))
         ]
         if not text:
             break

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from groupgt.errors import printable
 from groupgt.render import tables
 from groupgt.render.document import Item, Table, bare, document, drawn
-from groupgt.render.exports import frame_of
+from groupgt.render.exports import frame_of, nulls
 from groupgt.render.tables import Grid
 from groupgt.runtime import pl
 
@@ -68,9 +68,8 @@ class Result:
         teller = self._teller
         # A figure of its own mime type would stand in place of the tables.
         figure = teller.plot(teller.main_figure) if has_converter() and teller.main_figure else None
-        return "".join(drawn(bare(item), "html") for item in self.blocks()) + (
-            "" if figure is None else figure.picture_html()
-        )
+        picture = figure.picture_html() if figure is not None and figure.rows else ""
+        return "".join(drawn(bare(item), "html") for item in self.blocks()) + picture
 
 
 ResultT = TypeVar("ResultT", bound=Result)
@@ -79,9 +78,11 @@ ResultT = TypeVar("ResultT", bound=Result)
 class Teller(ABC, Generic[ResultT]):
     """What is told of one `result`: `groupgt.report.tellers` names the class for each kind.
 
-    A class says what its blocks are, its rows with full doubles, the result as plain Python, and the figures that can
-    be drawn by name; the rest follows.
+    A class says what its blocks are, its rows with full doubles, which `fields` are the result as plain Python, and the
+    figures that can be drawn by name; the rest follows.
     """
+
+    fields: Sequence[str] = ()
 
     def __init__(self, result: ResultT) -> None:
         self.result = result
@@ -93,7 +94,7 @@ class Teller(ABC, Generic[ResultT]):
 
     @property
     def main_figure(self) -> str:
-        """The name of the figure that a notebook draws below the tables; empty where there is nothing to draw."""
+        """The name of the figure that a notebook draws below the tables, where it has data; empty for none."""
         return ""
 
     @abstractmethod
@@ -104,9 +105,9 @@ class Teller(ABC, Generic[ResultT]):
     def csv_rows(self) -> Grid:
         """Headers and rows with full doubles, None where there is no value."""
 
-    @abstractmethod
     def to_dict(self) -> Any:
-        """Everything as plain Python, None for undefined."""
+        """The `fields` as plain Python, None for undefined."""
+        return nulls({name: getattr(self.result, name) for name in self.fields})
 
     def frame_rows(self) -> Grid:
         """Headers and rows of the polars frame: those of `csv_rows`, where nothing else is said."""

@@ -89,8 +89,8 @@ def check_style(style: str, *others: str) -> None:
 
     if style not in tabulate.tabulate_formats:
         near = near_names(style, [*tabulate.tabulate_formats, *others])
-        known = ", ".join([*others, *tabulate.tabulate_formats])
-        raise ConfigError(f"unknown format {style!r}{near}; formats: {known}")
+        names = ", ".join([*others, *tabulate.tabulate_formats])
+        raise ConfigError(f"unknown format {style!r}{near}; formats: {names}")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = DEFAULT) -> str:

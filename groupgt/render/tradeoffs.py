@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
-    HIGHEST,
-    LOWEST,
     About,
     Layer,
     Rows,
-    across,
     by_system,
     color_only,
     colored,
     distinct,
     figure_of,
     heat_map,
+    interval_rules,
     legend,
     listed,
     log_axis,
+    logarithmic,
+    share_axis,
     short,
     tips,
 )
@@ -34,10 +34,10 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     Rows: `family`, `x`, `value`, `low`, `high`; with two parameters `x`, `y` and `value`.
     """
     best = max((row for row in rows if row.get("value") is not None), key=lambda row: row["value"], default=None)
-    said = f"Means of {about.metric} over {' and '.join(parameters)}"
+    text = f"Means of {about.metric} over {' and '.join(parameters)}"
     if best is not None:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
-        said += f"; the highest is {fixed(best['value'])}, where {place}"
+        text += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
         body = heat_map(
             "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
@@ -45,7 +45,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}
         title = f"{about.metric} by {_both(parameters)}"
-        return figure_of("sweep", title, about, body, filled, columns, f"{said}.")
+        return figure_of("sweep", title, about, body, filled, columns, f"{text}.")
     numeric = all(isinstance(row["x"], (int, float)) and not isinstance(row["x"], bool) for row in rows)
     place_of: Layer = {"field": "x", "type": "quantitative" if numeric else "ordinal", "title": parameters[0]}
     place_of |= (
@@ -57,10 +57,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     color = by_system(families, "family")
     value = {"type": "quantitative", "scale": {"zero": False}, "title": about.metric}
     layers = [
-        {
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": place_of, "y": {**value, "field": "low"}, "y2": {"field": "high"}, **color_only(color)},
-        },
+        interval_rules(value, place_of, color_only(color)),
         {"mark": {"type": "line"}, "encoding": {"x": place_of, "y": {**value, "field": "value"}, **color}},
         {
             "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
@@ -74,7 +71,7 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
     ]
     columns = {"family": "system", "x": parameters[0], "value": "mean", "low": "low", "high": "high"}
     title = f"{about.metric} by {parameters[0]}"
-    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{said}.")
+    return figure_of("sweep", title, about, {"layer": layers, "height": 200}, rows, columns, f"{text}.")
 
 
 def _both(parameters: Sequence[str]) -> str:
@@ -111,10 +108,7 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
             "mark": {"type": "line", "interpolate": "step-after", "color": "$better", "strokeDash": [4, 3]},
             "encoding": {"x": x, "y": {**y, "field": "value"}},
         },
-        {
-            "mark": {"type": "rule", "opacity": 0.6},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": color},
-        },
+        interval_rules(y, x, {"color": color}),
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {
@@ -157,8 +151,7 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
     Rows: `system`, `difference`, `queries`, `power`. Dashed are the `wanted` power and the queries that there are.
     """
     systems = distinct(rows, "system")
-    x = {**across("queries"), "scale": {"type": "log", "nice": False}, "title": "queries", "axis": log_axis()}
-    y = {"type": "quantitative", "title": "power", "scale": {"domain": [LOWEST, HIGHEST]}, "axis": {"format": ".0%"}}
+    x, y = logarithmic("queries", "queries"), share_axis("power")
     dashed = {"type": "rule", "strokeDash": [5, 3], "color": "$soft"}
     layers: list[Layer] = [
         {"data": {"values": [{"power": wanted}]}, "mark": dashed, "encoding": {"y": {**y, "field": "power"}}},
@@ -173,10 +166,10 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
             },
         },
     ]
-    said = []
+    ends = []
     for name in systems:
         enough = [row["queries"] for row in rows if row["system"] == name and row["power"] >= wanted]
-        said.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
+        ends.append(f"{name} {f'from {min(enough):,} on' if enough else 'not within this range'}")
     return figure_of(
         "power",
         f"Power to detect the difference from {baseline}",
@@ -184,5 +177,5 @@ def power(rows: Rows, about: About, wanted: float, queries: int, baseline: str) 
         {"layer": layers, "height": 240},
         rows,
         {"system": "system", "difference": "difference", "queries": "queries", "power": "power"},
-        f"Queries at which the difference in {about.metric} is detected with {100 * wanted:g} % power: {listed(said)}.",
+        f"Queries at which the difference in {about.metric} is detected with {100 * wanted:g} % power: {listed(ends)}.",
     )

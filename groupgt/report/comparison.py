@@ -13,9 +13,6 @@ from groupgt.comparison.schema import ContrastDict
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
-from groupgt.evaluation import pictures
-from groupgt.evaluation.report import dataset_of as means_of
-from groupgt.evaluation.tables import below_means, population
 from groupgt.render import tables
 from groupgt.render.document import Detail, Item, Verdict, bare, document
 from groupgt.render.drawing import Figure
@@ -24,7 +21,9 @@ from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, signed, small
-from groupgt.report import contrasts, headroom, slice_contrasts
+from groupgt.report import contrasts, headroom, slices
+from groupgt.report import data as evaluated
+from groupgt.report.means import below_means, population
 
 # Lost queries that a summary names.
 LOST = 20
@@ -38,10 +37,7 @@ class ComparisonTeller(Teller[Comparison]):
         """What a page of it is called."""
         return f"against {self.result.baseline}"
 
-    @property
-    def main_figure(self) -> str:
-        """Means with their intervals."""
-        return "forest"
+    main_figure = "forest"
 
     def blocks(self) -> list[Item]:
         """Everything, the verdict first."""
@@ -55,6 +51,10 @@ class ComparisonTeller(Teller[Comparison]):
         """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
         verdict = Verdict(list(contrasts.sentences(self.result.by())))
         return document([f"## {self.title}", verdict, *changed(self.result)], "github")
+
+    def footer(self) -> list[str]:
+        """What was measured: counted, or as it was read from result folders."""
+        return population_of(self.result)
 
     def warnings(self) -> list[str]:
         """What keeps a reader from concluding too much."""
@@ -165,7 +165,7 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
     yield from contrasts.grids(comparison, chosen)
-    for section in (contrasts.pairs, slice_contrasts.blocks, headroom.blocks):
+    for section in (contrasts.pairs, slices.deltas, headroom.blocks):
         for item in section(comparison, chosen):
             yield Detail(bare(item)) if brief else item
     yield _footer(comparison)
@@ -266,7 +266,7 @@ def described(settings: Settings) -> str:
 
 def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[], Figure]]:
     """The figures that can be drawn of a comparison, by its systems with a metric of their own, by name."""
-    figures = pictures.drawable(systems)
+    figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
         figures |= {name: lambda draw=draw: draw(systems) for name, draw in contrasts.FIGURES.items()}  # type: ignore[misc]
         figures["power"] = lambda: comparison.power().plot()
@@ -275,7 +275,7 @@ def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[],
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
     """The tables of one data set on the page, with what its systems are against one another."""
-    dataset = means_of(systems, name)
+    dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
     dataset["verdict"] = list(contrasts.sentences(systems))
     if len(systems.names) > 1:

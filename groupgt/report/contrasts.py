@@ -8,18 +8,17 @@ from typing import Any
 
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.systems import Systems, interval
+from groupgt.comparison.systems import Systems, finite, interval
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import ConfigError, near_names
-from groupgt.evaluation.report import template
-from groupgt.evaluation.systems import known
-from groupgt.evaluation.verdict import best_sentence, doubt, doubts, enumerated, every
 from groupgt.render import figures, tables
 from groupgt.render.document import Block, Table
-from groupgt.render.drawing import Figure
+from groupgt.render.drawing import Figure, template
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, p_text, signed, small, span
 from groupgt.report import headroom
+from groupgt.report.means import about, best_sentence
+from groupgt.report.sentences import doubt, doubts, enumerated, every
 
 NO_BREAK = "\u00a0"
 # More comparisons than this are counted and not named.
@@ -96,7 +95,7 @@ def _winner(systems: Systems) -> data.Sentence:
         return best_sentence(systems)
     tied, count = systems.tied, len(systems.names)
     mean, between = systems.mean(best), systems.intervals.get((best, systems.primary))
-    over = counted(systems.questions_of(best), "query", "queries")
+    over = counted(systems.queries_of(best), "query", "queries")
     level = f"{100 * systems.settings.intervals:g} % CI"
     size = f"{fixed(mean)}" + ("" if between is None else f" ({level} {span(between)})")
     if len(tied) == count:
@@ -244,15 +243,6 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
 # --- Figures.
 
 
-def forest(systems: Systems) -> Figure:
-    """Means with their intervals, each marked by how it stands against the baseline."""
-    rows = []
-    for name in systems.names:
-        low, high = systems.ends(name)
-        rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
-    return figures.forest(rows, systems.about(systems.label))
-
-
 def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
     """Every other system against the baseline by the primary metric."""
     for name in systems.names:
@@ -265,7 +255,7 @@ def differences(systems: Systems) -> Figure:
     """Differences against the baseline with their intervals."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
     title = f"Differences against {systems.baseline}"
-    return figures.forest(rows, systems.about(systems.label), delta=True, title=title)
+    return figures.forest(rows, about(systems, systems.label), delta=True, title=title)
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
@@ -273,7 +263,7 @@ def _delta(contrast: Contrast | None) -> dict[str, float | None]:
     if contrast is None:
         return {"value": None, "low": None, "high": None}
     low, high = interval(contrast.delta_interval) or (None, None)
-    return {"value": known(contrast.delta), "low": low, "high": high}
+    return {"value": finite(contrast.delta), "low": low, "high": high}
 
 
 def outcomes(systems: Systems) -> Figure:
@@ -283,7 +273,7 @@ def outcomes(systems: Systems) -> Figure:
         for name, each in _against_baseline(systems)
         for outcome, count in (("better", each.wins), ("same", each.ties), ("worse", each.losses))
     ]
-    return figures.outcomes(rows, systems.about(systems.label), systems.baseline)
+    return figures.outcomes(rows, about(systems, systems.label), systems.baseline)
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
@@ -302,10 +292,10 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
         kind = "better" if gain > SLACK else "worse" if gain < -SLACK else "same"
         rows.append({"qid": systems.qids[place], "place": number, "delta": sign * gain, "kind": kind})
     mean = _delta(systems.between(chosen, against))
-    return figures.deltas(rows, systems.about(systems.label), chosen, against, mean)
+    return figures.deltas(rows, about(systems, systems.label), chosen, against, mean)
 
 
-FIGURES = {"forest": forest, "differences": differences, "deltas": deltas, "outcomes": outcomes}
+FIGURES = {"differences": differences, "deltas": deltas, "outcomes": outcomes}
 
 
 # --- The page.
@@ -337,27 +327,26 @@ def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
         "first": systems.names.index(first),
         "second": systems.names.index(second),
         "metric": list(systems.metrics).index(text),
-        "delta": known(contrast.delta),
+        "delta": finite(contrast.delta),
         "interval": interval(contrast.delta_interval),
         "pairs": contrast.pairs,
         "wins": contrast.wins,
         "ties": contrast.ties,
         "losses": contrast.losses,
-        "raw": known(contrast.raw_p_value),
-        "p": known(contrast.p_value),
-        "effect": known(contrast.effect_size),
+        "raw": finite(contrast.raw_p_value),
+        "p": finite(contrast.p_value),
+        "effect": finite(contrast.effect_size),
         "significant": contrast.significant,
     }
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:
     """Templates of the figures of differences."""
-    label, about, nothing = systems.label, systems.about(systems.label), _delta(None)
+    label, stated, nothing = systems.label, about(systems, systems.label), _delta(None)
     sizes = {f"difference in {label}": "$label"}
     return {
-        "forest": template(forest(systems), {label: "$label"}),
         "differences": template(differences(systems), sizes),
         "outcomes": template(outcomes(systems), {f"than {systems.baseline}": "$label"}),
-        "deltas": template(figures.deltas([], about, "", "", nothing, bars=True), sizes),
-        "deltas many": template(figures.deltas([], about, "", "", nothing, bars=False), sizes),
+        "deltas": template(figures.deltas([], stated, "", "", nothing, bars=True), sizes),
+        "deltas many": template(figures.deltas([], stated, "", "", nothing, bars=False), sizes),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from groupgt.curation.agree import Agreement
@@ -33,9 +32,9 @@ class CheckTeller(Teller[Check]):
         by_name = self.result.findings.items()
         return ["file", *FINDING], [[name, *_finding_row(finding)] for name, own in by_name for finding in own]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """The findings by name, as plain Python."""
-        return {name: [asdict(finding) for finding in own] for name, own in self.result.findings.items()}
+        return nulls(self.result.findings)
 
 
 def _finding_row(finding: Finding) -> list[Any]:
@@ -72,18 +71,17 @@ class RechunkedTeller(Teller[Rechunked]):
         """Headers and a row for each alternative and each new chunk that stands for it."""
         return self.result.carried_rows()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Any:
         """The counts, what was lost, and which queries were left out, as plain Python."""
         carried = self.result
-        lost = [asdict(row) for row in carried.lost]
-        plain: dict[str, Any] = nulls(
-            {"method": carried.method, "counts": carried.counts(), "lost": lost, "left_out": carried.dropped}
-        )
-        return plain
+        counts = {"method": carried.method, "counts": carried.counts()}
+        return nulls({**counts, "lost": carried.lost, "left_out": carried.dropped})
 
 
 class SuggestionsTeller(Teller[Suggestions]):
     """Candidates beside the alternatives that they resemble."""
+
+    fields = ("candidates",)
 
     def blocks(self) -> list[Block]:
         """How many candidates there are, and a row for each."""
@@ -102,17 +100,14 @@ class SuggestionsTeller(Teller[Suggestions]):
         """Headers and a row for each candidate, not accepted yet: the file that a reviewer marks."""
         return HEADERS, rows_of(self.result.candidates)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The candidates as plain Python."""
-        return {"candidates": [asdict(each) for each in self.result.candidates]}
-
-
-COUNTS = ("both", "only_first", "only_second", "neither")
-COEFFICIENTS = ("kappa", "observed", "expected", "positive")
-
 
 class AgreementTeller(Teller[Agreement]):
     """How far two labellers or annotators agree, and on which groups they do not."""
+
+    fields = (
+        *("first", "second", "of", "queries", "labellers", "items", "both", "only_first", "only_second", "neither"),
+        *("kappa", "observed", "expected", "positive", "groups"),
+    )
 
     def blocks(self) -> list[Block]:
         """Who is compared, the figures, and the `worst` groups on which the two differ most."""
@@ -141,9 +136,3 @@ class AgreementTeller(Teller[Agreement]):
         """Headers and one row of figures."""
         figures = {name: value for name, value in self.to_dict().items() if name not in ("groups", "labellers")}
         return list(figures), [list(figures.values())]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        names = [*("first", "second", "of", "queries", "labellers", "items"), *COUNTS, *COEFFICIENTS, "groups"]
-        plain: dict[str, Any] = nulls({name: getattr(self.result, name) for name in names})
-        return {**plain, "labellers": list(self.result.labellers)}

@@ -1,106 +1,174 @@
-"""What is said of data sets that differ only in their corpus: one ground truth, several chunk sizes, in one table."""
+"""What the page and figures show of systems on one ground truth: all that evaluations know, and under which rules.
+
+`report.comparison` adds what systems are against one another, `report.page` gates, times and versions.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from groupgt.comparison.compare import comparison_of
-from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.systems import known
-from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.outcome import Outcome
-from groupgt.render.document import Item
-from groupgt.render.page.data import Sentence
-from groupgt.render.tables import fixed
-from groupgt.report.comparison import items
-from groupgt.report.contrasts import warnings
+import numpy as np
 
-# Systems of which it is told on which data set they do best.
-SYSTEMS = 3
+from groupgt.comparison.systems import Systems, finite
+from groupgt.model.hits import Ints
+from groupgt.render import figures
+from groupgt.render.drawing import Figure, drawing, template
+from groupgt.render.page import data
+from groupgt.report import slices
+from groupgt.report.curves import depth_curves, ecdf, units
+from groupgt.report.means import about, best_sentence, forest
+from groupgt.report.misses import details, groups_figure
 
-
-def sentences(outcome: Outcome) -> Iterator[Sentence]:
-    """On which data set a system reaches most, and least, by the primary metric."""
-    sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
-    primary = outcome.experiment.config.evaluate.primary
-    truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
-    if len(sets) < 2 or len(truths) > 1 or primary is None:
-        return
-    first = next(iter(next(iter(sets.values())).values()))
-    text = first.text_of(primary)
-    label, higher = first.label_of(text), first.metrics[text].higher_is_better
-    for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
-        means = {name: known(each[system].means[text]) for name, each in sets.items() if system in each}
-        ordered = sorted(
-            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
-        )
-        if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
-            (most, best), (least, worst) = ordered[0], ordered[-1]
-            parts = ["", system, " does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
-            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); the queries are the same."]}
+# Queries that the page lists; of more, those that say most.
+LISTED = 10_000
+# Counts of the population that are shown where there are any.
+COUNTS = {
+    "missing": "queries without results",
+    "extra": "results without ground truth",
+    "duplicates": "queries with duplicate results",
+    "ties": "queries with a tie at a cutoff",
+    "repeated_ids": "duplicate ids in a group",
+}
 
 
-def sharing(experiment: Experiment) -> list[list[str]]:
-    """The data sets of a file that differ in nothing but their corpus, where there are several of a kind."""
-    kinds: dict[str, list[str]] = {}
-    for name, dataset in experiment.config.datasets.items():
-        if dataset.corpus is not None:
-            same = dataset.model_copy(update={"corpus": None, "ground_truth": str(experiment.at(dataset.ground_truth))})
-            kinds.setdefault(same.model_dump_json(exclude={"build"}), []).append(name)
-    return [names for names in kinds.values() if len(names) > 1]
+def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
+    """The figures that can be drawn, by name."""
+    drawings: dict[str, Callable[[], Figure]] = {"forest": lambda: forest(systems)}
+    if systems.evaluations:
+        drawings["depth"] = lambda: depth_curves(systems)
+        drawings["ecdf"] = lambda: ecdf(systems)
+        drawings["groups"] = lambda: groups_figure(systems)
+        for unit in units(systems):
+            drawings[unit] = lambda unit=unit: depth_curves(systems, unit)  # type: ignore[misc]
+        if systems.first.slicer.by:
+            drawings["slices"] = lambda: slices.figure(systems)
+    return drawings
 
 
-def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
-    """For each such kind: the means of every system on every corpus, best first, and what they gain on the baseline."""
-    for names in sharing(experiment):
-        rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
-        if len({name for name, _ in rows}) < 2:
+def dataset_of(systems: Systems, name: str) -> data.Dataset:
+    """The tables of one data set, with all that evaluations know."""
+    kept = systems.most_telling[:LISTED]
+    evaluated = bool(systems.evaluations)
+    missing = len(systems.qids) - len(kept)
+    return {
+        "name": name,
+        "verdict": [best_sentence(systems)],
+        "primary": list(systems.metrics).index(systems.primary),
+        "baseline": None,
+        "metrics": _metrics(systems),
+        "systems": [_system(systems, system) for system in systems.names],
+        "failed": [],
+        "gates": [],
+        "contrasts": [],
+        "slices": _slices(systems) if evaluated else [],
+        "tests": [],
+        "headroom": [],
+        "cutoff": "" if systems.cutoff is None else f"@{systems.cutoff}",
+        "unsolved": systems.unsolved,
+        "facts": facts(systems) if evaluated else [("convention", systems.convention)],
+        "drawings": _drawings(systems),
+        "questions": _questions(systems, kept),
+        "details": details(systems, kept) if evaluated else [],
+        "passages": systems.passages,
+        "left_out": [f"{missing:,} queries on which systems differ least"] if missing else [],
+    }
+
+
+def facts(systems: Systems) -> list[tuple[str, str]]:
+    """What was measured, and under which rules."""
+    first, truth = systems.first, systems.first.truth
+    judgments = truth.judgments
+    lines = [
+        ("convention", first.convention),
+        ("policy", str(first.policy)),
+        ("labeller", systems.hide(str(first.labeller))),
+        ("queries", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be met"),
+        ("groups", f"{len(judgments.group_query):,} with {int(truth.is_relevant.sum()):,} alternatives"),
+    ]
+    counts = {name: each.counts for name, each in systems.evaluations.items()}
+    for kind, title in COUNTS.items():
+        affected = {name: own[kind] for name, own in counts.items() if own[kind]}
+        if not affected:
             continue
-        first = next(iter(rows.values()))
-        yield f"{', '.join(names)}: one ground truth, {len(names)} corpora"
-        yield ["dataset", "system", *map(first.label_of, first.metrics)], _lines(experiment, rows)
-        yield from _doubts(first)
-        compare, baseline = experiment.config.compare, experiment.baseline
-        if compare is not None and (names[0], baseline) in rows:
-            by_name = {f"{name}: {system}": each for (name, system), each in rows.items()}
-            comparison = comparison_of(
-                by_name, f"{names[0]}: {baseline}", experiment.settings, compare.metrics or _compared(experiment, first)
-            )
-            yield from items(comparison)
-            yield from warnings(comparison)
+        texts = [f"{name}: {count:,}" for name, count in affected.items()]
+        if len(affected) == len(counts) and len(set(affected.values())) == 1:
+            texts = [f"{first.counts[kind]:,}{' in every system' if len(counts) > 1 else ''}"]
+        lines.append((title, "; ".join(texts)))
+    dropped = first.counts["empty_groups"] + first.counts["irrelevant_groups"]
+    if dropped:
+        lines.append(("groups left out", f"{dropped:,} without a relevant alternative"))
+    return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
 
 
-def _compared(experiment: Experiment, first: Evaluation) -> list[str]:
-    """What corpora are compared by: the primary metric, or those with a budget, else all."""
-    primary = experiment.config.evaluate.primary
-    if primary is not None:
-        return [first.text_of(primary)]
-    return [text for text, metric in first.metrics.items() if metric.budget] or list(first.metrics)
+def _metrics(systems: Systems) -> list[data.Metric]:
+    return [
+        {
+            "name": text,
+            "label": metric.short(systems.convention),
+            "full": str(metric),
+            "higher": metric.higher_is_better,
+            "bounded": metric.definition.bounded,
+            "summary": metric.definition.summary,
+            "formula": metric.formula.text,
+        }
+        for text, metric in systems.metrics.items()
+    ]
 
 
-def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -> list[list[Any]]:
-    primary = experiment.config.evaluate.primary
-    order = list(rows)
-    if primary is not None:
-
-        def worse(place: tuple[str, str]) -> tuple[bool, float]:
-            evaluation = rows[place]
-            text = evaluation.text_of(primary)
-            mean = evaluation.means[text]
-            return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
-
-        order.sort(key=worse)
-    return [[*place, *rows[place].means.values()] for place in order]
+def _system(systems: Systems, name: str) -> data.System:
+    columns = systems.values[name]
+    return {
+        "name": name,
+        "about": "",
+        "means": list(systems.means[name].values()),
+        "intervals": [systems.intervals.get((name, text)) for text in systems.metrics],
+        "queries": [int((~np.isnan(columns[text])).sum()) for text in systems.metrics],
+    }
 
 
-def _doubts(first: Evaluation) -> Iterator[str]:
-    """A cutoff counts results, and chunks are not of one size."""
-    counts = [first.label_of(text) for text, metric in first.metrics.items() if isinstance(metric.cutoff, int)]
-    budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
-    if counts and budgets:
-        yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
-    elif counts:
-        example = f"{counts[0].partition('@')[0]}@4000chars"
-        yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"
+def _slices(systems: Systems) -> list[data.Slice]:
+    parts: list[data.Slice] = []
+    for place, part in enumerate(systems.first.slices):
+        means = [[finite(each.slices[place]["means"][text]) for text in systems.metrics] for each in systems.every]
+        parts.append({"by": part["by"], "value": part["value"], "queries": part["queries"], "means": means})
+    return parts
+
+
+def _questions(systems: Systems, kept: Ints) -> data.Questions:
+    places = np.sort(kept).tolist()
+    table: data.Questions = {
+        "qids": [systems.qids[at] for at in places],
+        "texts": [],
+        "groups": [],
+        "slices": {},
+        "solved": [],
+        "counted": [],
+        "values": [
+            [[finite(value) for value in columns[text][places].tolist()] for columns in systems.values.values()]
+            for text in systems.metrics
+        ],
+    }
+    if systems.evaluations:
+        truth, slicer = systems.first.truth, systems.first.slicer
+        solved = [systems.solved(each) for each in systems.every]
+        groups = truth.judgments.groups.tolist()
+        if truth.texts:
+            table["texts"] = [truth.texts[at] for at in places]
+        table["groups"] = [groups[at] for at in places]
+        table["slices"] = {by: [texts[at] for at in places] for by in slicer.by for texts in [slicer.texts(by)]}
+        table["solved"] = [[system for system, column in enumerate(solved) if column[at]] for at in places]
+        table["counted"] = truth.judgments.defined[places].tolist()
+    return table
+
+
+def _drawings(systems: Systems) -> dict[str, data.Drawing]:
+    """What the page draws: templates where what they show is chosen there."""
+    drawings = {"forest": template(forest(systems), {systems.label: "$label"})}
+    if systems.evaluations:
+        drawings["depth"] = drawing(depth_curves(systems))
+        for unit in units(systems):
+            drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
+        drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}
+        if systems.first.slicer.by:
+            drawings["slices"] = template(figures.slices([], about(systems, systems.label), domain=("$low", "$high")))
+    return drawings

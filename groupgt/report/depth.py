@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.depth import NEVER, Depth, Depths
-from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, subject
 from groupgt.render.document import Detail, Item, Table, Verdict
-from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
+from groupgt.report.means import with_slices
+from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, subject
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -20,29 +20,20 @@ if TYPE_CHECKING:
 class DepthsTeller(Teller[Depths]):
     """A row for each run, share and slice."""
 
-    @property
-    def main_figure(self) -> str:
-        """By which rank all groups have come."""
-        return "ecdf" if self.result.evaluations else ""
+    main_figure = "ecdf"
+    fields = ("level", "depths")
 
     @property
     def _unit(self) -> str:
         return self.result[0].unit if self.result else "results"
-
-    def _with_slices(self, headers: list[str], rows: list[list[Any]]) -> Grid:
-        """The same with the slice of each row, where there are slices."""
-        if not self.result.sliced:
-            return headers, rows
-        slices = ([depth.by, depth.value] for depth in self.result)
-        return ["by", "slice", *headers], [[*part, *row] for part, row in zip(slices, rows)]
 
     def blocks(self) -> list[Item]:
         """How deep one must look, a row for each depth, and as a detail how intervals are made."""
         depths = self.result
         level = f"{100 * depths.level:g} % interval"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
-        grid = self._with_slices(headers, list(map(_cells, depths)))
-        table = Table(*grid, ("undefined", "missing", "ever complete"), 3 if depths.sliced else 1)
+        grid = with_slices(depths, headers, list(map(_cells, depths)))
+        table = Table(*grid, ("undefined", "missing", "ever complete"), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
         lines = f"{level}s of order statistics\npolicy {depths.policy}"
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
@@ -56,8 +47,8 @@ class DepthsTeller(Teller[Depths]):
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
         """The figures of these runs."""
-        from groupgt.evaluation.pictures import drawable
-        from groupgt.evaluation.systems import Systems
+        from groupgt.comparison.systems import Systems
+        from groupgt.report.data import drawable
 
         return drawable(Systems.of({each.name: each for each in self.result.evaluations}))
 
@@ -71,12 +62,7 @@ class DepthsTeller(Teller[Depths]):
             ]
             for depth in self.result
         ]
-        return self._with_slices(headers, rows)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        plain: dict[str, Any] = nulls({"level": self.result.level, "depths": [vars(depth) for depth in self.result]})
-        return plain
+        return with_slices(self.result, headers, rows)
 
 
 def _sentence(depths: Sequence[Depth]) -> data.Sentence:

@@ -8,8 +8,6 @@ from typing import Any
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import ConfigError, near_names
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.tables import below_means
-from groupgt.evaluation.verdict import doubt, enumerated, every
 from groupgt.experiment.datasets import absent_ids
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tables
@@ -17,7 +15,8 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, data, gates, means, slices, sweeps, times
+from groupgt.report import comparison, contrasts, corpora, gates, means, sweeps, times
+from groupgt.report.sentences import doubt, enumerated, every
 
 # What is read after the gates.
 LAST = ("doubt", "note")
@@ -43,7 +42,7 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
             yield f"dataset {dataset}"
         yield Verdict(sentences(outcome, dataset, timed=timed))
     yield from gates.blocks(outcome, timed=timed)
-    yield from data.blocks(outcome.experiment, outcome.evaluations)
+    yield from corpora.blocks(outcome.experiment, outcome.evaluations)
     for dataset, by_system in outcome.evaluations.items():
         if several:
             yield f"dataset {dataset}"
@@ -102,7 +101,7 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
         else:
             parts = enumerated(leaders, f" are equally good, and the best {over}, by the mean of their means.")
         yield {"kind": "best", "parts": parts}
-    yield from data.sentences(outcome)
+    yield from corpora.sentences(outcome)
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
@@ -123,13 +122,13 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     convention, primary = outcome.experiment.config.convention, outcome.experiment.config.evaluate.primary
     yield from means.grids(evaluations, [convention])
     if len(evaluations) > means.MOST_COLUMNS and primary is not None:
-        yield from map(Detail, slices.slices_of(evaluations, primary))
+        yield from map(Detail, means.slices_of(evaluations, primary))
     else:
-        sliced = slices.slices_side_by_side(evaluations)
+        sliced = means.slice_grids(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if dataset in outcome.comparison and len(evaluations) > 1:
         yield from _against(outcome, dataset)
-    yield outcome.experiment.hide(below_means(evaluations, [convention]))
+    yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield Detail(f"policy {evaluations[0].policy}")
 
 
@@ -170,7 +169,10 @@ def drawable(outcome: Outcome, dataset: str | None = None) -> Drawable:
     name = chosen([name for name, by_system in outcome.evaluations.items() if by_system], dataset)
     systems = outcome.systems[name]
     latency = times.figure(systems, times.latencies(outcome, name))
-    return {**comparison.drawable(systems, outcome.tables[name]), **drawn(sweeps.figures(outcome, systems), latency)}
+    return {
+        **comparison.drawable(systems, outcome.comparison.get(name, systems)),
+        **drawn(sweeps.figures(outcome, systems), latency),
+    }
 
 
 def chosen(names: Sequence[str], dataset: str | None) -> str:

@@ -21,7 +21,6 @@ from pydantic import TypeAdapter, ValidationError
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.sources import Sources, labeller_of
-from groupgt.evaluation.systems import policy_text
 from groupgt.formats import csv
 from groupgt.formats.corpus import corpus_file
 from groupgt.formats.parquet import read_table
@@ -36,6 +35,7 @@ from groupgt.model.validity import number_of
 from groupgt.options import paths_of
 from groupgt.plugins import find
 from groupgt.render.exports import as_written
+from groupgt.report.means import policy_text
 from groupgt.store.files import sha256
 from groupgt.store.stamped import LAST, LATEST, age_of
 from groupgt.store.verdicts import VerdictStore

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from groupgt.evaluation.verdict import every
 from groupgt.experiment.gates import Drop, GateResult
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Block
 from groupgt.render.exports import junit_text
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed, p_text
+from groupgt.report.sentences import every
 
 # Reasons of failed gates that a sentence holds.
 REASONS = 3

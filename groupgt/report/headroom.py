@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from groupgt.comparison.systems import Systems
-from groupgt.evaluation.verdict import NAMED
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
+from groupgt.report.sentences import NAMED
 
 # More queries than this are counted and not named.
 LISTED = 5

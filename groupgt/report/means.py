@@ -1,114 +1,25 @@
-"""What evaluations of one ground truth show: means side by side, which run is best, and the population below them."""
+"""Means: side by side, in slices, as a forest, which run is best, and the population that stands below them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.runs import Evaluations
-from groupgt.evaluation.tables import below_means, footer
-from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, every
+from groupgt.model.policy import Policy
 from groupgt.render import tables
-from groupgt.render.document import Block, Detail, Item, Table, Verdict
-from groupgt.render.exports import nulls
-from groupgt.render.results import Teller
-from groupgt.render.tables import Grid
-from groupgt.report.slices import slice_grids, slices_side_by_side
+from groupgt.render.tables import Grid, counted, fixed, span
+from groupgt.report.sentences import NAMED, appended, enumerated, every
 
 if TYPE_CHECKING:
+    from groupgt.comparison.systems import Systems
     from groupgt.render.drawing import Figure
+    from groupgt.render.encodings import About
     from groupgt.render.page import data
 
 # More runs than this do not stand in columns.
 MOST_COLUMNS = 4
-
-
-class EvaluationTeller(Teller[Evaluation]):
-    """The means of one run."""
-
-    main_figure = "depth"
-
-    def blocks(self) -> list[Block]:
-        """The means, those of each slice, the population, and what to know of the convention."""
-        evaluation = self.result
-        return [means_grid(evaluation), *slice_grids(evaluation), below_means([evaluation], [evaluation.convention])]
-
-    def table(self, style: str = tables.DEFAULT) -> str:
-        """The means."""
-        return tables.table(*means_grid(self.result), style)
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
-        return means_and_slices([self.result])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the values of each query as plain Python."""
-        evaluation = self.result
-        plain: dict[str, Any] = nulls(
-            {
-                "run": evaluation.name,
-                "convention": evaluation.convention,
-                "labeller": str(evaluation.labeller),
-                "policy": {name: getattr(evaluation.policy, name) for name in evaluation.policy.__dataclass_fields__},
-                "counts": evaluation.counts,
-                "metrics": {
-                    text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
-                    for text, metric in evaluation.metrics.items()
-                },
-                **({"slices": evaluation.slices} if evaluation.slicer.by else {}),
-            }
-        )
-        return plain
-
-    def footer(self) -> list[str]:
-        """The population."""
-        return footer(self.result)
-
-    def figures(self) -> Mapping[str, Callable[[], Figure]]:
-        """The figures of this run."""
-        from groupgt.evaluation.pictures import drawable
-        from groupgt.evaluation.systems import Systems
-
-        return drawable(Systems.of({self.result.name: self.result}))
-
-    def page(self, corpus: Mapping[str, str]) -> bytes:
-        """The page of this run; `corpus` holds texts by id."""
-        from groupgt.evaluation.report import dataset_of
-        from groupgt.evaluation.systems import Systems
-        from groupgt.render.page.page import single_page
-
-        return single_page(dataset_of(Systems.of({self.result.name: self.result}, passages=corpus), self.result.name))
-
-
-class EvaluationsTeller(Teller[Evaluations]):
-    """The means of several runs side by side."""
-
-    def blocks(self) -> list[Item]:
-        """Which run is best and what is doubtful, the means, those of each slice, and the population."""
-        evaluations, conventions = list(self.result.values()), self.result.conventions
-        return [
-            Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
-            *grids(evaluations, conventions),
-            *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slices_side_by_side(evaluations)),
-            below_means(evaluations, conventions),
-            Detail(f"policy {evaluations[0].policy}"),
-        ]
-
-    def csv_rows(self) -> Grid:
-        """Headers and a row for each run; with slices a row for each mean."""
-        evaluations = list(self.result.values())
-        is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
-        return means_and_slices(evaluations) if is_sliced else side_by_side(evaluations, self.result.conventions)
-
-    def frame_rows(self) -> Grid:
-        """Headers and a row for each mean."""
-        return means_and_slices(list(self.result.values()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}
 
 
 # --- Tables.
@@ -193,7 +104,145 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     return ["run", "by", "slice", "metric", "mean", "queries"], rows
 
 
+# --- Tables of slices.
+
+
+def slice_grids(evaluations: Sequence[Evaluation]) -> list[Grid]:
+    """For each column of `by` one table over all runs: a row a slice, or a row a metric where these are many."""
+    grids: list[Grid] = []
+    for column in evaluations[0].slicer.by:
+        of_runs = [_slice_rows(evaluation, column) for evaluation in evaluations]
+        headers, *rows = of_runs[0]
+        if len(evaluations) > 1:
+            headers = [headers[0], "run", *headers[1:]]
+            same_rows = zip(*(rows for _, *rows in of_runs))
+            rows = [[row[0], run.name, *row[1:]] for of_row in same_rows for run, row in zip(evaluations, of_row)]
+        grids.append((headers, rows))
+    return grids
+
+
+def _slice_rows(evaluation: Evaluation, column: str) -> list[list[Any]]:
+    """The headers and rows of one run's slices by one column, turned where metrics are many."""
+    labels = list(map(evaluation.label_of, evaluation.metrics))
+    parts = [part for part in evaluation.slices if part["by"] == column]
+    rows = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
+    if len(labels) <= tables.WIDEST:
+        return [[column, "queries", *labels], *rows]
+    return list(map(list, zip([f"by {column}", "queries", *labels], *rows)))
+
+
+def with_slices(of_slices: Iterable[Any], headers: list[str], rows: list[list[Any]]) -> Grid:
+    """The same with `by` and `value` of what each row is of, where any is of a slice."""
+    slices = [[each.by, each.value] for each in of_slices]
+    if not any(by for by, _ in slices):
+        return headers, rows
+    return ["by", "slice", *headers], [[*part, *row] for part, row in zip(slices, rows)]
+
+
+def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
+    """For each column of `by`, one metric: a row a run, a column a slice."""
+    first = evaluations[0]
+    text = first.text_of(metric)
+    sliced: list[Grid] = []
+    for column in first.slicer.by:
+        parts = [part for part in first.slices if part["by"] == column]
+        headers = [f"{first.label_of(text)} by {column}", *(part["value"] for part in parts)]
+        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
+        for evaluation in evaluations:
+            means = [part["means"][text] for part in evaluation.slices if part["by"] == column]
+            rows.append([evaluation.name, *means])
+        sliced.append((headers, rows))
+    return sliced
+
+
+# --- What stands below.
+
+
+def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
+    """All lines: the population, and what to know of the convention."""
+    return "\n".join([*population(evaluations, conventions), *_notes(evaluations)])
+
+
+def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:
+    """The footers: once where all runs agree, else a line for those that do."""
+    footers = [footer(evaluation) for evaluation in evaluations]
+    if len(conventions) > 1:
+        # Which convention stands above each column.
+        footers = [[counts.split("; ", 1)[1], *others] for counts, *others in footers]
+    if len({counts for counts, *_ in footers}) == 1:
+        return footers[0]
+    names_of: dict[str, list[str]] = {}
+    for evaluation, (counts, *_) in zip(evaluations, footers):
+        names_of.setdefault(counts, []).append(evaluation.name)
+    usual = max(names_of, key=lambda counts: len(names_of[counts]))
+    lines = []
+    for counts in sorted(names_of, key=lambda counts: counts == usual):
+        names = names_of[counts]
+        lines.append(f"{'the others' if counts == usual and len(names) > 1 else ', '.join(names)}: {counts}")
+    return [*lines, *footers[0][1:]]
+
+
+def footer(evaluation: Evaluation) -> list[str]:
+    """The convention and the counts that are not 0; the policy and the labeller, where they are not the default."""
+    counts = dict(evaluation.counts)
+    total = counted(counts.pop("queries"), "query", "queries")
+    shown = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
+    return [
+        f"convention {evaluation.convention}; {total}: {', '.join(shown)}",
+        *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
+        *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
+    ]
+
+
+def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """What to know of the convention `autorag`; nothing where nothing was measured in it."""
+    first = evaluations[0]
+    if not first.facts.autorag_metrics:
+        return
+    names_of: dict[int, list[str]] = {}
+    for name, count in first.facts.below_one.items():
+        names_of.setdefault(count, []).append(name)
+    if names_of:
+        parts = [f"in {_joined(names)} for {count:,}" for count, names in names_of.items()]
+        parts[-1] += f" of {counted(int(first.truth.judgments.defined.sum()), 'query', 'queries')}"
+        yield (
+            f"convention autorag scores even a perfect ranking below 1 {', '.join(parts)}; convention coverage gives "
+            "it 1"
+        )
+    differing = [evaluation.name for evaluation in evaluations if evaluation.facts.autorag_differs]
+    if differing:
+        runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
+        yield (
+            f"AutoRAG itself gives other means{'' if len(evaluations) == 1 else f' of {runs}'}: it leaves out queries "
+            "without results, and counts repeats and breaks ties in its own way; --policy autorag does the same"
+        )
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 # --- Sentences.
+
+
+def best_sentence(systems: Systems) -> data.Sentence:
+    """Which system is best, and its mean."""
+    best = systems.best
+    if best is None:
+        return {"kind": "doubt", "parts": ["No query counts, so there is no mean."]}
+    mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
+    between = "" if interval is None else f" (interval {span(interval)})"
+    over = f"over {counted(systems.queries_of(best), 'query', 'queries')}"
+    size = f"{systems.label} of {fixed(mean)}{between}"
+    if len(systems.names) == 1:
+        return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
+    tied, count = systems.tied, len(systems.names)
+    if len(tied) == count:
+        return {"kind": "best", "parts": [f"{every(count, 'system')} have the same mean {size} {over}."]}
+    if len(tied) > 1:
+        rest = f" share the best mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
+        return {"kind": "best", "parts": enumerated(tied, rest)}
+    return {"kind": "best", "parts": ["", best, f" is the best of {count:,} systems, with a mean {size} {over}."]}
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
@@ -236,3 +285,38 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
 
 def _some(labels: Sequence[str]) -> str:
     return f"{', '.join(labels[:NAMED])}{' …' if len(labels) > NAMED else ''}"
+
+
+# --- Figures.
+
+
+def forest(systems: Systems) -> Figure:
+    """Means with their intervals, each marked by how it stands against the baseline."""
+    from groupgt.render import figures
+
+    rows = []
+    for name in systems.names:
+        low, high = systems.ends(name)
+        rows.append({"name": name, "value": systems.mean(name), "low": low, "high": high, "kind": systems.kind(name)})
+    return figures.forest(rows, about(systems, systems.label))
+
+
+def about(systems: Systems, label: str, note: str = "") -> About:
+    """What every figure of some systems states."""
+    from groupgt.render.encodings import About
+
+    rules = systems.rules
+    if systems.evaluations:
+        labeller = systems.first.labeller
+        named = "" if labeller.name == "id" else f" · labeller {systems.hide(str(labeller))}"
+        rules = policy_text(systems.first.policy) + named
+    return About(label, max(map(systems.queries_of, systems.names)), systems.convention, rules, note)
+
+
+def policy_text(policy: Policy) -> str:
+    """The policy, as what differs from the default.
+
+    >>> policy_text(Policy()), policy_text(Policy(missing="skip"))
+    ('default policy', 'policy missing=skip')
+    """
+    return f"policy {policy.changes}" if policy.changes else "default policy"

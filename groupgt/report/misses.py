@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from groupgt.comparison.misses import HardestGroups
+from groupgt.comparison.systems import Systems
+from groupgt.engines.base import Ranking
+from groupgt.engines.carriers import all_rankings, carrier_of
 from groupgt.errors import first_of
 from groupgt.evaluation.misses import GROUPS, Misses, place_of
 from groupgt.evaluation.result import Evaluation
-from groupgt.evaluation.verdict import NAMED, appended, doubt, doubts, enumerated, every, subject
+from groupgt.metrics import views
+from groupgt.metrics.language import explanations
+from groupgt.model.hits import Ints
 from groupgt.render.document import Detail, Item, Verdict
-from groupgt.render.exports import nulls
+from groupgt.render.encodings import About
+from groupgt.render.figures import group_ranks
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
+from groupgt.report.means import about, policy_text
+from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, every, subject
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -21,15 +31,22 @@ if TYPE_CHECKING:
 
 SNIPPET_CHARS = 60
 RANK = "rank of the first hit"
+# Results shown of each ranking.
+RESULTS = 20
+# Formulas filled in: each takes about a tenth of a millisecond, and more where there are many queries.
+FORMULAS = 8_000
+# Results whose ids are read again; of more, those of the first queries alone.
+READ = 5_000_000
+FEW = 200
+# Groups in one heat map.
+GROUPS_DRAWN = 40
 
 
 class MissesTeller(Teller[Misses]):
     """The worst queries of one run with their groups."""
 
-    @property
-    def main_figure(self) -> str:
-        """The groups, where any is missed."""
-        return "groups" if self.result.queries else ""
+    main_figure = "groups"
+    fields = ("k", "queries", "by_group", "incomplete", "evaluated")
 
     def blocks(self) -> list[Item]:
         """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
@@ -88,12 +105,6 @@ class MissesTeller(Teller[Misses]):
         """Headers and a row for each group of the queries listed."""
         return self._grid({})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python."""
-        names = ("k", "queries", "by_group", "incomplete", "evaluated")
-        plain: dict[str, Any] = nulls({name: getattr(self.result, name) for name in names})
-        return plain
-
     def _grid(self, texts: Mapping[str, str], groups: int | None = None, alternatives: int | None = None) -> Grid:
         """A row for each group of the queries listed; the first alternative with its text, if known.
 
@@ -133,20 +144,13 @@ def _first_results(k: int) -> str:
 
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
     """Groups by the rank of their first hit."""
-    from groupgt.evaluation.systems import policy_text
-    from groupgt.render.encodings import About
-    from groupgt.render.figures import group_ranks
-
     return group_ranks(rows, About(RANK, queries, evaluation.convention, policy_text(evaluation.policy), note))
 
 
 class HardestGroupsTeller(Teller[HardestGroups]):
     """The groups that the fewest runs meet."""
 
-    @property
-    def main_figure(self) -> str:
-        """The groups, where any is missed."""
-        return "groups" if self.result.failures.unmet.any() else ""
+    main_figure = "groups"
 
     def blocks(self) -> list[Item]:
         """How many queries each run completes, and the groups with the rank at which each run has them."""
@@ -216,3 +220,135 @@ class HardestGroupsTeller(Teller[HardestGroups]):
             ranks = ["–" if rank is None else f"{rank:,}" for rank in group["ranks"].values()]
             rows.append([group["qid"], group["group"], *ranks, f"{names}: {text[:59]}" if text else names])
         return ["query", "group", *self.result.failures.systems, "alternatives"], rows
+
+
+# --- Figures and the page: what each result hits.
+
+
+class Marks:
+    """The groups of each query of an evaluation, and what its results hit."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.truth, self.hits = evaluation.truth, evaluation.labelled.hits
+        bounds = np.arange(len(self.truth) + 1)
+        self._rows = np.searchsorted(self.hits.query, bounds).tolist()
+        self._groups = np.searchsorted(self.truth.judgments.group_query, bounds).tolist()
+
+    def groups(self, query: int, absent: Collection[str] = ()) -> list[data.Group]:
+        """The groups of a query with their relevant alternatives; `absent` are ids that nothing can find."""
+        truth = self.truth
+        return [
+            {
+                "name": truth.group_label(group),
+                "weight": float(truth.group_weight[group]),
+                "alternatives": truth.alternatives_of(group),
+                "cannot": _why_never_met(truth.members_of(group), absent),
+            }
+            for group in truth.relevant_groups[slice(*self._groups[query : query + 2])].tolist()
+        ]
+
+    def of(self, query: int) -> list[data.Mark]:
+        """The marks of a query's results, by rank; results that are not judged have none."""
+        rows = np.arange(self._rows[query], self._rows[query + 1])
+        rows = rows[~views.parts_of_sets(self.hits)[rows]]
+        hits: dict[int, list[tuple[int, float, bool]]] = {}
+        alternatives, repeats = self.hits.alternative[rows], self.hits.repeat[rows]
+        groups = (self.truth.group_number[self.truth.group_of[alternatives]] - 1).tolist()
+        # Relevant, judged and not relevant, or less than that.
+        grades = np.where(self.truth.is_relevant, np.inf, self.truth.grade)[alternatives].tolist()
+        for rank, group, grade, repeat in zip(self.hits.rank[rows].tolist(), groups, grades, repeats.tolist()):
+            hits.setdefault(rank, []).append((group, grade, repeat))
+        marks: list[data.Mark] = []
+        met: set[int] = set()
+        for rank, own in sorted(hits.items()):
+            relevant = [(group, repeat) for group, grade, repeat in own if grade == np.inf]
+            new = sorted({group for group, repeat in relevant if not repeat} - met)
+            if new:
+                marks.append((rank, "first", new))
+                met.update(new)
+            elif relevant:
+                marks.append((rank, "again", sorted({group for group, _ in relevant})))
+            elif any(grade >= 0 for _, grade, _ in own):
+                marks.append((rank, "irrelevant", []))
+        return marks
+
+    def met(self, query: int) -> dict[int, int]:
+        """The rank of the first hit of each group that is met."""
+        return {group: rank for rank, kind, groups in self.of(query) if kind == "first" for group in groups}
+
+
+def _why_never_met(alternatives: Sequence[Sequence[str]], absent: Collection[str]) -> str:
+    """Why no result can meet a group of these alternatives, each with the ids that it needs; empty where one can.
+
+    >>> _why_never_met([], []), _why_never_met([["a"], ["b", "c"]], {"a", "c"})
+    ('it has no relevant alternative', 'none of its alternatives is in the corpus')
+    """
+    if not alternatives:
+        return "it has no relevant alternative"
+    if all(any(name in absent for name in members) for members in alternatives):
+        return (
+            "its only alternative is not in the corpus"
+            if len(alternatives) == 1
+            else "none of its alternatives is in the corpus"
+        )
+    return ""
+
+
+def details(systems: Systems, queries: Ints) -> Iterator[data.Detail]:
+    """The details of some queries, in the order given; formulas are filled in for the first of them."""
+    place_of = {at: place for place, at in enumerate(np.sort(queries).tolist())}
+    rankings = [_rankings(systems, name, queries) for name in systems.evaluations]
+    marks = [Marks(each) for each in systems.every]
+    left = FORMULAS
+    for at in queries.tolist():
+        qid = systems.qids[at]
+        worked = None
+        left -= len(systems.every) * len(systems.metrics)
+        if left >= 0 and systems.first.truth.judgments.defined[at]:
+            worked = [explanations(each.metrics.values(), each.labelled.hits, at) for each in systems.every]
+        yield {
+            "question": place_of[at],
+            "groups": marks[0].groups(at, systems.absent),
+            "rankings": [_ranking(own[qid], mark.of(at)) if qid in own else None for own, mark in zip(rankings, marks)],
+            "worked": worked,
+        }
+
+
+def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Ranking]:
+    """The results of a system by query, by the ids they came with."""
+    evaluation = systems.evaluations[name]
+    run = evaluation.run.by_own_ids
+    if run.is_remote or int(evaluation.labelled.hits.length.sum()) > READ:
+        some = [evaluation.truth.qids[at] for at in queries[:FEW].tolist()]
+        return {qid: carrier_of(run).ranking(qid, evaluation.policy) for qid in some}
+    scores: Mapping[str, Sequence[float]] = systems.scores.get(name, {})
+    rankings = all_rankings(run, evaluation.policy)
+    return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings}
+
+
+def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
+    ids, scores = ranking
+    return {
+        "results": len(ids),
+        "ids": ids[:RESULTS],
+        "scores": None if scores is None else [float(score) for score in scores[:RESULTS]],
+        "marks": marks,
+        "far": {rank: ids[rank - 1] for rank, _, _ in marks if RESULTS < rank <= len(ids)},
+    }
+
+
+def groups_figure(systems: Systems, most: int = GROUPS_DRAWN) -> Figure:
+    """Which groups are met, and at what rank, of the queries that say most."""
+    marks = {name: Marks(each) for name, each in systems.evaluations.items()}
+    first = next(iter(marks.values()))
+    rows: list[dict[str, Any]] = []
+    for at in systems.most_telling.tolist():
+        if len(rows) >= most * len(marks):
+            break
+        met = {name: own.met(at) for name, own in marks.items()}
+        for number, group in enumerate(first.groups(at)):
+            label = f"{systems.qids[at]}: {group['name']}"
+            rows += [{"group": label, "system": name, "rank": own.get(number)} for name, own in met.items()]
+    whole = len(systems.first.truth.group_query) <= most
+    note = "" if whole else "those of the queries on which systems differ most"
+    return group_ranks(rows, about(systems, RANK, note))

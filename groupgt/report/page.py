@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 import groupgt
-from groupgt.evaluation.report import drawing
 from groupgt.experiment.outcome import Outcome
+from groupgt.render.drawing import drawing
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.report import gates, sweeps, times

@@ -1,59 +1,117 @@
-"""What slices show: the means in each; `slice_contrasts` tells the differences."""
+"""What slices show: means, differences against the baseline, and what they hide in the mean of all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from groupgt.evaluation.result import Evaluation
-from groupgt.render import tables
-from groupgt.render.tables import Grid
+from groupgt.comparison.contrast import Row
+from groupgt.comparison.slices import MOST_SLICES, Slice, extremes
+from groupgt.comparison.systems import Systems, finite
+from groupgt.render import figures, tables
+from groupgt.render.document import Detail, Item
+from groupgt.render.drawing import Figure
+from groupgt.render.tables import Grid, counted, fixed, signed, small
+from groupgt.report.contrasts import delta_text, p_header
+from groupgt.report.means import about
+
+# More lines than this are counted and not listed.
+LISTED = 5
 
 
-def slice_grids(evaluation: Evaluation) -> list[Grid]:
-    """One table per column of `by`: a row a slice, or a row a metric where these are many."""
-    labels = [evaluation.label_of(text) for text in evaluation.metrics]
-    grids: list[Grid] = []
-    for column in evaluation.slicer.by:
-        parts = [part for part in evaluation.slices if part["by"] == column]
-        if len(labels) <= tables.WIDEST:
-            cells = [[part["value"], part["queries"], *part["means"].values()] for part in parts]
-            grids.append(([column, "queries", *labels], cells))
+def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
+    """For each column one table a metric, of differences against the baseline; and in words what stands out."""
+    for by in dict.fromkeys(part.by for part in systems.slices):
+        parts = [part for part in systems.slices if part.by == by]
+        if len(parts) == 1:
+            yield f"every query has {by} = {parts[0].value}"
             continue
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        rows += [[label, *(part["means"][text] for part in parts)] for label, text in zip(labels, evaluation.metrics)]
-        grids.append(([f"by {column}", *(part["value"] for part in parts)], rows))
-    return grids
+        for text in metrics:
+            rows: list[list[Any]] = [["queries", *(_population(part, text) for part in parts)]]
+            for system in systems.names:
+                inner = [part.index[system, text] for part in parts]
+                if system == systems.baseline:
+                    rows.append([f"{system} (mean)", *(fixed(row.mean) for row in inner)])
+                else:
+                    rows.append([system, *(delta_text(row.delta, significant=row.significant) for row in inner)])
+            headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
+            yield _turned(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
+    for by, count in systems.left_out.items():
+        yield f"slices by {by} are left out: it has {count:,} values, more than {MOST_SLICES:,}"
+    if systems.slices and metrics:
+        lines = list(_extremes(systems, metrics[0]))
+        if len(lines) > LISTED:
+            lines = [*lines[:LISTED], f"… and {len(lines) - LISTED:,} more such lines"]
+        lines += _reversals(systems, metrics)
+        if lines:
+            yield Detail("\n".join(lines))
 
 
-def slices_side_by_side(evaluations: Sequence[Evaluation]) -> list[Grid]:
-    """For each column of `by`, one table over all runs."""
-    if len(evaluations) == 1:
-        return slice_grids(evaluations[0])
-    joined: list[Grid] = []
-    # Of one column of `by` at a time, the grid of each run.
-    for of_runs in zip(*map(slice_grids, evaluations)):
-        (column, *headers), _ = of_runs[0]
-        rows = [
-            [row[0], evaluation.name, *row[1:]]
-            for same_rows in zip(*(rows for _, rows in of_runs))
-            for evaluation, row in zip(evaluations, same_rows)
+def _population(part: Slice, text: str) -> str:
+    """How many queries stand behind the differences of a slice; from … to, where systems differ in that."""
+    pairs = [row.against.pairs for row in part.rows if row.metric == text and row.against is not None]
+    low, high = min(pairs, default=part.queries), max(pairs, default=part.queries)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _turned(headers: list[str], rows: list[list[Any]]) -> Grid:
+    """A row a slice, where there are many."""
+    columns = zip(headers[1:], *(row[1:] for row in rows))
+    return [headers[0], *(row[0] for row in rows)], [list(cells) for cells in columns]
+
+
+def _extremes(systems: Systems, metric: str) -> Iterator[str]:
+    """For each system and column the slice in which it gains most, and that in which it loses most."""
+    higher = systems.metrics[metric].higher_is_better
+    for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
+        phrases = [
+            f"{verb} most where {each.by} = {found[0].value} "
+            f"({signed(found[1].delta)}, {counted(found[1].pairs, 'query', 'queries')})"
+            for verb, found in (("gains", each.gains), ("loses", each.loses))
+            if found is not None
         ]
-        joined.append(([column, "run", *headers], rows))
-    return joined
+        overall = f"overall {signed(each.overall.delta)} in {systems.labels[metric]}"
+        yield f"{each.system} {' and '.join(phrases)}; {overall}"
 
 
-def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
-    """For each column of `by`, one metric: a row a run, a column a slice."""
-    first = evaluations[0]
-    text = first.text_of(metric)
-    sliced: list[Grid] = []
-    for column in first.slicer.by:
-        parts = [part for part in first.slices if part["by"] == column]
-        headers = [f"{first.label_of(text)} by {column}", *(part["value"] for part in parts)]
-        rows: list[list[Any]] = [["queries", *(part["queries"] for part in parts)]]
-        for evaluation in evaluations:
-            means = [part["means"][text] for part in evaluation.slices if part["by"] == column]
-            rows.append([evaluation.name, *means])
-        sliced.append((headers, rows))
-    return sliced
+def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
+    """Slices that go the other way than the whole: those that are significant, and how many others there are."""
+    reversals = [reversal for reversal in systems.reversals() if reversal[0].metric in metrics]
+    # What is significant first, then what rests on most queries.
+    reversals.sort(key=lambda each: (not each[2].significant, -(each[2].pairs or 0), -abs(each[2].delta or 0.0)))
+    significant = [reversal for reversal in reversals if reversal[2].significant]
+    for reversal in significant[:LISTED]:
+        yield f"reversal: {_reversal(systems, *reversal)}"
+    if len(significant) > LISTED:
+        yield f"… and {len(significant) - LISTED:,} more reversals"
+    if others := reversals[len(significant) :]:
+        slices = counted(len(others), "slice contradicts", "slices contradict")
+        yield f"{slices} the overall direction, not significantly; such as {_reversal(systems, *others[0])}"
+
+
+def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
+    return (
+        f"{row.system} {_verb(systems, row)} {signed(row.delta)} in {systems.labels[row.metric]} overall, "
+        f"and {_verb(systems, inner)} {signed(inner.delta)} where {part.by} = {part.value} "
+        f"({counted(inner.pairs or 0, 'query', 'queries')}, {p_header(systems.settings)} {small(inner.p_value)})"
+    )
+
+
+def _verb(systems: Systems, row: Row) -> str:
+    return "gains" if ((row.delta or 0.0) > 0) == systems.metrics[row.metric].higher_is_better else "loses"
+
+
+def figure(systems: Systems) -> Figure:
+    """The mean of each system in each slice."""
+    rows = []
+    for place, part in enumerate(systems.first.slices):
+        label = slice_label(part["by"], part["value"], part["queries"])
+        for name, each in systems.evaluations.items():
+            value = finite(each.slices[place]["means"][systems.primary])
+            rows.append({"slice": label, "system": name, "value": value, "queries": part["queries"]})
+    return figures.slices(rows, about(systems, systems.label))
+
+
+def slice_label(by: str, value: str, queries: int) -> str:
+    """What figures call a slice."""
+    return f"{by} = {value} ({queries:,})"

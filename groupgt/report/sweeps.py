@@ -10,6 +10,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import Outcome
 from groupgt.render import tradeoffs
 from groupgt.render.drawing import Figure
+from groupgt.report.means import about
 
 
 def figures(outcome: Outcome, systems: Systems) -> dict[str, Figure]:
@@ -31,7 +32,7 @@ def figures_of(
 ) -> dict[str, Figure]:
     """Of entries with what they sweep, and systems with their entry and their options."""
     figures: dict[str, Figure] = {}
-    about = systems.about(systems.label)
+    stated = about(systems, systems.label)
     for family, matrix in entries.items():
         keys = [key for key, values in matrix.items() if len(values) > 1]
         members = [name for name in systems.names if families.get(name) == family]
@@ -44,7 +45,7 @@ def figures_of(
             row = {"family": family, "value": systems.mean(name), "low": low, "high": high}
             rows.append(row | {axis: _plain(options[name][key]) for axis, key in axes.items()})
         rows.sort(key=lambda row: [_place(matrix[key], row[axis]) for axis, key in axes.items()])
-        figures[f"sweep {family}"] = tradeoffs.sweep(rows, about, [f"{key} of {family}" for key in keys])
+        figures[f"sweep {family}"] = tradeoffs.sweep(rows, stated, [f"{key} of {family}" for key in keys])
     return figures
 
 

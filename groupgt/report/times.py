@@ -13,6 +13,7 @@ from groupgt.render import tradeoffs
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure
 from groupgt.render.tables import counted, fixed
+from groupgt.report.means import about
 
 # Systems on the front are named where their latencies differ by this factor at least.
 APART = 3.0
@@ -64,7 +65,7 @@ def figure(systems: Systems, milliseconds: Mapping[str, float]) -> Figure | None
         # Names too near to one another would cover each other.
         if row["front"] == "yes" and (not named or row["latency"] * APART < named):
             row["label"], named = row["system"], row["latency"]
-    return tradeoffs.latency(rows, systems.about(systems.label))
+    return tradeoffs.latency(rows, about(systems, systems.label))
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:

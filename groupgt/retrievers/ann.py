@@ -32,7 +32,7 @@ class Options(vectors.Options):
 class Ann:
     """Candidates come from the graph, built and searched by one thread so that it is the same each time.
 
-    Their scores and order are those of exact search; a question whose vector is all zeros has no results.
+    Their scores and order are those of exact search; a query whose vector is all zeros has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -58,8 +58,8 @@ class Ann:
             if not vector.any():
                 rankings.append([])
                 continue
-            found = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
-            places = np.sort(found.keys.astype(np.int64))
+            matches = self.graph.search(vector.astype(np.float32), min(k, len(self.ids)), threads=1)
+            places = np.sort(matches.keys.astype(np.int64))
             scores = products(vector[None, :], self.vectors.documents[places])[0]
             rankings.append(best(self.ids, scores, k, places))
         return rankings

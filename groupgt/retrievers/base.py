@@ -45,12 +45,12 @@ class Corpus:
         """What `make` returns, made once: systems of one sweep share the words of the corpus, for example."""
         if key not in self.made:
             self.made[key] = make()
-        found: T = self.made[key]
-        return found
+        value: T = self.made[key]
+        return value
 
 
 class Queries(list[str]):
-    """The texts of some questions, with their `ids` beside them, for retrievers that look a question up.
+    """The texts of some queries, with their `ids` beside them, for retrievers that look a query up.
 
     >>> Queries(["when?", "where?"], ["q1", "q2"]).part(1, 2).ids
     ['q2']
@@ -67,13 +67,13 @@ class Queries(list[str]):
         return f"query {self.ids[0]!r}{more}" if self.ids else "no query"
 
     def part(self, start: int, end: int) -> Queries:
-        """The questions from one position to another."""
+        """The queries from one position to another."""
         return Queries(self[start:end], self.ids[start:end])
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a retriever is built from: the corpus, the ids of all questions of the file in its order, and the seed."""
+    """What a retriever is built from: the corpus, the ids of all queries of the file in its order, and the seed."""
 
     corpus: Corpus
     qids: Sequence[str] = ()
@@ -89,15 +89,15 @@ class Options:
     """
 
     def searches_texts(self) -> bool:
-        """Whether the texts of the questions are needed."""
+        """Whether the texts of the queries are needed."""
         return True
 
     def batch_size(self) -> int:
-        """How many questions are asked at once."""
+        """How many queries are asked at once."""
         return BATCH
 
     def asks_singly(self) -> bool | None:
-        """Whether each call asks one question; None where only the retriever itself can tell."""
+        """Whether each call asks one query; None where only the retriever itself can tell."""
         return self.batch_size() == 1
 
     def least_score(self) -> float | None:
@@ -132,7 +132,7 @@ def ask(retriever: Retriever, queries: Queries, k: int) -> tuple[Sequence[Rankin
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """The results of one system for every question, best first, and the scores beside them where all have one.
+    """The results of one system for every query, best first, and the scores beside them where all have one.
 
     `excluded` counts results that were left out, since the ground truth says so.
     """
@@ -209,47 +209,47 @@ def checked(name: str, qids: Sequence[str], rankings: Sequence[Ranking], k: int)
             faults.add(where, f"expected at most {k:,} results, found {len(ranking):,}")
         ids[qid], scores[qid] = _read(ranking, where, faults)
     faults.stop(RetrieverError)
-    return Answers(ids, scores if all(len(scores[qid]) == len(found) for qid, found in ids.items()) else None)
+    return Answers(ids, scores if all(len(scores[qid]) == len(ranking) for qid, ranking in ids.items()) else None)
 
 
 def warn_of_doubts(
-    name: str, answers: Answers, k: int, known: Collection[str] | None = None, *, counted: bool = True
+    name: str, answers: Answers, k: int, corpus_ids: Collection[str] | None = None, *, counted: bool = True
 ) -> None:
     """Warns of repeated ids, which stay for the policy to decide about, and of a system that always stops short.
 
     A retriever of ours, not `counted`, has its reasons.
 
-    `known` are the ids that are there to be found, where there is a corpus; raises `RetrieverError` where a system
+    `corpus_ids` are the ids that are there to be found, where there is a corpus; raises `RetrieverError` where a system
     returns none of them, which scores of zero would hide.
     """
     ids = answers.ids
-    if known:
-        check_ids(name, answers, known)
-    repeating = [qid for qid, found in ids.items() if len(set(found)) < len(found)]
+    if corpus_ids:
+        check_ids(name, answers, corpus_ids)
+    repeating = [qid for qid, ranking in ids.items() if len(set(ranking)) < len(ranking)]
     if repeating:
-        found = ids[repeating[0]]
-        twice = next(each for place, each in enumerate(found) if each in found[:place])
+        ranking = ids[repeating[0]]
+        twice = next(each for place, each in enumerate(ranking) if each in ranking[:place])
         text = f"system {name!r}: {len(repeating):,} rankings repeat an id (query {repeating[0]!r}: {twice!r}); "
         warnings.warn(text + "the policy duplicates decides how repeats count", GroupgtWarning, stacklevel=3)
-    lengths = {len(found) for found in ids.values()}
-    most = min(k, len(known)) if known is not None else k
+    lengths = {len(ranking) for ranking in ids.values()}
+    most = min(k, len(corpus_ids)) if corpus_ids is not None else k
     if counted and len(ids) >= SEVERAL and len(lengths) == 1 and 0 < max(lengths) < most:
         count = f"{max(lengths):,} result{'' if lengths == {1} else 's'}"
         text = f"system {name!r}: exactly {count} for every query, where {most:,} were asked for; "
         warnings.warn(text + "metrics see no more than that", GroupgtWarning, stacklevel=3)
 
 
-def check_ids(name: str, answers: Answers, known: Collection[str]) -> None:
+def check_ids(name: str, answers: Answers, corpus_ids: Collection[str]) -> None:
     """Warns of ids that are not in the corpus; raises `RetrieverError` where all are strangers."""
     returned = dict.fromkeys(chain.from_iterable(answers.ids.values()))
-    strangers = [each for each in returned if each not in known]
+    strangers = [each for each in returned if each not in corpus_ids]
     if not strangers:
         return
     shown_ids = ", ".join(map(shown, strangers[:3])) + (" …" if len(strangers) > 3 else "")
     if len(strangers) == len(returned):
         raise RetrieverError(
             f"system {name!r}: none of the {len(returned):,} ids it returns is in the corpus: {shown_ids}; expected "
-            f"ids such as {shown(min(known))}"
+            f"ids such as {shown(min(corpus_ids))}"
         )
     text = f"system {name!r}: {len(strangers):,} of the {len(returned):,} ids it returns are not in the corpus: "
     warnings.warn(text + shown_ids, GroupgtWarning, stacklevel=4)
@@ -297,9 +297,9 @@ def strictly_falling(scores: Sequence[float]) -> list[float]:
             return list(scores)
         out: list[float] = []
         last = np.float32(np.inf)
-        for score, own in zip(scores, single):
-            lowered = own if own < last else np.nextafter(last, np.float32(-np.inf))
-            out.append(score if lowered is own else float(lowered))
+        for score, narrow in zip(scores, single):
+            lowered = narrow if narrow < last else np.nextafter(last, np.float32(-np.inf))
+            out.append(score if lowered is narrow else float(lowered))
             last = lowered
     return out if np.isfinite(last) else [-float(rank) for rank in range(1, len(scores) + 1)]
 
@@ -320,11 +320,11 @@ def best(
     [('b', 2.0), ('a', 1.0)]
     """
     chosen = np.arange(len(scores)) if above is None else np.flatnonzero(scores > above)
-    own = scores[chosen]
-    if len(own) > k:
+    kept_scores = scores[chosen]
+    if len(kept_scores) > k:
         # Everything from the k-th score up, so that equal ones at the cut are told apart by position alone.
-        kept = own >= np.partition(own, len(own) - k)[len(own) - k]
-        chosen, own = chosen[kept], own[kept]
-    order = np.argsort(-own, kind="stable")[:k]
+        kept = kept_scores >= np.partition(kept_scores, len(kept_scores) - k)[len(kept_scores) - k]
+        chosen, kept_scores = chosen[kept], kept_scores[kept]
+    order = np.argsort(-kept_scores, kind="stable")[:k]
     rows = chosen[order] if places is None else places[chosen[order]]
-    return [(ids[place], score) for place, score in zip(rows.tolist(), own[order].tolist())]
+    return [(ids[place], score) for place, score in zip(rows.tolist(), kept_scores[order].tolist())]

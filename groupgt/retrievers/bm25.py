@@ -91,15 +91,15 @@ class BM25:
         return [self._best(words, k) for words in self._words(queries)]
 
     def _best(self, words: list[str], k: int) -> base.Ranking:
-        known = [word for word in words if word in self.model.vocab_dict]
-        if not known:
+        indexed = [word for word in words if word in self.model.vocab_dict]
+        if not indexed:
             return []
-        scores = self.model.get_scores(known)
+        scores = self.model.get_scores(indexed)
         # bm25l and bm25+ give something for nothing: the score of a passage without any of the words.
         absent = self.model.nonoccurrence_array
         nothing = np.zeros(1, scores.dtype)
         if absent is not None:
-            nothing += absent[self.model.get_tokens_ids(known)].sum()
+            nothing += absent[self.model.get_tokens_ids(indexed)].sum()
         return best(self.ids, scores, k, above=float(nothing[0]))
 
 

@@ -10,9 +10,9 @@ from groupgt.retrievers.vectors import Embedded, Options, products
 
 
 class Dense:
-    """Compares a question with every document: no index, no approximation; equal scores by position in the corpus.
+    """Compares a query with every document: no index, no approximation; equal scores by position in the corpus.
 
-    A question whose vector is all zeros is like nothing, and has no results.
+    A query whose vector is all zeros is like nothing, and has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:

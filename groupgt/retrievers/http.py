@@ -1,4 +1,4 @@
-"""A retriever behind HTTP: questions and k are posted as JSON, rankings come back as JSON."""
+"""A retriever behind HTTP: queries and k are posted as JSON, rankings come back as JSON."""
 
 from __future__ import annotations
 
@@ -188,9 +188,9 @@ class Http:
             content = unpacker.unused_data
         return unpacked
 
-    def _fault(self, what: str, said: str = "") -> RetrieverError:
+    def _fault(self, what: str, answer: str = "") -> RetrieverError:
         """An error, with what the server said cut short and without the secrets it was sent."""
-        return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(said)[:LONGEST]}")
+        return RetrieverError(f"{self.shown}: {what}{self.secrets.hidden(answer)[:LONGEST]}")
 
     def _ranking(self, ranking: Any) -> Any:
         """Objects as pairs; what is something else is left for the host to judge."""
@@ -420,7 +420,7 @@ def _either(texts: list[str]) -> re.Pattern[str] | None:
 
 def _unescaped(text: str) -> str:
     """A text without escapes: of JSON, of Python, of URLs and of HTML."""
-    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda found: _character(found[1]), text)
+    text = re.sub(r"\\(?:u|x|U)\{?([0-9a-fA-F]{2,8})\}?", lambda match: _character(match[1]), text)
     return unquote_plus(html.unescape(re.sub(r"\\(.)", r"\1", text)))
 
 

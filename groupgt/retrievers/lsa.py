@@ -39,7 +39,7 @@ class Options(base.Options):
 class LSA:
     """Scores by the cosine in the reduced space; equal scores by position in the corpus.
 
-    A question without a word of the corpus has no results.
+    A query without a word of the corpus has no results.
     """
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -62,8 +62,8 @@ class LSA:
         """The k best of each query."""
         words = self.words.transform(list(queries))
         scores = products(unit(self.reduced.transform(words)), self.documents)
-        known = np.diff(words.indptr) > 0
-        return [best(self.ids, row, k) if some else [] for row, some in zip(scores, known.tolist())]
+        has_words = np.diff(words.indptr) > 0
+        return [best(self.ids, row, k) if some else [] for row, some in zip(scores, has_words.tolist())]
 
 
 PLUGIN = RetrieverPlugin(

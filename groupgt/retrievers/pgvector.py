@@ -15,7 +15,7 @@ from groupgt.errors import RetrieverError
 from groupgt.options import Called, Clash
 from groupgt.retrievers import base
 from groupgt.retrievers.base import RetrieverPlugin
-from groupgt.retrievers.vectors import Asked, Questions
+from groupgt.retrievers.vectors import QueryOptions, QueryVectors
 
 # The operator of each distance, and what makes a score of it: the greater, the better.
 DISTANCES = {"cosine": ("<=>", 1.0), "l2": ("<->", 0.0), "inner_product": ("<#>", 0.0)}
@@ -32,7 +32,7 @@ INDEXED = (
 
 
 @dataclass(frozen=True)
-class Options(Questions):
+class Options(QueryOptions):
     """The options of `use: pgvector`.
 
     `dsn` says how to connect (write it as `${env:DATABASE_URL}`); the rows of `table` hold an `id_column` and a
@@ -66,7 +66,7 @@ class Options(Questions):
 
 
 class PgVector:
-    """Asks the database for each question's nearest rows; whatever it refuses is an error."""
+    """Asks the database for each query's nearest rows; whatever it refuses is an error."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg
@@ -74,7 +74,7 @@ class PgVector:
 
         self.options = options
         self.spent: list[float] = []
-        self.vectors = Asked(setting, options)
+        self.vectors = QueryVectors(setting, options)
         operator, self.most = DISTANCES[options.distance]
 
         def name(*parts: str) -> Any:
@@ -99,7 +99,7 @@ class PgVector:
             raise RetrieverError(f"the database does not answer: {_first_line(error)}") from None
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """The k nearest rows of each question."""
+        """The k nearest rows of each query."""
         self.spent, rankings = [], []
         start = time.perf_counter()
         vectors = self.vectors.of(queries)

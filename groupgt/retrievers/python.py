@@ -32,7 +32,7 @@ def adapted(target: Any, id_field: str) -> base.Retriever | None:
 
 
 class _OneByOne:
-    """Asks a framework's object one question after the other, and cuts what it returns at k.
+    """Asks a framework's object one query after the other, and cuts what it returns at k.
 
     Haystack's are told k. Those of LangChain and LlamaIndex hold a number of results of their own, which is theirs to
     keep; where it is smaller than k, the host warns.
@@ -46,15 +46,15 @@ class _OneByOne:
         self.each, self.way = True, WAYS[True]
 
     def retrieve(self, queries: Sequence[str], k: int) -> list[base.Ranking]:
-        """(id, score) where every result of a question has a score, else ids."""
+        """(id, score) where every result of a query has a score, else ids."""
         rankings: list[base.Ranking] = []
         self.spent = []
         for query in queries:
             start = time.perf_counter()
-            found = list(islice(self.ask(self.target, query, k, self.id_field), k))
+            results = list(islice(self.ask(self.target, query, k, self.id_field), k))
             self.spent.append(1000 * (time.perf_counter() - start))
-            scored = all(score is not None for _, score in found)
-            rankings.append(found if scored else [name for name, _ in found])
+            scored = all(score is not None for _, score in results)
+            rankings.append(results if scored else [name for name, _ in results])
         return rankings
 
 
@@ -64,35 +64,29 @@ def _langchain(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple
 
 
 def _llama_index(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
-    for found in target.retrieve(query):
-        yield _id(found.node.metadata, found.node.node_id, id_field, "LlamaIndex"), found.score
+    for result in target.retrieve(query):
+        yield _id(result.node.metadata, result.node.node_id, id_field, "LlamaIndex"), result.score
 
 
 def _haystack(target: Any, query: str, k: int, id_field: str) -> Iterator[tuple[Any, Any]]:
     taken = inspect.signature(target.run).parameters
     anything = any(each.kind is each.VAR_KEYWORD for each in taken.values())
     if not anything and "query" not in taken:
-        known = ", ".join(taken) or "nothing"
-        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {known}")
-    told = {"top_k": k} if anything or "top_k" in taken else {}
-    for document in target.run(query=query, **told)["documents"]:
+        parameters = ", ".join(taken) or "nothing"
+        raise RetrieverError(f"{type(target).__name__} of Haystack takes no query; it takes {parameters}")
+    keywords = {"top_k": k} if anything or "top_k" in taken else {}
+    for document in target.run(query=query, **keywords)["documents"]:
         yield _id(document.meta, document.id, id_field, "Haystack"), document.score
 
 
-def _id(metadata: Mapping[str, Any], own: Any, id_field: str, framework: str) -> Any:
-    if id_field:
-        if id_field not in metadata:
-            known = ", ".join(map(str, metadata)) or "nothing"
-            raise RetrieverError(
-                f"id_field: a document of {framework} has no {id_field!r} in its metadata; it has {known}"
-            )
+def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework: str) -> Any:
+    if id_field and id_field in metadata:
         return metadata[id_field]
-    if own is None:
-        known = ", ".join(map(str, metadata)) or "nothing"
-        raise RetrieverError(
-            f"id_field: a document of {framework} has no id; name the metadata that hold it; it has {known}"
-        )
-    return own
+    if not id_field and document_id is not None:
+        return document_id
+    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; name the metadata that hold it"
+    names = ", ".join(map(str, metadata)) or "nothing"
+    raise RetrieverError(f"id_field: a document of {framework} has {lacking}; it has {names}")
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,7 @@ class Options(base.Options):
         return Called(_answering(target, self), self).way
 
 
-# Names of a first parameter that holds one question.
+# Names of a first parameter that holds one query.
 ONE = ("query", "question", "q", "text", "prompt")
 WAYS = {True: "f(query, k), one query at a time", False: "f(queries, k), a list of queries at a time"}
 
@@ -151,8 +145,8 @@ def made(setting: base.Setting, options: Options) -> base.Retriever:
             f"options: {options.target} is not a factory, so it takes none; expected a function with a parameter "
             f"corpus or options, or factory: true, found {signature_of(target)}"
         )
-    found = adapted(target, options.id_field)
-    return found if found is not None else Called(_answering(target, options), options, run)
+    adapter = adapted(target, options.id_field)
+    return adapter if adapter is not None else Called(_answering(target, options), options, run)
 
 
 def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
@@ -164,24 +158,20 @@ def target_of(factory: Any, setting: base.Setting, options: Options) -> Any:
         if not len(setting.corpus):
             raise RetrieverError(f"{options.target} takes a corpus, but the data set has none")
         keywords["corpus"] = setting.corpus
-    signature = _signature(factory)
-    try:
-        if signature is not None:
-            signature.bind(**keywords)
-    except TypeError as error:
-        called = f"{options.target}({', '.join(keywords)})"
+    if mismatch := _mismatch(factory, **keywords):
+        call = f"{options.target}({', '.join(keywords)})"
         raise RetrieverError(
-            f"{options.target}: expected a factory that can be called as {called}, found {signature_of(factory)}: "
-            f"{error}"
-        ) from None
+            f"{options.target}: expected a factory that can be called as {call}, found {signature_of(factory)}: "
+            f"{mismatch}"
+        )
     return factory(**keywords)
 
 
-def _is_factory(target: Any, said: bool | None) -> bool:
+def _is_factory(target: Any, is_declared: bool | None) -> bool:
     if not callable(target):
         return False
-    if said is not None:
-        return said
+    if is_declared is not None:
+        return is_declared
     if isinstance(target, type):
         return True
     return inspect.isroutine(target) and bool({"corpus", "options"} & set(_parameters(target)))
@@ -199,16 +189,12 @@ def _answering(target: Any, options: Options) -> Callable[..., Any]:
             f"{options.target}: expected an object with retrieve(queries, k), a function, or a retriever of LangChain, "
             f"LlamaIndex or Haystack, found {type(target).__name__}"
         )
-    signature = _signature(function)
-    try:
-        if signature is not None:
-            signature.bind(None, 1)
-    except TypeError:
+    if _mismatch(function, None, 1):
         way_out = "" if options.factory else "; factory: true where it returns the retriever"
         raise RetrieverError(
             f"{options.target}: expected f(queries, k) or f(query, k), which is called by position, found "
             f"{signature_of(function)}{way_out}"
-        ) from None
+        )
     return function
 
 
@@ -226,15 +212,25 @@ def _signature(function: Any) -> inspect.Signature | None:
         return None
 
 
-def _parameters(function: Any) -> list[str]:
+def _mismatch(function: Any, /, *values: Any, **keywords: Any) -> str:
+    """Why a function cannot be called with these; empty where it can, or where it does not say."""
     signature = _signature(function)
-    return [] if signature is None else list(signature.parameters)
+    try:
+        if signature is not None:
+            signature.bind(*values, **keywords)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
+    signature = _signature(function)
+    return {} if signature is None else signature.parameters
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:
-    """Whether the first parameter is one question, by its annotation or else its name."""
-    signature = _signature(function)
-    first = next(iter(signature.parameters.values()), None) if signature is not None else None
+    """Whether the first parameter is one query, by its annotation or else its name."""
+    first = next(iter(_parameters(function).values()), None)
     if first is None:
         return False
     if first.annotation is not inspect.Parameter.empty:
@@ -296,9 +292,9 @@ class Called:
             )
         return [ranking_of(each) for each in rankings] if isinstance(rankings, list) else rankings
 
-    def _called(self, asked: Any, k: int) -> Any:
+    def _called(self, argument: Any, k: int) -> Any:
         start = time.perf_counter()
-        answer = self.run(lambda: self.function(asked, k))
+        answer = self.run(lambda: self.function(argument, k))
         self.spent.append(1000 * (time.perf_counter() - start))
         return answer
 

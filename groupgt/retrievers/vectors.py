@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Questions(base.Options):
+class QueryOptions(base.Options):
     """Where the vectors of questions come from.
 
     `queries` is a file: .npy of shape (questions, dimensions), its rows those of the whole ground truth, or .parquet
@@ -90,7 +90,7 @@ class Questions(base.Options):
 
 
 @dataclass(frozen=True)
-class Options(Questions):
+class Options(QueryOptions):
     """The options of `use: dense`: where vectors come from, and how two are compared.
 
     `documents` and `queries` are files: .npy of shape (rows, dimensions), its rows those of the corpus and of the whole
@@ -112,17 +112,17 @@ class Options(Questions):
         yield from self._file("documents", self.documents)
 
 
-class Asked:
-    """What makes vectors of questions: `of` gives them, shape (questions, d)."""
+class QueryVectors:
+    """What makes vectors of queries: `of` gives them, shape (queries, d)."""
 
-    def __init__(self, setting: base.Setting, options: Questions) -> None:
+    def __init__(self, setting: base.Setting, options: QueryOptions) -> None:
         self.options = options
         self.encode = _encoder(options.model) if options.model else None
         self.stored = _read(options.queries, "qid", setting.qids) if options.queries else None
         self.rows = {qid: row for row, qid in enumerate(setting.qids)}
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of some questions; raises `RetrieverError` where there are none."""
+        """The vectors of some queries; raises `RetrieverError` where there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
                 raise RetrieverError("vectors that were read from a file are those of its queries alone")
@@ -132,7 +132,7 @@ class Asked:
         return self.encode([self.options.query_prefix + text for text in queries])
 
 
-class Embedded(Asked):
+class Embedded(QueryVectors):
     """The vectors of a corpus besides: `documents`, shape (n, d), of length 1 where cosines are compared."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
@@ -141,7 +141,7 @@ class Embedded(Asked):
         self.documents = self._documents(setting, options)
 
     def of(self, queries: Sequence[str]) -> Vectors:
-        """The vectors of some questions, with as many dimensions as those of the documents."""
+        """The vectors of some queries, with as many dimensions as those of the documents."""
         vectors = super().of(queries)
         if vectors.shape[1] != self.documents.shape[1]:
             raise RetrieverError(

@@ -60,8 +60,8 @@ class Cache:
             about, *rows = [json.loads(line) for line in _text(self.path(key)).splitlines()]
         except UNREADABLE:
             return None
-        whole = isinstance(about, dict) and about.get("key") == key and about.get("rows") == len(rows)
-        return (about, rows) if whole else None
+        is_complete = isinstance(about, dict) and about.get("key") == key and about.get("rows") == len(rows)
+        return (about, rows) if is_complete else None
 
     def write(self, key: str, about: Mapping[str, Any], rows: list[Any]) -> None:
         """Writes an entry, whole or not at all; raises `DataError` where that cannot be done."""
@@ -103,10 +103,10 @@ class Cache:
         """Has version control pass over a new folder; one that holds something else is not ours to hide."""
         sweep(self.folder)
         ignored = self.folder / ".gitignore"
-        held = (
+        names = (
             [each for each in self.folder.iterdir() if not each.name.startswith(PART)] if self.folder.is_dir() else []
         )
-        if not held:
+        if not names:
             written_whole(ignored, lambda temporary: _put(temporary, NOTE.encode()), follow=False)
             reached("settled the cache")
 

@@ -19,7 +19,7 @@ from groupgt.errors import DataError
 
 PART = ".part-"
 # What a process on another host, or an unknown one, left behind is removed after a day.
-OLD = 86_400
+OLD_SECONDS = 86_400
 
 
 def written_whole(path: Path, write: Callable[[Path], None], *, follow: bool = True) -> None:
@@ -175,7 +175,7 @@ def _host() -> str:
     return "".join(letter for letter in socket.gethostname() if letter.isalnum())[:40] or "host"
 
 
-def is_gone(writer: str, path: Path, after: float = OLD) -> bool:
+def is_gone(writer: str, path: Path, after: float = OLD_SECONDS) -> bool:
     """Whether the `owner` of a file is no more; where that cannot be known, whether the file is older than `after`."""
     host, _, process = writer.partition("-")
     try:
@@ -183,7 +183,7 @@ def is_gone(writer: str, path: Path, after: float = OLD) -> bool:
             os.kill(int(process), 0)  # asks whether it is there, and does nothing to it
             if _is_another(process, path.stat().st_mtime):
                 return True
-            after = max(after, OLD)
+            after = max(after, OLD_SECONDS)
         return time.time() - path.stat().st_mtime > after
     except ProcessLookupError:
         return True

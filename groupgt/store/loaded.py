@@ -185,12 +185,12 @@ class Trace:
         In a process that is `shared` with others, some of what they had loaded then may not be there yet; in the very
         process of then, others may have loaded more, which what was built does not see.
         """
-        known = self.modules
+        modules = self.modules
         if self.process == PROCESS:
             same = all(built.get(name) == digest for name, digest in self.built.items())
         else:
-            same = built.items() <= known.items() if shared else built == self.built
-        absent = {name: digest for name, digest in known.items() if name not in built}
+            same = built.items() <= modules.items() if shared else built == self.built
+        absent = {name: digest for name, digest in modules.items() if name not in built}
         return self.is_recent and same and not changed(absent)
 
     @property

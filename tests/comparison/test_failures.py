@@ -131,10 +131,10 @@ def test_missing_queries_are_failures_or_left_out() -> None:
 
 
 def test_the_cutoff_looked_at() -> None:
-    def cutoffs(*texts: str) -> list[object]:
-        return [parse_metric(text).cutoff for text in texts]
+    def metrics(*texts: str) -> dict[str, groupgt.Metric]:
+        return {text: parse_metric(text) for text in texts}
 
-    assert cutoff_of(cutoffs("recall@5", "ndcg@10", "mrr")) == 10
-    assert cutoff_of(cutoffs("recall@2000tokens", "mrr")) == Budget(2000, "tokens")
-    assert cutoff_of(cutoffs("recall@100chars", "recall@2000chars", "mrr")) == Budget(2000, "chars")
-    assert cutoff_of(cutoffs("mrr")) is None
+    assert cutoff_of(metrics("recall@5", "ndcg@10", "mrr")) == 10
+    assert cutoff_of(metrics("recall@2000tokens", "mrr")) == Budget(2000, "tokens")
+    assert cutoff_of(metrics("recall@100chars", "recall@2000chars", "mrr")) == Budget(2000, "chars")
+    assert cutoff_of(metrics("mrr")) is None

@@ -18,9 +18,9 @@ from groupgt.comparison.power import (  # noqa: E402  # after the check for SciP
     power_of,
     smallest_difference,
 )
-from groupgt.comparison.power_analysis import whose_power  # noqa: E402
 from groupgt.comparison.settings import Settings  # noqa: E402
 from groupgt.comparison.tests import p_values  # noqa: E402
+from groupgt.report.power import whose_power  # noqa: E402
 
 
 @pytest.mark.property

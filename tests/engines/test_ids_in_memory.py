@@ -70,7 +70,7 @@ def test_what_is_an_id_in_a_file_is_one_in_a_list(name: str) -> None:
 
 def test_the_one_at_fault_among_many_queries_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the borders of what is looked at together may lie."""
-    monkeypatch.setattr(lists, "GLANCE", 2)
+    monkeypatch.setattr(lists, "GLANCE_QUERIES", 2)
     for at in range(0, 40, 3):
         run: dict[str, Any] = {f"q{number}": [f"d{number}", "문서"] for number in range(40)}
         run[f"q{at}"] = ["x", "y\x85"]

@@ -50,7 +50,7 @@ def test_crowded_queries_have_the_same_ideal(
     }
 
     def gains(small: int) -> dict[int, list[float]]:
-        monkeypatch.setattr(diversity, "SMALL", small)
+        monkeypatch.setattr(diversity, "SMALL_DOCUMENTS", small)
         ideal = diversity.greedy_ideal(groupgt.GroundTruth.of(weighted).judgments, alpha, weighted=True)
         of_query: dict[int, list[float]] = {}
         for query, rank, gain in zip(ideal.query.tolist(), ideal.rank.tolist(), ideal.gain.tolist()):
@@ -83,7 +83,7 @@ def test_equal_betas_are_equal_discounts() -> None:
 @pytest.mark.parametrize("alone", [False, True])
 def test_of_equal_gains_the_greatest_id_comes_first(alone: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document gains 2 at first. z leaves a and b with ½ + 1 each; else a, b and z would gain 2, 2 and 1."""
-    monkeypatch.setattr(diversity, "SMALL", 0 if alone else 512)
+    monkeypatch.setattr(diversity, "SMALL_DOCUMENTS", 0 if alone else 512)
     judgments = groupgt.GroundTruth.of({"q": [["a"], ["a", "z"], ["z", "b"], ["b"]]}).judgments
     assert diversity.greedy_ideal(judgments, 0.5).gain.tolist() == [2.0, 1.5, 1.5]
 
@@ -96,7 +96,7 @@ def test_bounds_stay_above_gains(seed: int, count: int, monkeypatch: pytest.Monk
     pool = [f"d{number:02d}" for number in range(30)]
     groups = [rng.sample(pool, rng.randint(1, 30)) for _ in range(count)]
     together = diversity.greedy_ideal(groupgt.GroundTruth.of({"q": groups}).judgments, 0.99).gain.tolist()
-    monkeypatch.setattr(diversity, "SMALL", 0)
+    monkeypatch.setattr(diversity, "SMALL_DOCUMENTS", 0)
     alone = diversity.greedy_ideal(groupgt.GroundTruth.of({"q": groups}).judgments, 0.99).gain.tolist()
     assert alone == together[: len(alone)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import groupgt
 from groupgt.formats.write import write_ground_truth
+from groupgt.metrics.base import CONVENTIONS
 from tests import laws
 from tests.agreement import all_metrics
 
@@ -143,6 +145,50 @@ def test_all_other_metrics_refuse_and_say_why() -> None:
     result = groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, ["recall"])
     with pytest.raises(groupgt.MetricError, match=r"ndcg\.coverage: not defined"):
         result.explain("q", "ndcg.coverage")
+
+
+# The rank that first meets each group of a query is the same under all of these, for the rankings below.
+ALIKE: list[list[Any]] = [
+    [["a"], ["b"], ["c"]],
+    [["a", "d"], ["b"], ["c", "e", "f"]],
+    [["a", {"id": "d", "grade": 3}], [{"id": "b", "grade": 2}, "e"], ["c", {"id": "x", "grade": 0}]],
+]
+RANKINGS = [list(names) for names in ("axbdce", "xbcyade", "xy", "cbadef")]
+
+
+def is_defined_with_sets(metric: groupgt.Metric) -> bool:
+    """Whether a metric means something where alternatives are sets: what `takes_sets` has to say of it.
+
+    A set has a rank and nothing else: the largest of its members'. So a metric has to look at the first rank of each
+    group alone, which `trec` does not know; and if ranking what is needed first gives 1, so has it with a set, for
+    which no ideal leaves the ranks of its members.
+    """
+    if metric.convention == "trec":
+        return False
+    corpus = {name: f"word{name}" for name in "abcdefxy"}
+    for ranking in RANKINGS:
+        truth = {f"q{number}": groups for number, groups in enumerate(ALIKE)}
+        values = groupgt.evaluate(truth, dict.fromkeys(truth, ranking), [metric], corpus=corpus).values[str(metric)]
+        if not np.allclose(values, values[0], rtol=0, atol=1e-12):
+            return False
+    if groupgt.evaluate({"q": ALIKE[0]}, {"q": ["a", "b", "c"]}, [metric])[str(metric)] < 1:
+        return True
+    result = groupgt.evaluate({"q": [[{"all": ["a", "b"]}], ["c"]]}, {"q": ["a", "b", "c"]}, ["recall"])
+    hits = result.labelled.hits
+    return bool(metric.formula.function(hits, metric.cut(hits), **dict(metric.parameters))[0] == 1)
+
+
+@pytest.mark.parametrize("metric", [metric for metric in all_metrics() if not metric.parameters], ids=str)
+def test_whether_a_metric_takes_sets_is_what_its_formula_makes_of_them(metric: groupgt.Metric) -> None:
+    assert metric.formula.takes_sets == is_defined_with_sets(metric)
+
+
+def test_the_metrics_that_take_sets_are_named() -> None:
+    with pytest.raises(groupgt.MetricError) as error:
+        groupgt.evaluate({"q": GROUPS}, {"q": ["a1"]}, ["precision"])
+    named = str(error.value).partition("defined are ")[2]
+    assert "hit_rate (autorag, coverage), mrr.autorag, " in named
+    assert {metric.partition(".")[0] for metric in METRICS} == set(re.findall(r"\w{3,}", named)) - {"and", *CONVENTIONS}
 
 
 def test_explain_misses_depth_and_label() -> None:

@@ -152,7 +152,7 @@ def test_what_the_blocks_hold() -> None:
 
 
 def test_a_passage_that_comes_to_matter_is_kept_with_those_that_do() -> None:
-    own = dataset(questions=2 * blocks.TOGETHER, passages={"d50": "fifty"})
+    own = dataset(questions=2 * blocks.BLOCK_QUERIES, passages={"d50": "fifty"})
     own["details"][0]["rankings"][0]["ids"][0] = "d50"  # type: ignore[index]
     reader = read(page_bytes(page(own)))
     assert value(reader, "others-0-0") == {"d50": "fifty"}
@@ -213,7 +213,7 @@ def test_what_does_not_fit_is_left_out_in_its_order() -> None:
 
 
 def test_questions_that_say_least_are_left_out_first() -> None:
-    chunks = Chunks.of(large(questions=4 * blocks.TOGETHER)[0]["datasets"][0])
+    chunks = Chunks.of(large(questions=4 * blocks.BLOCK_QUERIES)[0]["datasets"][0])
     size = chunks.size
     first = chunks.chunks[0].places
     told = fit([chunks], size // 6)

@@ -158,8 +158,8 @@ class ColumnCarrier:
 
     def ranking(self, qid: str, policy: Policy) -> Ranking:
         """The results of one query."""
-        own = self.columns.frame.filter(pl.col("qid") == qid).with_row_index("row")
-        ids, scores = self._ranking(self.columns.guard(lambda: own.collect(engine="streaming")), policy)
+        of_query = self.columns.frame.filter(pl.col("qid") == qid).with_row_index("row")
+        ids, scores = self._ranking(self.columns.guard(lambda: of_query.collect(engine="streaming")), policy)
         return (ids, scores) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
     def qids(self) -> list[str]:
@@ -181,8 +181,8 @@ class ColumnCarrier:
         if doubtful:
             yield from self.checked.rankings(policy)
             return
-        for (qid,), own in rows.group_by("qid", maintain_order=True):
-            yield str(qid), self._ranking(own, policy)
+        for (qid,), of_query in rows.group_by("qid", maintain_order=True):
+            yield str(qid), self._ranking(of_query, policy)
 
     def _ranking(self, rows: pl.DataFrame, policy: Policy) -> Ranking:
         rows = best_first(rows, [], policy, tie=self.columns.tie, scored=True)

@@ -107,10 +107,10 @@ class _Walk:
     def hold(self, batch: pl.DataFrame, begin: int, end: int, hits: tuple[Ints, Ints, Ints]) -> None:
         """Keeps rows of a block that may go on."""
         query, target, rows = hits
-        held = (rows >= begin) & (rows < end)
+        is_within = (rows >= begin) & (rows < end)
         self.held_ties.append(batch[self.tie][begin:end])
-        if held.any():
-            self.held_hits.append((query[held], target[held], rows[held] + self.rows))
+        if is_within.any():
+            self.held_hits.append((query[is_within], target[is_within], rows[is_within] + self.rows))
         if len(self.held_ties) > LONGEST_BLOCK:
             raise NotSortedError
 

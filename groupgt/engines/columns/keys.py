@@ -82,11 +82,11 @@ class Keys:
     def sure(self, doc: pl.Series, code: Codes, query: Ints) -> tuple[Bools, Ints]:
         """Which of these rows are hits, and their targets."""
         hits, target = np.zeros(len(query), dtype=np.bool_), np.zeros(len(query), dtype=np.int64)
-        asked = _code(code, query)
-        rows, place = np.arange(len(query)), np.searchsorted(self.codes, asked)
+        codes = _code(code, query)
+        rows, place = np.arange(len(query)), np.searchsorted(self.codes, codes)
         for _ in range(self.longest):
             place = np.minimum(place, len(self.codes) - 1)
-            alike = self.codes[place] == asked[rows]
+            alike = self.codes[place] == codes[rows]
             rows, place = rows[alike], place[alike]
             same = (doc[rows] == self.doc[place]).to_numpy()
             hits[rows[same]] = True

@@ -181,10 +181,10 @@ class _Scan:
     def scan(self, mode: int, hits: bytes, span: tuple[int, int]) -> _Part:
         """What the module says of the lines between two offsets."""
         data = self.lines.part(*span)
-        rows, told, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
+        rows, facts, doubt = self.module.scan(data, self.index, mode, self.by_id, span[0], hits)
         if doubt >= 0:
             raise DoubtfulLineError
-        segments = np.frombuffer(told, dtype=np.int64).reshape(-1, 5)
+        segments = np.frombuffer(facts, dtype=np.int64).reshape(-1, 5)
         judged = segments[segments[:, 0] >= 0]
         others = segments[segments[:, 0] < 0, 2:4].tolist()
         extra = dict.fromkeys(bytes(data[at : at + size]) for at, size in others)

@@ -82,11 +82,11 @@ class Batches:
         """Raises `DataError` where the process holds more than it may."""
         if self.ceiling and resident() > self.ceiling:
             _give_back()
-            held = resident()
-            if held <= self.ceiling:
+            bytes_used = resident()
+            if bytes_used <= self.ceiling:
                 return
             raise DataError(
-                f"{self.title}: memory limit of {bytes_text(self.ceiling)} exceeded: {bytes_text(held)} in use; "
+                f"{self.title}: memory limit of {bytes_text(self.ceiling)} exceeded: {bytes_text(bytes_used)} in use; "
                 "raise it, write parquet with smaller row groups, or leave columns out of the ground truth"
             )
 

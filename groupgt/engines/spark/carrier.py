@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 # Queries with more hits than this are ranked by sorting their rows: comparing each row with each hit would not end.
-MANY = 32
+MANY_HITS = 32
 # More rows than this are not brought here for a glance.
-GLANCE = 1000
+GLANCE_ROWS = 1000
 WAYS = "expected the labeller id, parents, or spans with a chunk table"
 ELSEWHERE = f"{WAYS}; or write the results to parquet and evaluate the files"
 
@@ -82,14 +82,14 @@ class SparkCarrier:
         """The results of one query, brought here."""
         from pyspark.sql import functions as sql
 
-        own = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
-        rows = pl.DataFrame(own.select("doc", "score").toArrow())
+        of_query = self.rows.frame.filter(sql.col("qid") == qid).orderBy(*Order(self.rows.tie).best_first())
+        rows = pl.DataFrame(of_query.select("doc", "score").toArrow())
         ids = rows["doc"].to_list()
         return (ids, rows["score"].to_list()) if policy.duplicates != "drop" else (list(dict.fromkeys(ids)), None)
 
     def sample(self, limit: int) -> tuple[list[str], list[str]]:
         """The distinct ids of queries and of results of some rows, whichever come first."""
-        rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE)).toArrow())
+        rows = pl.DataFrame(self.rows.frame.select("qid", "doc").limit(min(limit, GLANCE_ROWS)).toArrow())
         return rows["qid"].unique(maintain_order=True).to_list(), rows["doc"].unique(maintain_order=True).to_list()
 
 
@@ -100,8 +100,8 @@ def _renamer(names: Callable[[list[str]], Any]) -> Callable[..., Any]:
         import pyarrow as pa
 
         distinct = doc.dictionary_encode()
-        known = pa.array(list(names(distinct.dictionary.to_pylist())), pa.string())
-        return known.take(distinct.indices)
+        labels = pa.array(list(names(distinct.dictionary.to_pylist())), pa.string())
+        return labels.take(distinct.indices)
 
     return renamed
 
@@ -142,7 +142,7 @@ class _Plan:
             self.refuse_ties(hits)
         log.info("%s: %s rows of hits and queries were collected", self.title, f"{self.collected:,}")
         low = hits["higher"].to_numpy() + 1
-        found = RankedHits(
+        ranked = RankedHits(
             query=hits["query"].to_numpy(),
             target=hits["target"].to_numpy(),
             rank=hits["rank"].to_numpy(),
@@ -153,15 +153,15 @@ class _Plan:
             extra_names=others,
             duplicated=self.duplicated,
         )
-        return found.labelled(self.truth, self.labeller, self.matches, self.policy)
+        return ranked.labelled(self.truth, self.labeller, self.matches, self.policy)
 
     def collect(self, frame: DataFrame) -> pl.DataFrame:
         """Brings rows here, by Arrow; whole numbers are of 64 bits."""
         import polars.selectors as cs
 
-        found = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
-        self.collected += len(found)
-        return found
+        rows = pl.DataFrame(frame.toArrow()).with_columns(cs.integer().cast(pl.Int64))
+        self.collected += len(rows)
+        return rows
 
     def sent(self, table: pl.DataFrame) -> DataFrame:
         """A table as a frame there."""
@@ -178,13 +178,13 @@ class _Plan:
         from pyspark.sql import functions as sql
 
         judged = pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), "query": np.arange(len(self.truth))})
-        own = self.rows.groupBy("qid").agg(
+        per_id = self.rows.groupBy("qid").agg(
             sql.count(sql.lit(1)).alias("n"),
             sql.bool_and(is_result("doc")).alias("sound"),
             sql.count_if(sql.col("score") == 0).alias("heads"),
         )
-        own = own.withColumn("sound", sql.col("sound") & is_id("qid"))
-        own = own.join(self.near(self.sent(judged)), "qid", "left")
+        per_id = per_id.withColumn("sound", sql.col("sound") & is_id("qid"))
+        per_id = per_id.join(self.near(self.sent(judged)), "qid", "left")
         # A row for each query that has ground truth, and one for all others.
         totals = (
             sql.sum("n").alias("n"),
@@ -192,20 +192,20 @@ class _Plan:
             sql.bool_and("sound").alias("sound"),
             sql.max("heads").alias("heads"),
         )
-        found = self.collect(own.groupBy("query").agg(*totals))
-        if not found["sound"].all():
+        per_query = self.collect(per_id.groupBy("query").agg(*totals))
+        if not per_query["sound"].all():
             self.fail()
-        if self.given.nested and found["heads"].max() not in (None, 0, 1):
-            qid = self.collect(own.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
+        if self.given.nested and per_query["heads"].max() not in (None, 0, 1):
+            qid = self.collect(per_id.filter("heads > 1").select(sql.min("qid")))[:, 0].item()
             raise DataError(f"{self.title}: query {qid!r} has two rows")
-        others = found.filter(pl.col("query").is_null())
+        others = per_query.filter(pl.col("query").is_null())
         extra = int(others["queries"].sum())
-        found = found.filter(pl.col("query").is_not_null())
+        per_query = per_query.filter(pl.col("query").is_not_null())
         length = np.zeros(len(self.truth), dtype=np.int64)
-        length[found["query"].to_numpy()] = found["n"].to_numpy()
+        length[per_query["query"].to_numpy()] = per_query["n"].to_numpy()
         names: tuple[str, ...] = ()
         if extra and self.policy.extra == "error":
-            first = own.filter(sql.col("query").isNull()).orderBy("qid").limit(SHOWN)
+            first = per_id.filter(sql.col("query").isNull()).orderBy("qid").limit(SHOWN)
             names = tuple(self.collect(first.select("qid"))["qid"].to_list())
         return length, extra, names
 
@@ -233,15 +233,15 @@ class _Plan:
         from pyspark.sql import functions as sql
 
         columns = ("qid", "query", "target", "score", self.tie)
-        found = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
-        hits = self.collect(found).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
+        hit_rows = self.rows.join(sql.broadcast(self.sent(keys)), ["qid", "doc"]).select(*dict.fromkeys(columns))
+        hits = self.collect(hit_rows).rename({self.tie: "its_tie", "score": "its_score"}).with_row_index("hit")
         # The same result with the same score twice: one after the other, and which is which does not matter.
         hits = hits.with_columns(
             pl.col("hit").cast(pl.Int64), again=pl.int_range(pl.len()).over("query", "its_score", "its_tie")
         )
-        heavy = hits.filter((pl.len() > MANY).over("query"))
-        few = hits.filter(~(pl.len() > MANY).over("query"))
-        own = self.sent(few.select("hit", "qid", "its_score", "its_tie"))
+        heavy = hits.filter((pl.len() > MANY_HITS).over("query"))
+        few = hits.filter(~(pl.len() > MANY_HITS).over("query"))
+        their_keys = self.sent(few.select("hit", "qid", "its_score", "its_tie"))
         score, its_score = sql.col("score"), sql.col("its_score")
         counted = {
             "higher": score > its_score,
@@ -249,7 +249,7 @@ class _Plan:
             "better": Order(self.tie).before("its_score", "its_tie"),
         }
         counts = (
-            self.rows.join(sql.broadcast(own), "qid")
+            self.rows.join(sql.broadcast(their_keys), "qid")
             .filter(score >= its_score)
             .groupBy("hit")
             .agg(*(sql.sum(holds.cast("long")).alias(name) for name, holds in counted.items()))

@@ -217,8 +217,8 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
     )
     # In the order of their names: rows of a cluster have none of their own.
     grouped = rows.groupBy("qid", "group").agg(sql.sort_array(sql.collect_list("one")).alias("own"))
-    own = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
-    return grouped.groupBy("qid").agg(sql.transform(own, lambda each: each["own"]).alias("groups"))
+    alternatives = sql.sort_array(sql.collect_list(sql.struct("group", "own")))
+    return grouped.groupBy("qid").agg(sql.transform(alternatives, lambda each: each["own"]).alias("groups"))
 
 
 def session_of(master: str = "", config: Mapping[str, str] | None = None) -> SparkSession:

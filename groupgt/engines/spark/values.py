@@ -14,6 +14,7 @@ from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows
 from groupgt.errors import ConfigError
 from groupgt.formats.frames import is_remote
 from groupgt.labellers.ids import Ids
+from groupgt.metrics.base import ConventionName
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -35,7 +36,7 @@ def per_query(
     truth: DataFrame,
     metrics: Sequence[str | Metric],
     *,
-    convention: str = "autorag",
+    convention: ConventionName = "autorag",
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
@@ -81,8 +82,8 @@ def per_query(
     seen = placed.groupBy("qid").agg(length.alias("n"), sql.collect_list(hit).alias("hits"))
     kinds = ", ".join(f"m{number} double" for number in range(len(parsed)))
     measured = by_arrow(_measure(parsed, rules), kinds)
-    found = judged.join(seen, "qid", "left").select("qid", measured("qid", "groups", "n", "hits").alias("found"))
-    return found.select("qid", *(sql.col(f"found.m{number}").alias(text) for number, text in enumerate(parsed)))
+    values = judged.join(seen, "qid", "left").select("qid", measured("qid", "groups", "n", "hits").alias("found"))
+    return values.select("qid", *(sql.col(f"found.m{number}").alias(text) for number, text in enumerate(parsed)))
 
 
 def means(values: DataFrame) -> dict[str, float]:
@@ -98,8 +99,8 @@ def means(values: DataFrame) -> dict[str, float]:
         return {}
     added = by_arrow(_total, "string", one=True)
     parts = values.withColumn("part", sql.spark_partition_id()).groupBy("part")
-    found = parts.agg(*(added(sql.col(f"`{name}`")).alias(f"m{number}") for number, name in enumerate(names)))
-    rows = found.toArrow().to_pydict()
+    totals = parts.agg(*(added(sql.col(f"`{name}`")).alias(f"m{number}") for number, name in enumerate(names)))
+    rows = totals.toArrow().to_pydict()
     out: dict[str, float] = {}
     for number, name in enumerate(names):
         counts, sums = zip((0, 0), *(map(int, each.split()) for each in rows[f"m{number}"]))
@@ -131,15 +132,15 @@ def _measure(parsed: Mapping[str, Metric], policy: Policy) -> Callable[..., pa.A
         targets = dict(zip(zip(table["query"].to_list(), table["doc"].to_list()), table["target"].to_list()))
         rows = [
             (query, targets[query, hit["doc"]], hit["rank"])
-            for query, own in enumerate(hits.to_pylist())
-            for hit in own or ()
+            for query, of_query in enumerate(hits.to_pylist())
+            for hit in of_query or ()
             if (query, hit["doc"]) in targets
         ]
         query, target, rank = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         length = np.array(n.fill_null(0), dtype=np.int64)
         ranked = RankedHits(query, target, rank, rank, rank, length)
-        found = ranked.labelled(truth, labeller, matches, policy)
-        columns = values_of(parsed, found.hits, found.present, policy)
+        labelled = ranked.labelled(truth, labeller, matches, policy)
+        columns = values_of(parsed, labelled.hits, labelled.present, policy)
         # NaN is null: a query that does not count.
         arrays = [pa.array(column, pa.float64(), mask=np.isnan(column)) for column in columns.values()]
         return pa.StructArray.from_arrays(arrays, names=[f"m{number}" for number in range(len(arrays))])
@@ -158,6 +159,6 @@ def _groups(groups: list[list[dict[str, Any]]] | None) -> list[list[Any]] | None
 
 def _total(column: pa.Array) -> str:
     """How many there are, and their exact sum: two whole numbers."""
-    known = np.asarray(column.drop_null(), dtype=np.float64)
-    known = known[~np.isnan(known)]
-    return f"{len(known)} {exact_sum(known)}"
+    values = np.asarray(column.drop_null(), dtype=np.float64)
+    values = values[~np.isnan(values)]
+    return f"{len(values)} {exact_sum(values)}"

@@ -14,10 +14,10 @@ from typing import Any
 from groupgt.render.page.data import Dataset, Detail
 from groupgt.render.tables import fixed
 
-# Questions whose details lie in one block, which is opened when one of them is asked for.
-TOGETHER = 40
+# Queries whose details lie in one block, which is opened when one of them is asked for.
+BLOCK_QUERIES = 40
 # Characters that are left of a long text where not all fits.
-SHORT = 300
+SHORT_CHARS = 300
 # What stands around a block.
 WRAPPING = 80
 # How hard to deflate: 9 takes twice as long as 6, for pages that are 1 % smaller.
@@ -42,8 +42,8 @@ def opened(data: bytes) -> Any:
 
 def short(value: float) -> float | int:
     """A weight or a grade, which the page shows as it stands, with six significant digits."""
-    known = float(f"{value:.6g}")
-    return int(known) if known.is_integer() else known
+    rounded = float(f"{value:.6g}")
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def score_texts(scores: Sequence[float]) -> list[str]:
@@ -61,7 +61,7 @@ def score_texts(scores: Sequence[float]) -> list[str]:
 
 @dataclass
 class Chunk:
-    """The blocks of some questions: their details, passages that matter (alternatives, and what hits), and others."""
+    """The blocks of some queries: their details, passages that matter (alternatives, and what hits), and others."""
 
     places: list[int]
     details: bytes
@@ -81,7 +81,7 @@ class Chunk:
 
 @dataclass
 class Chunks:
-    """The details of a data set in blocks, those of questions that say most first."""
+    """The details of a data set in blocks, those of queries that say most first."""
 
     chunks: list[Chunk] = field(default_factory=list)
     # In which chunk the text of an id lies, and whether among those that matter.
@@ -90,10 +90,10 @@ class Chunks:
     @classmethod
     def of(cls, dataset: Dataset) -> Chunks:
         """All that is known, before anything is left out."""
-        found = cls()
-        for some in _taken(dataset["details"], TOGETHER):
-            found.chunks.append(found._chunk(some, dataset["passages"]))
-        return found
+        chunks = cls()
+        for some in _taken(dataset["details"], BLOCK_QUERIES):
+            chunks.chunks.append(chunks._chunk(some, dataset["passages"]))
+        return chunks
 
     def _chunk(self, details: list[Detail], passages: Mapping[str, str]) -> Chunk:
         matter: dict[str, str] = {}
@@ -117,7 +117,7 @@ class Chunks:
         matter: dict[str, str],
         others: dict[str, str],
     ) -> list[Any]:
-        """One question: ids stand once, and are referred to by their place."""
+        """One query: ids stand once, and are referred to by their place."""
         places: dict[str, int] = {}
 
         def at(name: str) -> int:
@@ -175,9 +175,9 @@ class Chunks:
 def fit(every: list[Chunks], room: int) -> list[str]:
     """Leaves out what does not fit, what says least first; returns what was left out, in words."""
     over = sum(chunks.size for chunks in every) - room
-    # The last of every data set first: they hold the questions that say least.
+    # The last of every data set first: they hold the queries that say least.
     last_first = [chunk for row in _in_turn([list(reversed(chunks.chunks)) for chunks in every]) for chunk in row]
-    texts = cut = questions = 0
+    texts = cut = queries = 0
     for chunk in last_first:
         if over <= 0:
             break
@@ -196,37 +196,39 @@ def fit(every: list[Chunks], room: int) -> list[str]:
             break
         over -= chunk.size
         chunk.kept = False
-        questions += len(chunk.places)
-    told = []
+        queries += len(chunk.places)
+    left_out = []
     if texts:
-        told.append(f"{texts:,} texts of results that hit nothing")
+        left_out.append(f"{texts:,} texts of results that hit nothing")
     if cut:
-        told.append(f"the ends of {cut:,} texts of more than {SHORT:,} characters")
-    if questions:
-        told.append(f"the results of {questions:,} queries on which systems differ least")
-    return told
+        left_out.append(f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters")
+    if queries:
+        left_out.append(f"the results of {queries:,} queries on which systems differ least")
+    return left_out
 
 
 def _shorten(chunk: Chunk) -> int:
     """Cuts the long texts of a chunk; how much smaller it gets."""
     before = len(chunk.matter)
     texts: dict[str, str] = opened(chunk.matter)
-    chunk.cut = sum(len(text) > SHORT for text in texts.values())
+    chunk.cut = sum(len(text) > SHORT_CHARS for text in texts.values())
     if chunk.cut:
-        shorter = {name: text if len(text) <= SHORT else text[: SHORT - 1] + "…" for name, text in texts.items()}
+        shorter = {
+            name: text if len(text) <= SHORT_CHARS else text[: SHORT_CHARS - 1] + "…" for name, text in texts.items()
+        }
         chunk.matter = block(shorter)
     return before - len(chunk.matter)
 
 
 def _important(detail: Detail) -> set[str]:
     """The ids whose texts matter: alternatives, and results that hit something or are judged."""
-    found = {name for group in detail["groups"] for name, _ in group["alternatives"]}
+    ids = {name for group in detail["groups"] for name, _ in group["alternatives"]}
     for ranking in detail["rankings"]:
         if ranking is not None:
             length = len(ranking["ids"])
-            found.update(ranking["ids"][rank - 1] for rank, _, _ in ranking["marks"] if rank <= length)
-            found.update(ranking["far"].values())
-    return found
+            ids.update(ranking["ids"][rank - 1] for rank, _, _ in ranking["marks"] if rank <= length)
+            ids.update(ranking["far"].values())
+    return ids
 
 
 def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:
@@ -238,4 +240,4 @@ def _taken(details: Iterable[Detail], size: int) -> Iterator[list[Detail]]:
 def _in_turn(lists: list[list[Chunk]]) -> Iterator[list[Chunk]]:
     """The first of every list, then the second of every list, and so on."""
     for place in range(max(map(len, lists), default=0)):
-        yield [own[place] for own in lists if place < len(own)]
+        yield [row[place] for row in lists if place < len(row)]

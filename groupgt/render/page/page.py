@@ -30,14 +30,14 @@ SCRIPTS = ("base", "address", "figures", "overview", "systems", "comparison", "q
 # A page that a mail takes.
 MAX_SIZE = 25_000_000
 # Systems in the table that needs no script.
-STATIC = 20
+STATIC_SYSTEMS = 20
 
 
 def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     """The whole file; details are left out where it would be larger than `max_size`, and the page says how many."""
     every = [Chunks.of(dataset) for dataset in page["datasets"]]
     tables = dict(_tables(page))
-    fixed_parts = [_head(page), _main(page), *tables.values(), *_libraries().values(), _scripts()]
+    fixed_parts = [_opening(page["title"]), _main(page), *tables.values(), *_libraries().values(), _scripts()]
     times, overview = block(page["times"]), block(_overview(page, every, []))
     base = sum(len(part) + WRAPPING for part in fixed_parts) + len(times) + len(overview)
     left_out = fit(every, max_size - base)
@@ -46,7 +46,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     if left_out:
         overview = block(_overview(page, every, left_out))
     parts = [
-        _head(page),
+        _opening(page["title"]),
         b"<body>\n",
         _main(page),
         _block("times", times),
@@ -92,13 +92,9 @@ def figure_page(figure: Figure) -> bytes:
     return b"".join(parts)
 
 
-def _head(page: Page) -> bytes:
-    return _opening(page["title"])
-
-
 def _opening(title: str) -> bytes:
     texts = [*(_file(f"scripts/{name}.js") for name in SCRIPTS), *(each.text.encode() for each in LIBRARIES)]
-    scripts = " ".join(f"'sha256-{_digest(text)}'" for text in texts)
+    scripts = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text).digest()).decode()}'" for text in texts)
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -132,10 +128,6 @@ def _scripts() -> bytes:
     return b"".join(b"<script>" + _file(f"scripts/{name}.js") + b"</script>\n" for name in SCRIPTS)
 
 
-def _digest(text: bytes) -> str:
-    return base64.b64encode(hashlib.sha256(text).digest()).decode()
-
-
 @cache
 def _libraries() -> dict[str, bytes]:
     """The libraries and their licenses, deflated."""
@@ -148,7 +140,7 @@ def _block(name: str, data: bytes) -> bytes:
 
 
 def _overview(page: Page, every: list[Chunks], left_out: list[str]) -> dict[str, Any]:
-    """What every view but the questions needs."""
+    """What every view but the queries needs."""
     return {
         "title": page["title"],
         "facts": page["facts"],
@@ -180,7 +172,7 @@ def _contrast(each: Any) -> list[Any]:
 
 
 def _tables(page: Page) -> Iterator[tuple[str, bytes]]:
-    """The questions of each data set, and the values by each metric."""
+    """The queries of each data set, and the values by each metric."""
     for place, dataset in enumerate(page["datasets"]):
         questions = dataset["questions"]
         plain = {key: value for key, value in questions.items() if key != "values"}
@@ -218,7 +210,7 @@ def _main(page: Page) -> bytes:
 def _static_table(dataset: Dataset) -> str:
     metric = dataset["metrics"][dataset["primary"]]
     rows = []
-    for system in dataset["systems"][:STATIC]:
+    for system in dataset["systems"][:STATIC_SYSTEMS]:
         mean, interval = system["means"][dataset["primary"]], system["intervals"][dataset["primary"]]
         cells = f"<td>{fixed(mean)}</td><td>{span(interval)}</td>"
         rows.append(f"<tr><th scope='row'>{_name(system['name'])}</th>{cells}</tr>")

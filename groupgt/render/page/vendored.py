@@ -105,14 +105,14 @@ def _licenses(modules: Path) -> str:
 
 def _needed(modules: Path) -> set[str]:
     """The libraries and all that they depend on."""
-    found: set[str] = set()
+    needed: set[str] = set()
     waiting = [each.package for each in LIBRARIES]
     while waiting:
         name = waiting.pop()
-        if name not in found and name not in APART and not name.startswith("@types/"):
-            found.add(name)
+        if name not in needed and name not in APART and not name.startswith("@types/"):
+            needed.add(name)
             waiting += _about(modules / name).get("dependencies", {})
-    return found
+    return needed
 
 
 def _about(folder: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from groupgt.engines.base import Labelled
 from groupgt.engines.carriers import carrier_of
 from groupgt.engines.choice import Engine, Spark
 from groupgt.engines.spark import carrier, means, per_query
-from groupgt.engines.spark.carrier import MANY
+from groupgt.engines.spark.carrier import MANY_HITS
 from groupgt.evaluation.result import mean_of
 from groupgt.model.run import Remote
 from groupgt.model.values import exact_sum, rounded
@@ -207,15 +207,15 @@ def test_a_query_with_many_hits_is_sorted(spark: SparkSession, spy: Spy, ties: b
     truth, rows = make(7, ties=ties, repeats=True)
     ids = [f"m{number:03d}" for number in range(200)]
     # One hit more than are counted, and among others the most that are.
-    truth["many"] = [[name] for name in ids[: MANY + 1]]
-    truth["most"] = [[name] for name in ids[:MANY]]
+    truth["many"] = [[name] for name in ids[: MANY_HITS + 1]]
+    truth["most"] = [[name] for name in ids[:MANY_HITS]]
     rng = random.Random(8)
     for qid in ("many", "most"):
         rows += [(qid, name, float(rng.randrange(5)) if ties else rng.random()) for name in ids]
     expected = groupgt.evaluate(truth, in_memory(rows), NUMERIC)
     assert spy.sorted == []
     found = groupgt.evaluate(truth, there(spark, shuffled(rows)), NUMERIC)
-    assert spy.sorted == [MANY + 1]
+    assert spy.sorted == [MANY_HITS + 1]
     same(expected, found)
 
 
@@ -239,7 +239,7 @@ def test_one_query_may_hold_nearly_all_results(spark: SparkSession, spy: Spy) ->
     rows = list(zip(["large"] * size, [f"d{each}" for each in numbers * 7919 % size], (numbers % 997.0).tolist()))
     rows += [(f"q{each % queries}", f"d{each % 31}", float(each % 13)) for each in range(queries * own)]
     truth: dict[str, Any] = {f"q{each}": [[f"d{each % 31}"], ["d1", "d2"]] for each in range(queries)}
-    truth["large"] = [[f"d{each}"] for each in range(0, size, size // (3 * MANY))]
+    truth["large"] = [[f"d{each}"] for each in range(0, size, size // (3 * MANY_HITS))]
     metrics = ["recall@1000", "ndcg.trec", "mrr", "map.coverage"]
     expected = groupgt.evaluate(truth, in_memory(rows), metrics)
     frame = large.union(small)

@@ -1,7 +1,4 @@
-"""What is to be concluded of evaluations of one ground truth, in sentences, and what keeps a reader from it.
-
-Terminal, page and summaries say the same: `comparison.verdict` and `experiment.verdict` add their own sentences.
-"""
+"""How sentences are made of names and numbers, and what keeps a reader of any results from concluding too much."""
 
 from __future__ import annotations
 
@@ -9,34 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.render.tables import counted, fixed, span
+from groupgt.render.tables import counted
 
 if TYPE_CHECKING:
-    from groupgt.evaluation.systems import Systems
     from groupgt.render.page import data
 
 # Names that a sentence lists.
 NAMED = 3
-
-
-def best_sentence(systems: Systems) -> data.Sentence:
-    """Which system is best, and its mean."""
-    best = systems.best
-    if best is None:
-        return {"kind": "doubt", "parts": ["No query counts, so there is no mean."]}
-    mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
-    between = "" if interval is None else f" (interval {span(interval)})"
-    over = f"over {counted(systems.questions_of(best), 'query', 'queries')}"
-    size = f"{systems.label} of {fixed(mean)}{between}"
-    if len(systems.names) == 1:
-        return {"kind": "best", "parts": ["", best, f" has a mean {size} {over}."]}
-    alike, count = systems.tied, len(systems.names)
-    if len(alike) == count:
-        return {"kind": "best", "parts": [f"{every(count, 'system')} have the same mean {size} {over}."]}
-    if len(alike) > 1:
-        said = f" share the best mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
-        return {"kind": "best", "parts": enumerated(alike, said)}
-    return {"kind": "best", "parts": ["", best, f" is the best of {count:,} systems, with a mean {size} {over}."]}
 
 
 def every(count: int, one: str) -> str:
@@ -72,12 +48,12 @@ def appended(parts: Sequence[str], between: str, name: str, then: str) -> list[s
 
 def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """Runs without results for some of the queries that count, or for all of them."""
-    alike: dict[tuple[int, int], list[str]] = {}
+    runs_of: dict[tuple[int, int], list[str]] = {}
     for name, evaluation in evaluations.items():
         missing, total = evaluation.counts["missing"], int(evaluation.truth.judgments.defined.sum())
         if missing and (evaluation.policy.missing != "skip" or missing == total):
-            alike.setdefault((missing, total), []).append(name)
-    for (missing, total), names in alike.items():
+            runs_of.setdefault((missing, total), []).append(name)
+    for (missing, total), names in runs_of.items():
         more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
         who = f"{', '.join(names[:NAMED])}{more} {'has' if len(names) == 1 else 'have'}"
         if missing == total:

@@ -1,0 +1,128 @@
+"""The options that public functions share: their types once, for type checkers, and their texts once, for `help`.
+
+A function unpacks one of these `TypedDict`s (`**options: Unpack[RequestOptions]`) and passes it on to `Request.of`,
+whose signature has the defaults and the order. `takes_options` shows each of them in its signature and its docstring.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, TypedDict, TypeVar
+
+from groupgt.errors import near_names
+from groupgt.evaluation.request import Request
+from groupgt.metrics.base import ConventionName
+from groupgt.model.policy import Policy
+
+# Each class adds to its bases what more a function takes; what an option means stands in `TEXTS`.
+
+
+class TruthOptions(TypedDict, total=False):
+    """How ground truth is read."""
+
+    policy: Policy | str | Sequence[str] | dict[str, Any] | None
+    truth_format: str | None
+
+
+class LabelOptions(TruthOptions, total=False):
+    """How runs are read and labelled as well."""
+
+    labeller: Any
+    corpus: Any
+    run_format: str | None
+    engine: Any
+
+
+class OneRunOptions(LabelOptions, total=False):
+    """The same, and what is said of one run alone."""
+
+    name: str
+    parts: bool
+
+
+class MetricOptions(LabelOptions, total=False):
+    """How runs are measured as well."""
+
+    k: int | Sequence[int]
+    by: Sequence[str] | str
+    lengths: Any
+
+
+class RequestOptions(MetricOptions, total=False):
+    """The same, in one convention."""
+
+    convention: ConventionName
+
+
+class EvaluateOptions(RequestOptions, OneRunOptions, total=False):
+    """All of them."""
+
+
+# What `help` and the reference say of a parameter whose own docstring has no line for it.
+TEXTS = {
+    "truth": "`{qid: groups}`, a `GroundTruth`, a path or a frame of polars, pandas, Arrow or Spark.",
+    "run": "`{qid: ranking}`, a `Run`, a path or a frame.",
+    "runs": "`{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.",
+    "metrics": 'Metrics, such as `["recall@5", "mrr"]`.',
+    "convention": "`autorag`, `trec` or `coverage`: how metrics read groups.",
+    "k": "Cutoffs for metrics without one of their own.",
+    "by": "Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.",
+    "policy": "What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.",
+    "labeller": """What decides which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`,
+        `code`, or `{"use": name, "with": {option: value}}`.""",
+    "lengths": """How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
+        `{id: text}` for characters (default: as the results say).""",
+    "corpus": "A path or `{id: text}`, for budgets, and where the labeller finds what its options do not name.",
+    "name": "The name of the run.",
+    "truth_format": "The format of truth files (default: detected).",
+    "run_format": "The format of run files (default: detected).",
+    "parts": "Whether a folder, a glob or a list of files is one run in many files.",
+    "engine": """`auto`, `streaming` or `spark`, or `{"use": name, "with": {option: value}}`, such as a `memory`
+        ceiling for `streaming` or a `master` for `spark`.""",
+}
+# A line of `Args:` with those that go on with it.
+ARGUMENT = re.compile(r"    (\w+): (.*(?:\n {8}.*)*)")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def takes_options(options: Any) -> Callable[[Function], Function]:
+    """Shows the options that a function unpacks as its own keywords, behind those that it names.
+
+    Its signature and its docstring, which may have a line of its own for a parameter, show each. A keyword that is
+    none of them is a `TypeError`, as of any function.
+    """
+    defaults = inspect.signature(Request.of).parameters
+    hints = {name: getattr(hint, "__forward_arg__", hint) for name, hint in options.__annotations__.items()}
+    shared = [parameter.replace(annotation=hints[name]) for name, parameter in defaults.items() if name in hints]
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        named = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        shown = signature.replace(parameters=[*named, *shared])
+        names = list(shown.parameters)
+
+        @wraps(function)
+        def with_options(*values: Any, **keywords: Any) -> Any:
+            for name in keywords:
+                if name not in shown.parameters:
+                    near = near_names(name, names)
+                    raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}{near}")
+            return function(*values, **keywords)
+
+        with_options.__signature__ = shown  # type: ignore[attr-defined]
+        with_options.__doc__ = described(function.__doc__, names)
+        return with_options  # type: ignore[return-value]
+
+    return decorate
+
+
+def described(text: str | None, names: Iterable[str]) -> str | None:
+    """A docstring with a line for each parameter: its own, else that of `TEXTS`."""
+    before, heading, after = inspect.cleandoc(text or "").partition("\nArgs:\n")
+    arguments, end, after = after.partition("\n\n")
+    lines = {**TEXTS, **dict(ARGUMENT.findall(arguments))}
+    listed = "\n".join(f"    {name}: {lines[name]}" for name in names if name in lines)
+    return f"{before}{heading}{listed}{end}{after}" if heading else text

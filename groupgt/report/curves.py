@@ -1,0 +1,110 @@
+"""Figures with a line for each system: metrics against depth, and by which rank hits and groups have come."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.systems import Systems, finite
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics import views
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.hits import Ints
+from groupgt.model.values import Budget
+from groupgt.render import figures
+from groupgt.render.drawing import Figure
+from groupgt.report.means import about
+
+# Where curves are drawn, as far as results go.
+DEPTHS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+CURVES = ("recall", "complete", "ndcg")
+# Systems in figures that have a line for each.
+LINES = 8
+
+
+def shown_systems(systems: Systems) -> dict[str, Evaluation]:
+    """The systems that figures with a line for each show: the first ones, and those that always are."""
+    if len(systems.evaluations) <= LINES:
+        return dict(systems.evaluations)
+    names = {*systems.names[: LINES - len(systems.always)], *systems.always}
+    return {name: each for name, each in systems.evaluations.items() if name in names}
+
+
+def units(systems: Systems) -> list[str]:
+    """The units of budgets at which at least two cutoffs were evaluated."""
+    budgets = {metric.budget for metric in systems.metrics.values() if metric.budget is not None}
+    names = [each.unit for each in sorted(budgets, key=lambda each: (each.unit, each.amount))]
+    return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
+
+
+def depth_curves(systems: Systems, unit: str = "results") -> Figure:
+    """Recall, complete and ndcg against k, or against the budgets of a unit that were evaluated."""
+    shown = shown_systems(systems)
+    cutoffs: Sequence[int | Budget]
+    if unit == "results":
+        deepest = max(int(each.labelled.hits.length.max(initial=0)) for each in shown.values())
+        cutoffs = [k for k in DEPTHS if k <= deepest] or [1]
+    else:
+        budgets = {budget for metric in systems.metrics.values() if (budget := metric.budget) and budget.unit == unit}
+        in_unit = sorted(budgets, key=lambda each: each.amount)
+        cutoffs = in_unit
+    curves = {curve: parse_metric(curve, systems.convention) for curve in CURVES}
+    if systems.first.truth.set_of is not None:
+        # Of alternatives that are needed together only the coverage of groups is defined.
+        curves = {curve: parse_metric(curve, "coverage") for curve in CURVES[:2]}
+    rows = []
+    for name, each in shown.items():
+        for curve, metric in curves.items():
+            for cutoff in cutoffs:
+                mean = finite(_mean(systems, each, replace(metric, cutoff=cutoff)))
+                amount = cutoff.amount if isinstance(cutoff, Budget) else cutoff
+                rows.append({"system": name, "metric": curve, "k": amount, "value": mean})
+    return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit)
+
+
+def ecdf(systems: Systems) -> Figure:
+    """By which rank the first hit, and all groups, have come."""
+    shown = shown_systems(systems)
+    rows = []
+    for name, each in shown.items():
+        counts, hits = systems.counts(each), each.labelled.hits
+        kinds = {"first hit": _first_ranks(each), "all groups met": views.completion_ranks(hits)}
+        for kind, ranks in kinds.items():
+            rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
+    return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)))
+
+
+def _first_ranks(evaluation: Evaluation) -> Ints:
+    """The rank of the first relevant result of each query, shape (Q,); 0 if there is none."""
+    rows = views.met_groups(evaluation.labelled.hits)
+    far = np.iinfo(np.int64).max
+    first = np.full(evaluation.labelled.hits.size, far, dtype=np.int64)
+    np.minimum.at(first, rows.query, rows.rank)
+    return np.where(first == far, 0, first)
+
+
+def _mean(systems: Systems, evaluation: Evaluation, metric: Metric) -> float:
+    """The mean of any metric over the queries that count."""
+    counts = systems.counts(evaluation)
+    return float(metric.values(evaluation.labelled.hits)[counts].mean()) if counts.any() else math.nan
+
+
+def _steps(ranks: Ints) -> list[dict[str, Any]]:
+    """The steps of the share of queries by rank; ranks of 0 never come."""
+    if not len(ranks):
+        return []
+    distinct, counts = np.unique(ranks[ranks > 0], return_counts=True)
+    shares = np.cumsum(counts) / len(ranks)
+    points = [{"rank": rank, "share": share} for rank, share in zip(distinct.tolist(), shares.tolist())]
+    if not points or points[0]["rank"] > 1:
+        points.insert(0, {"rank": 1, "share": 0.0})
+    return points
+
+
+def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:
+    hidden = len(systems.evaluations) - len(shown)
+    return f"{len(shown):,} of {len(systems.evaluations):,} systems" if hidden else ""

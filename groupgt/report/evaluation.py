@@ -1,0 +1,111 @@
+"""What evaluations show: of one run, and of several side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from groupgt.evaluation.result import Evaluation
+from groupgt.evaluation.runs import Evaluations
+from groupgt.render import tables
+from groupgt.render.document import Block, Detail, Item, Table, Verdict
+from groupgt.render.exports import nulls
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid
+from groupgt.report.means import (
+    below_means,
+    best_runs,
+    footer,
+    grids,
+    means_and_slices,
+    means_grid,
+    side_by_side,
+    slice_grids,
+)
+from groupgt.report.sentences import doubt, doubts
+
+if TYPE_CHECKING:
+    from groupgt.render.drawing import Figure
+
+
+class EvaluationTeller(Teller[Evaluation]):
+    """The means of one run."""
+
+    main_figure = "depth"
+
+    def blocks(self) -> list[Block]:
+        """The means, those of each slice, the population, and what to know of the convention."""
+        evaluation = self.result
+        return [means_grid(evaluation), *slice_grids([evaluation]), below_means([evaluation], [evaluation.convention])]
+
+    def table(self, style: str = tables.DEFAULT) -> str:
+        """The means."""
+        return tables.table(*means_grid(self.result), style)
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
+        return means_and_slices([self.result])
+
+    def to_dict(self) -> Any:
+        """Everything but the values of each query as plain Python."""
+        evaluation = self.result
+        plain = {
+            "run": evaluation.name,
+            "convention": evaluation.convention,
+            "labeller": str(evaluation.labeller),
+            "policy": evaluation.policy,
+            "counts": evaluation.counts,
+            "metrics": {
+                text: {"metric": str(metric), "mean": evaluation.means[text], "queries": evaluation.counted(text)}
+                for text, metric in evaluation.metrics.items()
+            },
+        }
+        return nulls(plain | ({"slices": evaluation.slices} if evaluation.slicer.by else {}))
+
+    def footer(self) -> list[str]:
+        """The population."""
+        return footer(self.result)
+
+    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+        """The figures of this run."""
+        from groupgt.comparison.systems import Systems
+        from groupgt.report.data import drawable
+
+        return drawable(Systems.of({self.result.name: self.result}))
+
+    def page(self, corpus: Mapping[str, str]) -> bytes:
+        """The page of this run; `corpus` holds texts by id."""
+        from groupgt.comparison.systems import Systems
+        from groupgt.render.page.page import single_page
+        from groupgt.report.data import dataset_of
+
+        return single_page(dataset_of(Systems.of({self.result.name: self.result}, passages=corpus), self.result.name))
+
+
+class EvaluationsTeller(Teller[Evaluations]):
+    """The means of several runs side by side."""
+
+    def blocks(self) -> list[Item]:
+        """Which run is best and what is doubtful, the means, those of each slice, and the population."""
+        evaluations, conventions = list(self.result.values()), self.result.conventions
+        return [
+            Verdict([*best_runs(evaluations), *map(doubt, doubts(self.result))]),
+            *grids(evaluations, conventions),
+            *(Table(*grid, keep=1 if len(evaluations) == 1 else 2) for grid in slice_grids(evaluations)),
+            below_means(evaluations, conventions),
+            Detail(f"policy {evaluations[0].policy}"),
+        ]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each run; with slices a row for each mean."""
+        evaluations = list(self.result.values())
+        is_sliced = any(evaluation.slicer.by for evaluation in evaluations)
+        return means_and_slices(evaluations) if is_sliced else side_by_side(evaluations, self.result.conventions)
+
+    def frame_rows(self) -> Grid:
+        """Headers and a row for each mean."""
+        return means_and_slices(list(self.result.values()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python."""
+        return {"runs": [evaluation.to_dict() for evaluation in self.result.values()]}

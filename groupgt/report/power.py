@@ -1,0 +1,141 @@
+"""What a power analysis shows: sentences, a table, and the curve of power against queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from groupgt.comparison.power import Differences, Power
+from groupgt.comparison.power_analysis import PowerAnalysis
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import SLACK, TESTS
+from groupgt.errors import ConfigError
+from groupgt.render import tradeoffs
+from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.drawing import Figure
+from groupgt.render.encodings import About
+from groupgt.render.exports import nulls
+from groupgt.render.page import data
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, fixed, signed
+from groupgt.report.comparison import population_of
+from groupgt.report.means import policy_text, with_slices
+from groupgt.report.sentences import NAMED, doubt, doubts
+
+# Numbers of queries beyond this are not told apart.
+MILLION = 10**6
+# Points of a curve of power, and systems that have one.
+POINTS, CURVES = 16, 8
+
+
+class PowerTeller(Teller[PowerAnalysis]):
+    """Whether these queries are enough, and how many would be."""
+
+    @property
+    def _primary(self) -> list[Power]:
+        """What the sentences and the curve are about: the whole, by the primary metric."""
+        return [row for row in self.result.powers if not row.by and row.metric == self.result.systems.primary]
+
+    @property
+    def main_figure(self) -> str:
+        """The curve, where any system differs from the baseline."""
+        return "power" if any(row.reached is not None for row in self.result.powers) else ""
+
+    def blocks(self) -> list[Item]:
+        """What these queries detect, a row for each system and metric, and whose power it is."""
+        analysis = self.result
+        labels, share = analysis.systems.labels, f"{100 * analysis.wanted:g} %"
+        headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
+        headers += ["wanted", "power", "queries needed"]
+        rows: list[list[Any]] = []
+        for row in analysis.powers:
+            least = "none" if row.detectable is None and row.reached is not None else row.detectable
+            needs = [signed(row.difference), fixed(row.reached, 2), _needed_text(row)]
+            rows.append([row.system, labels[row.metric], row.queries, signed(row.delta), row.spread, least, *needs])
+        whose = whose_power(analysis.powers, analysis.systems.settings)
+        note = f"against {analysis.baseline}: {whose}, two-sided, alpha {analysis.alpha:.4g} per comparison; "
+        note += f"queries needed for {share} power"
+        shed = ("SD of differences", "wanted", "power", "delta", "queries")
+        grid = with_slices(analysis.powers, headers, rows)
+        table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
+        population = "\n".join(population_of(analysis.systems))
+        return [Verdict(list(self._sentences())), table, note, Detail(population)]
+
+    def _sentences(self) -> Iterator[data.Sentence]:
+        """By the primary metric, for up to three systems: whether these queries are enough, and how many would be."""
+        for row in self._primary[:NAMED]:
+            yield self._sentence(row)
+        yield from map(doubt, doubts(self.result.systems.evaluations))
+
+    def _sentence(self, row: Power) -> data.Sentence:
+        label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query", "queries")
+        start = f" against {self.result.baseline}: "
+        if row.reached is None:
+            rest = f"no query differs in {label}, so nothing can be said of power."
+            return {"kind": "doubt", "parts": ["", row.system, start + rest]}
+        power = f"{100 * row.reached:.3g} % power to detect a difference of {signed(row.difference)} in {label}"
+        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.wanted:g} % "
+        needed = _needed_text(row).replace(">", "more than ")
+        rest += f"takes {needed} queries" if row.needed is not None else "is never reached"
+        enough = row.reached >= self.result.wanted
+        if row.detectable is not None and not enough:
+            rest += f", or a difference of {fixed(row.detectable)}"
+        return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
+
+    def figures(self) -> Mapping[str, Callable[[], Figure]]:
+        """Power against the number of queries."""
+        return {"power": self._curve}
+
+    def _curve(self) -> Figure:
+        systems = self.result.systems
+        rows = [row for row in self._primary if row.reached is not None]
+        if not rows:
+            raise ConfigError(f"no system differs from {systems.baseline}, so there is no curve of power")
+        most = max(min(row.needed or row.queries * 16, row.queries * 16) for row in rows)
+        queries = max(row.queries for row in rows)
+        points: list[dict[str, Any]] = []
+        for row in rows[:CURVES]:
+            contrast = systems.row_of[row.system, row.metric].against
+            if contrast is None:
+                continue
+            differences = Differences.of(contrast)
+            for count in _steps(max(queries // 8, 2), max(most, queries) * 2):
+                value = differences.power(row.difference, count, row.alpha, systems.settings.test)
+                points.append({"system": row.system, "difference": row.difference, "queries": count, "power": value})
+        rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
+        evaluated = max((row.queries for row in systems.rows), default=0)
+        about = About(systems.label, evaluated, systems.convention, rules)
+        return tradeoffs.power(points, about, self.result.wanted, queries, systems.baseline)
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each system and metric."""
+        names = ["system", "metric", "queries", "delta", "spread", "detectable", "difference", "reached", "needed"]
+        rows = [[getattr(row, name) for name in names] for row in self.result.powers]
+        return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
+
+    def to_dict(self) -> Any:
+        """Everything as plain Python, None for what cannot be said."""
+        rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
+        return nulls({"power": self.result.wanted, "rows": rows})
+
+
+def _steps(first: int, last: int) -> list[int]:
+    """Numbers from first to last, each about as many times the one before."""
+    factor = (last / first) ** (1 / (POINTS - 1))
+    return sorted({round(first * factor**place) for place in range(POINTS)})
+
+
+def _needed_text(row: Power) -> str:
+    if row.needed is None:
+        return "–" if row.reached is None else "never" if abs(row.difference) < SLACK else f">{MILLION:,}"
+    return f"{row.needed:,}" if row.needed <= MILLION else f">{MILLION:,}"
+
+
+def whose_power(powers: Sequence[Power], settings: Settings) -> str:
+    """Whose power is shown, in words."""
+    exact = TESTS[settings.test].title
+    if not any(row.exact for row in powers):
+        return "paired t test"
+    if all(row.exact for row in powers if row.reached is not None):
+        return exact
+    return f"{exact} where all differences have the same size, paired t test otherwise"

@@ -1,0 +1,121 @@
+"""The options that public functions share: shown by each of them, and refused where they are not its own."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import groupgt
+from groupgt.evaluation import options
+from groupgt.evaluation.request import Request
+
+SOME = 'policy=None, labeller="id", {}corpus=None, {}truth_format=None, run_format=None, {}engine="auto"'
+SIGNATURES = {
+    "evaluate": f"truth, run, metrics, *, convention='autorag', k=(), by=(), {SOME}",
+    "evaluate_runs": f"truth, runs, metrics, *, convention='autorag', k=(), by=(), {SOME}",
+    "compare": "truth, runs, metrics, *, baseline=None, test='randomization', correction='holm', alpha=0.05, "
+    f"intervals=0.95, resamples=10000, seed=0, pairs=False, convention='autorag', k=(), by=(), {SOME}",
+    "power": "truth, runs, metrics, *, baseline=None, difference=None, wanted=0.8, test='randomization', "
+    f"correction='holm', alpha=0.05, convention='autorag', k=(), by=(), {SOME}",
+    "misses": f"truth, run, k=10, worst=20, *, {SOME}",
+    "depth": f"truth, run, share=0.9, *, unit='results', by=(), level=0.95, lengths=None, {SOME}",
+    "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",
+    "suggest": "truth, corpus, threshold=0.9, *, policy=None, truth_format=None",
+    "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "
+    "drop_lost=False, policy=None, truth_format=None",
+}
+LENGTHS, NAME, PARTS = "lengths=None, ", "name='', ", "parts=False, "
+MIDDLES = {
+    "evaluate": (LENGTHS, NAME, PARTS),
+    "evaluate_runs": (LENGTHS, "", ""),
+    "compare": (LENGTHS, "", ""),
+    "power": (LENGTHS, "", ""),
+    "misses": ("", NAME, PARTS),
+    "depth": ("", NAME, PARTS),
+    "check": ("", "", ""),
+}
+
+
+def shown(function: Any) -> str:
+    """The signature without its annotations."""
+    signature = inspect.signature(function)
+    bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+    return str(inspect.Signature(bare))
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_each_option_is_in_the_signature_in_its_place(name: str) -> None:
+    expected = SIGNATURES[name].format(*MIDDLES.get(name, ())).replace('"', "'")
+    assert shown(getattr(groupgt, name)) == f"({expected})"
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_keyword_that_is_none_is_named(name: str) -> None:
+    function = getattr(groupgt, name)
+    values = [{}] * sum(each.default is each.empty for each in inspect.signature(function).parameters.values())
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'polcy' .*'policy'"):
+        function(*values, polcy="trec")
+
+
+def test_an_option_of_another_function_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"check\(\) got an unexpected keyword argument 'by'"):
+        groupgt.check({"q": [["a"]]}, by="n_groups")
+    with pytest.raises(TypeError, match=r"compare\(\) got an unexpected keyword argument 'parts'"):
+        groupgt.compare({}, {}, [], parts=True)
+    with pytest.raises(TypeError, match=r"evaluate\(\) missing 1 required positional argument: 'metrics'"):
+        groupgt.evaluate({}, {})
+
+
+def test_every_option_has_a_default_and_a_text() -> None:
+    defaults = inspect.signature(Request.of).parameters
+    assert set(options.EvaluateOptions.__annotations__) == set(defaults) - {"metrics"}
+    assert set(options.EvaluateOptions.__annotations__) < set(options.TEXTS)
+
+
+def test_a_line_of_its_own_goes_before_the_shared_one() -> None:
+    own = "Does.\n\n    Args:\n        k: Of its own,\n            in two lines.\n\n    >>> 1\n    1\n    "
+    text = options.described(own, ["truth", "k"])
+    assert text == (
+        f"Does.\n\nArgs:\n    truth: {options.TEXTS['truth']}\n    k: Of its own,\n        in two lines.\n\n>>> 1\n1"
+    )
+    assert options.described(None, ["k"]) is None
+    assert options.described("Does.", ["k"]) == "Does."
+
+
+def test_it_takes_docstrings_that_were_left_out() -> None:
+    code = "import groupgt; groupgt.compare; groupgt.misses; groupgt.rechunk; print(groupgt.depth.__doc__)"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
+
+
+@pytest.mark.slow
+def test_type_checkers_know_each_option(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    file = tmp_path / "user.py"
+    file.write_text(
+        "import groupgt\n"
+        "truth, run = {'q': [['a']]}, {'q': ['a']}\n"
+        "mean: float = groupgt.evaluate(truth, run, ['mrr'], convention='trec', k=5, name='x').means['mrr']\n"
+        "delta: float = groupgt.compare(truth, {'a': run, 'b': run}, ['mrr'], policy='trec')['b']['mrr'].mean\n"
+        "groupgt.evaluate(truth, run, ['mrr'], convention='tec')\n"
+        "groupgt.evaluate(truth, run, ['mrr'], polcy='trec')\n"
+        "groupgt.compare(truth, {}, ['mrr'], k='5')\n"
+        "groupgt.check(truth, by='n_groups')\n"
+        "groupgt.depth(truth, run, unit='words')\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(file)]
+    environment = {**os.environ, "MYPYPATH": str(Path(groupgt.__file__).parents[1])}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    wrong = [
+        line.split(":")[1] for line in done.stdout.splitlines() if line.startswith("user.py") and ": error: " in line
+    ]
+    assert wrong == ["5", "6", "7", "8", "9"], done.stdout
+    for text in ('"convention"', 'argument "polcy"', '"k"', 'argument "by"', '"unit"'):
+        assert text in done.stdout
