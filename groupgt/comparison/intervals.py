@@ -34,6 +34,8 @@ AT_ONCE = 1 << 24
 WIDEST = 1.25
 # Beyond this many degrees of freedom Student's quantile is expanded.
 MANY_DEGREES = 1000
+# No interval that is resampled has a higher level.
+HIGHEST = 0.9999
 # Up to FEW differing queries are few; from the second number on they are not.
 FEW, FADED = 5, 15
 
@@ -198,7 +200,8 @@ def delta_intervals(
         rest = np.flatnonzero(~is_inverted & (alphas == alpha))
         columns, within = differences[:, rest], [bounds[place] for place in rest.tolist()]
         added = [unseen(columns[:, [at]], None if pair is None else pair[1])[0] for at, pair in enumerate(within)]
-        ends[rest] = intervals(columns, within, 1 - alpha, resamples, seed, np.array(added))
+        level = min(1 - alpha, HIGHEST)
+        ends[rest] = intervals(columns, within, level, resamples, seed, np.array(added))
     return _agreeing(ends, differences, inference.p_values <= alphas, inference.is_exact | is_inverted)
 
 
