@@ -1,24 +1,29 @@
 """One road to options: from a mapping (of a YAML file, of `--with`, of Python) to a dataclass, with every fault.
 
 A dataclass says by its annotations what each option may be: `Annotated[float, Gt(0), Le(1)]` of annotated-types,
-`Literal["chars", "pages"]`, a `File`, or a `Rule`. What options must not be together, or what no annotation says, its
-method `clashes` yields. pydantic, which takes a while to import, checks what was given, where anything was.
+`Literal["chars", "pages"]`, a `File`, or a `Rule`; and by a `Doc` of typing_extensions what it means. Values, messages,
+JSON Schemas and help follow from these. What no annotation says, such as what excludes what, `clashes` yields.
 """
 
 from __future__ import annotations
 
+import operator
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from contextlib import suppress
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from inspect import getdoc
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from groupgt.errors import ConfigError, Faults, GroupgtError, display, listed, near_names
 from groupgt.plugins import Plugin, find
 
+KeyPath = tuple[str | int, ...]
+
 
 class Clash(NamedTuple):
-    """What is wrong at an option; nothing is said of it where one of those that it stands `beside` is at fault."""
+    """What is wrong at an option; left out where one of the options `beside` it is at fault."""
 
     option: str
     what: str
@@ -27,24 +32,28 @@ class Clash(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """An annotation: what a value must be where no type says so, in words, as a test, and as a JSON Schema."""
+    """An annotation: what a value must be where no type says so, in words, as a test, and as a JSON Schema.
+
+    `convert`, of a rule that accepts other types than that of the option, makes the option of a value.
+    """
 
     expected: str
-    holds: Callable[[Any], bool]
+    test: Callable[[Any], bool]
     schema: Mapping[str, Any] = field(default_factory=dict)
+    convert: Callable[[Any], Any] | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import PydanticCustomError, core_schema
 
-        def checked(value: Any) -> Any:
-            if not self.holds(value):
-                raise PydanticCustomError("rule", "{expected}", {"expected": self.expected})
-            return value
+@dataclass(frozen=True)
+class Short:
+    """An annotation: a short form is accepted, one value for a list, or with a `key` a text for `{key: text}`."""
 
-        return core_schema.no_info_plain_validator_function(checked)
+    key: str = ""
 
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        return dict(self.schema)
+    def widened(self, value: Any) -> Any:
+        """The long form."""
+        if not self.key:
+            return value if isinstance(value, list) or value is None else [value]
+        return {self.key: value} if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)
@@ -54,14 +63,8 @@ class Called:
     noun: str
 
 
-@dataclass(frozen=True)
-class Names:
-    """An annotation: the text names a file, or it may name a folder."""
-
-    what: str
-
-
-FILE, FOLDER = Names("file"), Names("folder")
+# Annotations: the text names a file, or it may name a folder.
+FILE, FOLDER = object(), object()
 # A path that is relative to the experiment file, with `{dataset}` filled in.
 File = Annotated[str, FILE]
 # A folder beside the experiment file where there is one, else a name.
@@ -70,16 +73,21 @@ Folder = Annotated[str, FOLDER]
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a value: the option and, where it is one of several, the way to it."""
+    """What is wrong with a value, or with a key that is `unknown`, `missing` or an `invalid_key`; and its path."""
 
-    path: tuple[str | int, ...]
+    path: KeyPath
     what: str
-    unknown: bool = False
+    kind: Literal["value", "unknown", "missing", "invalid_key"] = "value"
 
     @property
     def option(self) -> str:
         """The name of the option."""
         return str(self.path[0])
+
+    @property
+    def is_of_key(self) -> bool:
+        """Whether the key is at fault, not the value."""
+        return self.kind in ("unknown", "invalid_key")
 
 
 def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tuple[Plugin, Any]:
@@ -101,25 +109,29 @@ def chosen(kind: str, spec: Any, *, texts: bool = False, also: str = "") -> tupl
         plugin: Plugin = find(kind, spec["use"])
     except ConfigError as error:
         raise ConfigError(f"{kind}: {error}") from None
-    given = spec.get("with") or {}
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"{kind} with: expected options by name, found {display(given)}")
-    return plugin, options_from(plugin.options, given, f"{kind} {plugin.name}: ", texts=texts)
+    values = spec.get("with") or {}
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{kind} with: expected options by name, found {display(values)}")
+    return plugin, options_from(plugin.options, values, f"{kind} {plugin.name}: ", texts=texts)
 
 
-def options_from(kind: type[Any] | None, given: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:
-    """The options that a mapping holds; raises `ConfigError` with every fault, what is at fault behind `where`."""
-    options, wrong = read_options(kind, given, texts=texts)
-    faults = Faults()
-    for fault in wrong:
-        faults.add(f"{where}{'.'.join(map(str, fault.path))}", fault.what)
-    faults.stop(ConfigError)
+def options_from(kind: type[Any] | None, values: Mapping[str, Any], where: str = "", *, texts: bool = False) -> Any:
+    """The options that a mapping holds; raises `ConfigError` with every fault, each behind `where`."""
+    options, faults = read_options(kind, values, texts=texts)
+    _stop(faults, where)
     return options
+
+
+def _stop(faults: Iterable[Fault], where: str) -> None:
+    collected = Faults()
+    for fault in faults:
+        collected.add(f"{where}{'.'.join(map(str, fault.path))}", fault.what)
+    collected.stop(ConfigError)
 
 
 def read_options(
     kind: type[Any] | None,
-    given: Mapping[str, Any],
+    values: Mapping[str, Any],
     *,
     texts: bool = False,
     show: Callable[[Any], str] = display,
@@ -128,143 +140,237 @@ def read_options(
 
     With `texts` numbers and truth values are read from text. `show` says how a message shows a value.
     """
-    known = options_of(kind)
-    faults = [_unknown(str(key), known) for key in given if key not in known]
-    values = {key: value for key, value in given.items() if key in known}
+    options = options_of(kind)
     if texts:
-        values = {key: _from_text(value, known[key].hint) for key, value in values.items()}
-    if kind is not None and (values or any(option.needed for option in known.values())):
-        values, wrong = _validated(kind, values, show)
-        faults += wrong
-    made = None
-    if kind is not None and not any(option.needed and option.name not in values for option in known.values()):
-        made, clashes = _made(kind, values)
+        hints = {key: option.hint for key, option in options.items()}
+        values = {key: _from_text(value, hints.get(key)) for key, value in values.items()}
+    reader = Reader(show)
+    valid = reader.fields(options, values, (), "option")
+    result, faults = None, reader.faults
+    if kind is not None and all(name in valid for name, option in options.items() if option.needed):
+        result, clashes = _built(kind, valid)
         at_fault = {fault.option for fault in faults}
         faults += [
             Fault((clash.option,), clash.what)
             for clash in clashes
             if clash.option not in at_fault and at_fault.isdisjoint(clash.beside)
         ]
-    order = {str(key): position for position, key in enumerate(given)}
+    order = {str(key): position for position, key in enumerate(values)}
     faults.sort(key=lambda fault: order.get(fault.option, len(order)))
-    return (None if faults else made), faults
+    return (None if faults else result), faults
 
 
-def check_options(options: Any) -> None:
-    """Raises `ConfigError` with every fault of options that were built in Python, such as by a `__post_init__`.
+def read_section(kind: type[Any], value: Any, show: Callable[[Any], str]) -> tuple[Any, list[Fault]]:
+    """A dataclass with all that lies within it, None where something is at fault; and every fault."""
+    reader = Reader(show, in_file=True)
+    section = reader.value(kind, value, ())
+    return (None if reader.faults else section), reader.faults
 
-    What stands at its default is sound.
+
+def check_options(options: Any, where: str = "") -> dict[str, Any]:
+    """The values of options that were built in Python, as their types have them; called by a `__post_init__`.
+
+    Raises `ConfigError` with every fault, each behind `where`. A value that equals its default is not checked.
     """
-    known = options_of(type(options)).values()
-    values = {each.name: getattr(options, each.name) for each in known}
-    defaults = {each.name: each.default for each in known if not each.needed}
-    chosen = {
-        name: value
-        for name, value in values.items()
-        if not (name in defaults and type(value) is type(defaults[name]) and value == defaults[name])
-    }
-    faults = Faults()
-    for fault in _validated(type(options), chosen, display)[1] if chosen else []:
-        faults.add(".".join(map(str, fault.path)), fault.what)
-    faults.stop(ConfigError)
-
-
-def _unknown(name: str, known: Iterable[str]) -> Fault:
-    names = list(known)
-    there = f"known options: {', '.join(names)}" if names else "there are none"
-    return Fault((name,), f"unknown option {name!r}; {there}{near_names(name, names)}", unknown=True)
+    reader = Reader(display)
+    values = {}
+    for option in options_of(type(options)).values():
+        value = values[option.name] = getattr(options, option.name)
+        if option.needed or type(value) is not type(option.default) or value != option.default:
+            values[option.name] = reader.value(option.hint, value, (option.name,))
+    _stop(reader.faults, where)
+    return values
 
 
 def _from_text(value: Any, hint: Any) -> Any:
-    """A text as the number or truth value that it spells, where one is wanted."""
-    plain = _plain(hint)[0]
-    if not isinstance(value, str):
-        return value
+    """A text as the number or truth value that it spells, where one is expected."""
+    plain = plain_type(hint) if isinstance(value, str) else None
     if plain is bool:
         return {"true": True, "false": False}.get(value.lower(), value)
     if plain in (int, float) and "_" not in value:
-        try:
+        with suppress(ValueError):
             return plain(value)
-        except ValueError:
-            return value
     return value
 
 
-def _made(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]]:
-    """The dataclass, and what its values must not be together; its constructor may raise as well, with `key: what`."""
+def _built(kind: type[Any], values: Mapping[str, Any]) -> tuple[Any, list[Clash]]:
+    """The dataclass, and its clashes; its constructor may raise as well, with `key: what`."""
     try:
-        made = kind(**values)
+        options = kind(**values)
     except GroupgtError as error:
-        told = [text.partition(": ") for text in error.faults]
-        return None, [Clash(option, what) for option, _, what in told]
-    return made, list(made.clashes()) if hasattr(made, "clashes") else []
+        parts = [text.partition(": ") for text in error.faults]
+        return None, [Clash(option, what) for option, _, what in parts]
+    return options, list(options.clashes()) if hasattr(options, "clashes") else []
 
 
-def _validated(
-    kind: type[Any], values: Mapping[str, Any], show: Callable[[Any], str]
-) -> tuple[dict[str, Any], list[Fault]]:
-    """Those values that are sound, as their types have them, and the faults of the others."""
-    from pydantic import ValidationError
+class Reader:
+    """Reads values by annotations, strictly, and collects every fault; what is at fault becomes None.
 
-    try:
-        model = _model(kind).model_validate(values)
-    except ValidationError as error:
-        hints = {option.name: option.hint for option in options_of(kind).values()}
-        faults = [_told(each, hints[str(each["loc"][0])], show) for each in error.errors(include_url=False)]
-        at_fault = {fault.option for fault in faults}
-        sound = {key: value for key, value in values.items() if key not in at_fault}
-        return (_validated(kind, sound, show)[0] if at_fault & set(values) else sound), faults
-    return {key: getattr(model, key) for key in values}, []
+    Of a number `in_file` that is out of range a fault names the bound that it breaks, else the whole range.
+    """
+
+    def __init__(self, show: Callable[[Any], str], *, in_file: bool = False) -> None:
+        self.show, self.in_file = show, in_file
+        self.faults: list[Fault] = []
+
+    def value(self, hint: Any, value: Any, path: KeyPath, kind: Literal["value", "invalid_key"] = "value") -> Any:
+        """A value as its type has it."""
+        plain, notes = _plain(hint)
+        if value is None and None in notes:
+            return None
+        for note in notes:
+            if isinstance(note, Short):
+                value = note.widened(value)
+        rule = _rule(notes)
+        expected = self._expected(hint, plain, rule, value)
+        if not expected and not value and any(hasattr(note, "min_length") for note in notes):
+            expected = "at least one"
+        if expected:
+            near = near_names(value, choices(hint)) if isinstance(value, str) and choices(hint) else ""
+            self.faults.append(Fault(path, f"expected {expected}, found {self.show(value)}{near}", kind))
+            return None
+        if rule is not None and rule.convert is not None:
+            return rule.convert(value)
+        return self._contents(plain, value, path)
+
+    def _expected(self, hint: Any, plain: Any, rule: Rule | None, value: Any) -> str:
+        """What a value should have been, in words; empty where it is that."""
+        if choices(hint):
+            is_one = any(isinstance(value, type(choice)) and value == choice for choice in choices(hint))
+            return "" if is_one else words(hint)
+        if (rule is None or rule.convert is None) and not _is_of(plain, value):
+            return words(hint, narrow=False)
+        if rule is not None and not rule.test(value):
+            return rule.expected
+        broken = [name for name, bound in limits(hint).items() if not BOUNDS[name][2](value, bound)]
+        if broken and self.in_file:
+            return f"a number {BOUNDS[broken[0]][1]} {_bounds(hint)[broken[0]]}"
+        return words(hint) if broken else ""
+
+    def _contents(self, plain: Any, value: Any, path: KeyPath) -> Any:
+        """A value of the right type, with what lies within it."""
+        kind, arguments = get_origin(plain) or plain, get_args(plain)
+        if kind is float:
+            return float(value)
+        if kind is list and arguments:
+            return [self.value(arguments[0], item, (*path, position)) for position, item in enumerate(value)]
+        if kind is dict and arguments:
+            for key in value:
+                self.value(arguments[0], key, (*path, key), "invalid_key")
+            return {key: self.value(arguments[1], item, (*path, key)) for key, item in value.items()}
+        if is_dataclass(kind) and not isinstance(value, plain):
+            count = len(self.faults)
+            values = self.fields(options_of(plain), value, path, "key")
+            return plain(**values) if len(self.faults) == count else None
+        return value
+
+    def fields(
+        self, options: Mapping[str, Option], values: Mapping[str, Any], path: KeyPath, noun: str
+    ) -> dict[str, Any]:
+        """The fields of a dataclass that are given and valid; `noun` is what messages call one."""
+        for key in values:
+            if key not in options:
+                name = f" {str(key)!r}" if noun == "option" else ""
+                names = f"known {noun}s: {', '.join(options)}" if options else "there are none"
+                what = f"unknown {noun}{name}; {names}{near_names(str(key), list(options))}"
+                self.faults.append(Fault((*path, str(key)), what, "unknown"))
+        valid = {}
+        for key, option in options.items():
+            if key in values:
+                count = len(self.faults)
+                value = self.value(option.hint, values[key], (*path, key))
+                if len(self.faults) == count:
+                    valid[option.name] = value
+            elif option.needed:
+                self.faults.append(Fault((*path, key), "required key is missing", "missing"))
+        return valid
 
 
-def _told(error: Mapping[str, Any], hint: Any, show: Callable[[Any], str]) -> Fault:
-    """A fault of pydantic in our words."""
-    path = tuple(part for part in error["loc"] if part != "[key]")
-    if error["type"] == "missing":
-        return Fault(path, "required key is missing")
-    hint, value = _within(hint, error["loc"][1:]), error["input"]
-    expected = error["msg"] if error["type"] == "rule" else words(hint, whole=error["type"] in OUT_OF_RANGE)
-    near = near_names(value, choices(hint)) if isinstance(value, str) and choices(hint) else ""
-    return Fault(path, f"expected {expected}, found {show(value)}{near}")
+def _is_of(plain: Any, value: Any) -> bool:
+    """Whether a value is of a type, strictly: true is not 1, 1.0 is no whole number, nan and inf are no numbers."""
+    kind = get_origin(plain) or plain
+    if plain is Any:
+        return True
+    if kind in (Union, types.UnionType):
+        return any(_is_of(_plain(each)[0], value) for each in get_args(plain))
+    if kind is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if is_dataclass(kind):
+        return isinstance(value, (dict, plain))
+    return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+def schema_of(kind: type[Any], definitions: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The JSON Schema of a dataclass, with its docstring; those of dataclasses within it are added to `definitions`."""
+    definitions = {} if definitions is None else definitions
+    options = options_of(kind)
+    properties = {}
+    for key, option in options.items():
+        schema = _schema(option.hint, definitions)
+        if option.description:
+            schema["description"] = option.description
+        if not option.needed:
+            schema["default"] = as_dict(option.default)
+        properties[key] = dict(sorted(schema.items()))
+    required = [key for key, option in options.items() if option.needed]
+    return {
+        "additionalProperties": False,
+        "description": getdoc(kind) or "",
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "type": "object",
+    }
 
 
-def _model(kind: type[Any]) -> Any:
-    """A strict model of pydantic with the fields of a dataclass."""
-    from pydantic import ConfigDict, create_model
-    from pydantic import Field as PydanticField
-
-    if kind not in MODELS:
-        strict = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-        wanted: dict[str, Any] = {
-            option.name: (
-                Annotated[option.hint, PydanticField(description=option.description or None)],
-                ... if option.needed else option.default,
-            )
-            for option in options_of(kind).values()
-        }
-        MODELS[kind] = create_model(kind.__name__, __config__=strict, **wanted)
-    return MODELS[kind]
+def _schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an annotation."""
+    plain, notes = _plain(hint)
+    rule = _rule(notes)
+    schema = dict(rule.schema) if rule is not None else _type_schema(plain, definitions)
+    schema |= {BOUNDS[name][0]: bound for name, bound in limits(hint).items()}
+    for least in (note.min_length for note in notes if getattr(note, "min_length", 0)):
+        schema["minItems" if schema["type"] == "array" else "minProperties"] = least
+    for note in notes:
+        if isinstance(note, Short):
+            schema = {"anyOf": [schema, {"type": "string"} if note.key else schema["items"]]}
+    return {"anyOf": [schema, {"type": "null"}]} if None in notes else schema
 
 
-def schema_of(kind: type[Any]) -> dict[str, Any]:
-    """The JSON Schema of options, with the docstring of their dataclass."""
-    schema: dict[str, Any] = _model(kind).model_json_schema()
-    schema.pop("title", None)
-    for each in schema.get("properties", {}).values():
-        each.pop("title", None)
-    return {**schema, "description": getdoc(kind) or ""}
+def _type_schema(plain: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of a type without annotations."""
+    kind, arguments = get_origin(plain) or plain, get_args(plain)
+    if kind is Literal:
+        return {"enum": list(arguments), "type": "string"}
+    if is_dataclass(kind):
+        if plain.__name__ not in definitions:
+            definitions[plain.__name__] = schema_of(plain, definitions)
+        return {"$ref": f"#/$defs/{plain.__name__}"}
+    if kind is list:
+        return {"items": _schema(arguments[0], definitions), "type": "array"}
+    if kind is dict:
+        item, key = _schema(arguments[1], definitions), _schema(arguments[0], definitions)
+        if "pattern" in key:
+            names = {"propertyNames": {"maxLength": key["maxLength"]}} if "maxLength" in key else {}
+            return {"patternProperties": {key["pattern"]: item}, **names, "type": "object"}
+        return {"additionalProperties": item or True, "type": "object"}
+    return {"type": TYPES[kind][1]} if kind in TYPES else {}
 
 
-# ---- what a dataclass says of its options ------------------------------------------------------------------------
+def as_dict(value: Any) -> Any:
+    """A dataclass as plain data, by the keys under which its fields are given, with all that lies within it."""
+    if is_dataclass(value):
+        return {key: as_dict(getattr(value, option.name)) for key, option in options_of(type(value)).items()}
+    if isinstance(value, dict):
+        return {key: as_dict(item) for key, item in value.items()}
+    return [as_dict(item) for item in value] if isinstance(value, list) else value
 
 
-def paths_of(kind: type[Any] | None, given: Mapping[str, Any]) -> list[str]:
+def paths_of(kind: type[Any] | None, values: Mapping[str, Any]) -> list[str]:
     """Which of these options name files."""
-    paths = [option.name for option in options_of(kind).values() if option.is_path]
-    return [name for name in paths if isinstance(given.get(name), str) and given[name]]
+    paths = (name for name, option in options_of(kind).items() if option.is_path)
+    return [name for name in paths if isinstance(values.get(name), str) and values[name]]
 
 
 @dataclass(frozen=True)
@@ -292,59 +398,69 @@ class Option:
 
 
 def options_of(kind: type[Any] | None) -> dict[str, Option]:
-    """The options of a dataclass by name."""
+    """The options of a dataclass by key: the name of the field, `with` for `with_`."""
     if kind is None:
         return {}
-    if kind not in READ:
+    if kind not in OPTIONS:
         hints = get_type_hints(kind, include_extras=True)
-        READ[kind] = {each.name: _option(each, hints[each.name]) for each in fields(kind)}
-    return READ[kind]
+        OPTIONS[kind] = {each.name.rstrip("_"): _option(each, hints[each.name]) for each in fields(kind)}
+    return OPTIONS[kind]
 
 
-# What was read of dataclasses, and the models of pydantic made of them.
-READ: dict[Any, dict[str, Option]] = {}
-MODELS: dict[Any, Any] = {}
+# The options of each dataclass that was read.
+OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
-def _option(own: Field[Any], hint: Any) -> Option:
-    default = own.default_factory() if own.default_factory is not MISSING else own.default
-    notes = _plain(hint)[1]
+def _option(dataclass_field: Field[Any], hint: Any) -> Option:
+    default, factory = dataclass_field.default, dataclass_field.default_factory
+    default = factory() if factory is not MISSING else default
+    notes, metadata = _plain(hint)[1], dataclass_field.metadata
     return Option(
-        own.name,
+        dataclass_field.name,
         hint,
         None if default is MISSING else default,
         default is MISSING,
-        is_path=FILE in notes or "path" in own.metadata,
-        is_folder=FOLDER in notes or "folder" in own.metadata,
-        written=own.metadata.get("written", ""),
+        is_path=FILE in notes or "path" in metadata,
+        is_folder=FOLDER in notes or "folder" in metadata,
+        written=metadata.get("written", ""),
         description=next((note.documentation for note in notes if hasattr(note, "documentation")), ""),
     )
 
 
-def words(hint: Any, *, whole: bool = True) -> str:
-    """What an annotation asks for, in words; not the `whole` of it: without its range.
+def words(hint: Any, *, narrow: bool = True) -> str:
+    """What an annotation asks for, in words; not `narrow`: its type alone, without its rule or range.
 
     >>> words(Literal["chars", "pages", "lines"]), words(bool)
     ('chars, pages or lines', 'true or false')
     """
     plain, notes = _plain(hint)
-    rule = next((note for note in notes if isinstance(note, Rule)), None)
-    if rule is not None:
+    rule = _rule(notes)
+    if rule is not None and (narrow or rule.convert is not None or plain is Any):
         return rule.expected
     if choices(hint):
         return listed(map(str, choices(hint)))
-    called = [note.noun for note in notes if isinstance(note, Called)]
-    noun = called[0] if called else NOUNS.get(get_origin(plain) or plain, "a value")
-    return f"{noun}{_range(hint)}" if whole else noun
+    kind = get_origin(plain) or plain
+    usual = "a mapping" if is_dataclass(kind) else TYPES.get(kind, ("a value", ""))[0]
+    noun = next((note.noun for note in notes if isinstance(note, Called)), usual)
+    return f"{noun}{_range(hint)}" if narrow else noun
 
 
-NOUNS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "a mapping",
+# What messages and JSON Schema call a type.
+TYPES = {
+    bool: ("true or false", "boolean"),
+    int: ("a whole number", "integer"),
+    float: ("a number", "number"),
+    str: ("text", "string"),
+    list: ("a list", "array"),
+    dict: ("a mapping", "object"),
+}
+
+# The ends of a range: the keyword of JSON Schema, words, and how a number compares with it.
+BOUNDS: dict[str, tuple[str, str, Callable[[float, float], bool]]] = {
+    "ge": ("minimum", "of at least", operator.ge),
+    "gt": ("exclusiveMinimum", "above", operator.gt),
+    "le": ("maximum", "of at most", operator.le),
+    "lt": ("exclusiveMaximum", "below", operator.lt),
 }
 
 
@@ -359,46 +475,46 @@ def plain_type(hint: Any) -> Any:
 
 def choices(hint: Any) -> tuple[Any, ...]:
     """The values of a `Literal`."""
-    plain = _plain(hint)[0]
+    plain = plain_type(hint)
     return get_args(plain) if get_origin(plain) is Literal else ()
 
 
 def limits(hint: Any) -> dict[str, float]:
     """The bounds of a number: `ge`, `gt`, `le` and `lt`, as far as there are."""
     notes = _plain(hint)[1]
-    found = ((name, getattr(note, name, None)) for note in notes for name in ("ge", "gt", "le", "lt"))
-    return {name: value for name, value in found if value is not None}
+    bounds = ((name, getattr(note, name, None)) for note in notes for name in BOUNDS)
+    return {name: bound for name, bound in bounds if bound is not None}
 
 
 def _range(hint: Any) -> str:
     """` from 0 to 1`, ` above 0, at most 1`, ` of at least 1`: the bounds of a number, behind what it is called."""
-    said = {name: f"{value:,}" if isinstance(value, int) else f"{value:g}" for name, value in limits(hint).items()}
-    if "ge" in said and "le" in said:
-        return f" from {said['ge']} to {said['le']}"
-    low = f" above {said['gt']}" if "gt" in said else f" of at least {said['ge']}" if "ge" in said else ""
-    high = f" at most {said['le']}" if "le" in said else f" below {said['lt']}" if "lt" in said else ""
-    between = " and" if "gt" in said and "lt" in said else "," if low and high else ""
+    texts = _bounds(hint)
+    if "ge" in texts and "le" in texts:
+        return f" from {texts['ge']} to {texts['le']}"
+    low = f" above {texts['gt']}" if "gt" in texts else f" of at least {texts['ge']}" if "ge" in texts else ""
+    high = f" at most {texts['le']}" if "le" in texts else f" below {texts['lt']}" if "lt" in texts else ""
+    between = " and" if "gt" in texts and "lt" in texts else "," if low and high else ""
     return f"{low}{between}{high}"
 
 
+def _bounds(hint: Any) -> dict[str, str]:
+    return {name: f"{value:,}" if isinstance(value, int) else f"{value:g}" for name, value in limits(hint).items()}
+
+
+def _rule(notes: Iterable[Any]) -> Rule | None:
+    return next((note for note in notes if isinstance(note, Rule)), None)
+
+
 def _plain(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its annotations and without None, and the annotations."""
+    """A type without its annotations and without None, and the annotations; None among these where it may be None."""
     notes: tuple[Any, ...] = ()
     while True:
+        arguments = get_args(hint)
         if get_origin(hint) is Annotated:
             notes += hint.__metadata__
-            hint = get_args(hint)[0]
-        elif get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint):
-            hint = next(each for each in get_args(hint) if each is not type(None))
+            hint = arguments[0]
+        elif get_origin(hint) in (Union, types.UnionType) and type(None) in arguments:
+            notes += (None,)
+            hint = Union[tuple(each for each in arguments if each is not type(None))]  # noqa: UP007  # made of a list
         else:
             return hint, notes
-
-
-def _within(hint: Any, path: Iterable[Any]) -> Any:
-    """The type of what lies within a value."""
-    for part in path:
-        arguments = get_args(_plain(hint)[0])
-        if not arguments or part == "[key]":
-            return hint
-        hint = arguments[-1]
-    return hint

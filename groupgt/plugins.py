@@ -25,7 +25,7 @@ class Plugin:
 
     `modules` maps what must be importable to the extra that brings it. What `runs_code` of the user's is refused
     without --allow-code. Without a `summary` the first line of the docstring of `build` is one. `kind` and `name` are
-    those under which it was found.
+    those by which it is looked up.
     """
 
     options: type[Any] | None = None
@@ -37,7 +37,7 @@ class Plugin:
     name: str = field(default="", kw_only=True)
 
     def named(self, kind: str, name: str) -> Plugin:
-        """The plugin under the name it was found by."""
+        """The plugin under the name by which it is looked up."""
         summary = self.summary or cleandoc(getattr(self.build, "__doc__", None) or "").partition("\n")[0]
         return replace(self, kind=kind, name=name, summary=summary)
 
@@ -127,11 +127,11 @@ def find(kind: str, name: Any) -> Any:
 
     Raises `ConfigError` where there is none, with the names there are, and where an entry point is at fault.
     """
-    found = looked_up(kind, name) if isinstance(name, str) else None
-    if found is None:
-        known = names(kind) if isinstance(name, str) else ours(kind)
-        raise ConfigError(f"expected {listed(known)}, found {display(name)}{near_names(str(name), known)}")
-    return found
+    plugin = looked_up(kind, name) if isinstance(name, str) else None
+    if plugin is None:
+        choices = names(kind) if isinstance(name, str) else ours(kind)
+        raise ConfigError(f"expected {listed(choices)}, found {display(name)}{near_names(str(name), choices)}")
+    return plugin
 
 
 def looked_up(kind: str, name: str) -> Any:
@@ -163,17 +163,17 @@ def entry_points(kind: str) -> dict[str, Any]:
         return {}
     from importlib.metadata import entry_points as installed
 
-    own = ours(kind)
-    return {point.name: point for point in installed(group=KINDS[kind].group) if point.name not in own}
+    built_in = ours(kind)
+    return {point.name: point for point in installed(group=KINDS[kind].group) if point.name not in built_in}
 
 
 def registered(kind: str) -> dict[str, Any]:
     """What this process registered of a kind, or found by entry points, by name."""
-    return {name: made for (own, name), made in REGISTERED.items() if own == kind}
+    return {name: made for (other, name), made in REGISTERED.items() if other == kind}
 
 
 def register(kind: str, name: str, made: Any, *, replacing: bool = False) -> None:
-    """Makes a plugin known in this process; raises `ConfigError` for a name that is taken."""
+    """Registers a plugin in this process; raises `ConfigError` for a name that is taken."""
     if name in ours(kind):
         raise ConfigError(f"{kind} {name!r}: this name is built in and cannot be replaced; choose another")
     if (kind, name) in REGISTERED and not replacing:
@@ -192,17 +192,17 @@ def _loaded(kind: str, name: str, point: Any) -> Any:
     """What an entry point leads to."""
     try:
         with users_code():
-            found = point.load()
+            loaded = point.load()
     except (Exception, SystemExit) as error:  # whatever the package raises when it is imported
         raise ConfigError(f"the plugin {point.value} cannot be loaded: {one_line(error)}") from None
     if (kind, name) in REGISTERED:  # by the module itself
         return REGISTERED[kind, name]
     expected = KINDS[kind].holds
     if not expected:
-        raise ConfigError(f"the plugin {point.value}: expected groupgt.{kind}({name!r}, …), found {display(found)}")
-    if not isinstance(found, _attribute(expected)):
-        raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(found)}")
-    return found.named(kind, name)
+        raise ConfigError(f"the plugin {point.value}: expected groupgt.{kind}({name!r}, …), found {display(loaded)}")
+    if not isinstance(loaded, _attribute(expected)):
+        raise ConfigError(f"the plugin {point.value}: expected a {expected.replace(':', '.')}, found {display(loaded)}")
+    return loaded.named(kind, name)
 
 
 def _attribute(home: str) -> Any:

@@ -9,8 +9,8 @@ from inspect import getdoc
 import groupgt
 from docs.generate.markdown import bullets, cell, code, docstring, page, plain, table
 from groupgt.cli.reference import _default as default_of
-from groupgt.model.policy import CHOICES, PRESETS
-from groupgt.options import options_of
+from groupgt.model.policy import PRESETS
+from groupgt.options import choices, options_of
 from groupgt.plugins import KINDS, Plugin, find, ours
 
 SAYS = {
@@ -54,24 +54,25 @@ def _plugin(plugin: Plugin) -> list[str]:
 
 def _policies() -> str:
     default = groupgt.Policy()
-    names = [each.name for each in fields(groupgt.Policy)]
-    rows = [[code(name), _choices(name), code(json.dumps(getattr(default, name)).strip('"'))] for name in names]
+    rows = [
+        [
+            code(name),
+            cell(", ".join(choices(option.hint)) or option.expected),
+            code(json.dumps(getattr(default, name)).strip('"')),
+            cell(option.description),
+        ]
+        for name, option in options_of(groupgt.Policy).items()
+    ]
     presets = [f"{code(name)}: {cell(', '.join(_of(name))) or 'the defaults'}" for name in PRESETS]
     return page(
         "Policies",
         "How undefined, missing and doubtful data is treated. The line below every table names the policy. "
         "[Policies](../explanation/policies.md) says why.",
         docstring((getdoc(groupgt.Policy) or "").partition(">>>")[0]),
-        table(["field", "choices", "default"], rows),
+        table(["field", "choices", "default", "meaning"], rows),
         "## Presets",
         bullets(presets),
     )
-
-
-def _choices(name: str) -> str:
-    """The choices of a field, or its type."""
-    hint = groupgt.Policy.__annotations__[name]
-    return cell(", ".join(CHOICES[name])) if name in CHOICES else code(hint)
 
 
 def _of(preset: str) -> list[str]:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import yaml
 
@@ -55,10 +56,9 @@ def _experiments() -> object:
 
 def files() -> list[str]:
     """The names of the files that the starter experiment writes in every format there is."""
-    from groupgt.experiment.config import Output
+    from groupgt.experiment.config import Format
 
-    schema = Output.model_json_schema()["properties"]["formats"]
-    kinds = next(part["items"]["enum"] for part in schema["anyOf"] if "items" in part)
+    kinds = list(get_args(Format))
     with tempfile.TemporaryDirectory() as folder:
         write_starter(Path(folder))
         path = Path(folder) / "experiment.yaml"

@@ -165,6 +165,10 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
     if rows:
         show("")
         show_rows(["option", "expected", "default"], rows, style)
+        show("")
+        for option in options:
+            if option.description:
+                show_prose(f"{option.name}: {option.description}")
 
 
 def _default(option: Option) -> str:

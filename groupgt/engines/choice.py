@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from typing_extensions import Doc
+
 from groupgt.errors import ConfigError, display
 from groupgt.options import Rule, chosen
 from groupgt.plugins import Plugin
@@ -32,7 +34,8 @@ def size_of(given: Any) -> int:
     return size
 
 
-def _is_size(value: Any) -> bool:
+def is_size(value: Any) -> bool:
+    """Whether a value is a size above 0."""
     try:
         return size_of(value) > 0
     except ConfigError:
@@ -44,8 +47,8 @@ def _are_settings(value: Any) -> bool:
 
 
 SIZE = "a size such as 2GB or 512MiB"
-Size = Annotated[Any, Rule(SIZE, _is_size, {"type": ["integer", "string"]})]
-Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or _is_size(value), {"type": ["integer", "string"]})]
+Size = Annotated[Any, Rule(SIZE, is_size, {"type": ["integer", "string"]})]
+Ceiling = Annotated[Any, Rule(SIZE, lambda value: value == "" or is_size(value), {"type": ["integer", "string"]})]
 Settings = Annotated[Any, Rule("settings of Spark by name", _are_settings, {"type": "object"})]
 
 
@@ -56,9 +59,9 @@ class Auto:
 
 @dataclass(frozen=True)
 class Streaming:
-    """Files are read as columns, however small; `memory` is how much the process may hold, such as 2GB."""
+    """Files are read as columns, however small."""
 
-    memory: Ceiling = ""
+    memory: Annotated[Ceiling, Doc("Memory limit of the process, such as 2GB (default: none).")] = ""
 
     @property
     def ceiling(self) -> int:
@@ -68,14 +71,13 @@ class Streaming:
 
 @dataclass(frozen=True)
 class Spark:
-    """Files are read by Spark: by the session there is, or a new one at `master`, with settings of `config`.
+    """Files are read by Spark: by the current session, or a new one."""
 
-    A ground truth of up to `broadcast` bytes of ids is sent to every executor.
-    """
-
-    master: str = ""
-    broadcast: Size = "256MB"
-    config: Settings = field(default_factory=dict)
+    master: Annotated[str, Doc("Master of a new Spark session.")] = ""
+    broadcast: Annotated[
+        Size, Doc("Maximum size of the ids of a ground truth that is sent to every executor, such as 256MB.")
+    ] = "256MB"
+    config: Annotated[Settings, Doc("Settings of a new Spark session, by name.")] = field(default_factory=dict)
 
     @property
     def largest(self) -> int:

@@ -14,10 +14,6 @@ import numpy as np
 
 from groupgt.engines.base import Labelled
 from groupgt.errors import MetricError, near_names, printable
-from groupgt.evaluation.explain import explanation, explanation_dict
-from groupgt.evaluation.facts import Facts
-from groupgt.evaluation.misses import Misses, misses_of
-from groupgt.evaluation.requirements import shortfalls
 from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
@@ -33,6 +29,8 @@ from groupgt.runtime import pl
 from groupgt.store.files import write_bytes
 
 if TYPE_CHECKING:
+    from groupgt.evaluation.facts import Facts
+    from groupgt.evaluation.misses import Misses
     from groupgt.render.drawing import Figure
 
 
@@ -140,6 +138,8 @@ class Evaluation(Result):
     @cached_property
     def facts(self) -> Facts:
         """What to know of means in the convention `autorag`."""
+        from groupgt.evaluation.facts import Facts
+
         return Facts(self)
 
     def footer(self) -> list[str]:
@@ -153,6 +153,8 @@ class Evaluation(Result):
             k: How many results are looked at; None for the largest cutoff of the metrics, 10 where they have none.
             worst: How many queries to list.
         """
+        from groupgt.evaluation.misses import misses_of
+
         cutoffs = [metric.cutoff for metric in self.metrics.values() if isinstance(metric.cutoff, int)]
         return misses_of(self, max(cutoffs, default=10) if k is None else k, worst)
 
@@ -167,6 +169,8 @@ class Evaluation(Result):
             least: For each metric, in any spelling, the mean it must reach at least.
         """
         __tracebackhide__ = True  # pytest shows the line of the test and not this one
+        from groupgt.evaluation.requirements import shortfalls
+
         if message := shortfalls(self, least):
             raise AssertionError(message)
 
@@ -174,12 +178,16 @@ class Evaluation(Result):
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
         """The hit matrix of one query, and every formula with its figures filled in."""
+        from groupgt.evaluation.explain import explanation
+
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
         asked = [parse_metric(metric, self.convention) for metric in listed]
         return explanation(self, qid, asked or list(self.metrics.values()), corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
         """The same as plain Python."""
+        from groupgt.evaluation.explain import explanation_dict
+
         plain: dict[str, Any] = nulls(explanation_dict(self, qid, list(self.metrics.values())))
         return plain
 

@@ -7,30 +7,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt
 from numpy.typing import NDArray
-from pydantic import Field
+from typing_extensions import Doc
 
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.schema import Section, Texts
+from groupgt.experiment.schema import Texts
 from groupgt.experiment.timing import Timing
 from groupgt.experiment.yaml import Document
 from groupgt.metrics.language import Metric, parse_metric
 
 
-class Best(Section):
+@dataclass(frozen=True)
+class Best:
     """How the best system is chosen: by the primary metric, or over several metrics; under a latency ceiling."""
 
-    strategy: Literal["primary", "mean", "rank", "normalized_mean"] = Field(
-        default="primary", description="One metric (primary), or AutoRAG's strategies over several."
-    )
-    metrics: Texts = Field(default=[], description="The metrics that the strategy uses (default: all).")
-    max_latency_ms: Annotated[float, Field(gt=0)] | None = Field(
-        default=None, description="Systems with a higher median latency per query are not considered."
-    )
+    strategy: Annotated[
+        Literal["primary", "mean", "rank", "normalized_mean"],
+        Doc("One metric (primary), or AutoRAG's strategies over several."),
+    ] = "primary"
+    metrics: Annotated[Texts, Doc("The metrics that the strategy uses (default: all).")] = field(default_factory=list)
+    max_latency_ms: Annotated[
+        Annotated[float, Gt(0)] | None, Doc("Systems with a higher median latency per query are not considered.")
+    ] = None
 
 
 @dataclass(frozen=True, eq=False)

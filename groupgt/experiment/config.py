@@ -1,165 +1,174 @@
-"""An experiment file as models: every section, its keys, their types and what they are for.
+"""An experiment file as dataclasses: every section, its keys, their types and what they are for.
 
-`experiment` validates files with `Config`; gates, the best and systems have their sections beside what is made of them.
+`experiment` reads files as a `Config`; gates, the best and systems have their sections beside what is made of them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema, create_model
-from pydantic_core import PydanticCustomError
+from annotated_types import Ge, Le, Lt, MinLen
+from typing_extensions import Doc
 
 from groupgt.comparison.settings import Settings
-from groupgt.engines.choice import size_of
-from groupgt.errors import ConfigError
+from groupgt.engines.choice import is_size, size_of
 from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
-from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Section, Short, Texts
+from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Texts
 from groupgt.experiment.systems import SystemConfig
 from groupgt.metrics.language import split_names
-from groupgt.options import options_of
+from groupgt.options import Rule, Short, options_of
 from groupgt.render.page.page import MAX_SIZE
 
-S = TypeVar("S", bound=Section)
+S = TypeVar("S")
 
 
-class Dataset(Section):
-    """One data set: questions with grouped ground truth, and the corpus that retrievers search."""
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """One data set: queries with grouped ground truth, and the corpus that retrievers search."""
 
-    ground_truth: str = Field(description="Queries with their grouped ground truth.")
-    queries: str | None = Field(
-        default=None,
-        description="The texts of the queries, where the ground truth has none: TREC topics, TSV, JSONL or BEIR.",
-    )
-    corpus: str | None = Field(default=None, description="The passages that retrievers search.")
-    format: str | None = Field(default=None, description="Format of the ground truth (default: auto-detect).")
-    where: dict[str, Annotated[list[Scalar], LISTED]] = Field(
-        default={}, description="Keep only rows whose column has one of these values."
-    )
-    fetch: str | None = Field(default=None, description="Where missing files come from: the error for them says it.")
-    build: str | None = Field(default=None, description="A Python script that makes missing files; needs --allow-code.")
+    ground_truth: Annotated[str, Doc("Queries with their grouped ground truth.")]
+    queries: Annotated[
+        str | None, Doc("The texts of the queries, where the ground truth has none: TREC topics, TSV, JSONL or BEIR.")
+    ] = None
+    corpus: Annotated[str | None, Doc("The passages that retrievers search.")] = None
+    format: Annotated[str | None, Doc("Format of the ground truth (default: auto-detect).")] = None
+    where: Annotated[
+        dict[str, Annotated[list[Scalar], LISTED]], Doc("Keep only rows whose column has one of these values.")
+    ] = field(default_factory=dict)
+    fetch: Annotated[str | None, Doc("How to obtain missing files; shown in the error.")] = None
+    build: Annotated[str | None, Doc("A Python script that makes missing files; needs --allow-code.")] = None
 
 
-class EngineConfig(Section):
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig:
     """What labels stored results: auto (by what they are), streaming, or spark."""
 
-    use: str = Field(description="The engine.")
-    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the engine.")
+    use: Annotated[str, Doc("The engine.")]
+    with_: Annotated[dict[str, Any], Doc("The options of the engine.")] = field(default_factory=dict)
 
 
-class LabellerConfig(Section):
+@dataclass(frozen=True, kw_only=True)
+class LabellerConfig:
     """How results are matched to alternatives."""
 
-    use: str = Field(description="The labeller.")
-    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the labeller.")
-    version: str = Field(
-        default="",
-        description="What version of your code judges: with it, verdicts are kept from run to run; without it, each "
-        "run asks again.",
-    )
+    use: Annotated[str, Doc("The labeller.")]
+    with_: Annotated[dict[str, Any], Doc("The options of the labeller.")] = field(default_factory=dict)
+    version: Annotated[
+        str,
+        Doc("Version of your code that judges: with it, verdicts are cached between runs; without it, recomputed."),
+    ] = ""
 
 
-def _split(texts: list[str]) -> list[str]:
-    """Metrics one by one, though a line may name several: `metrics: recall, mrr`."""
-    return [name for text in texts for name in split_names(text) or [text]]
-
-
-class Evaluate(Section):
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
     """What is measured."""
 
-    depth: Positive = Field(default=100, description="Number of results to retrieve per query.")
-    k: Annotated[list[Positive], LISTED] = Field(default=[], description="Cutoffs for metrics written without one.")
-    metrics: Annotated[list[str], LISTED, AfterValidator(_split), Field(min_length=1)] = Field(
-        description="The metrics, such as [recall, ndcg@10]."
+    depth: Annotated[Positive, Doc("Number of results to retrieve per query.")] = 100
+    k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
+    metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
+    primary: Annotated[str | None, Doc("Primary metric: sorts tables and selects the best system.")] = None
+    best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
+    by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)
+    labeller: Annotated[LabellerConfig, Short("use"), Doc("How results are matched to alternatives.")] = field(
+        default_factory=lambda: LabellerConfig(use="id")
     )
-    primary: str | None = Field(default=None, description="The metric that sorts tables and picks the best.")
-    best: Annotated[Best, Short("strategy")] = Best()
-    by: Texts = Field(default=[], description="Columns of the ground truth, or n_groups, to slice by.")
-    labeller: Annotated[LabellerConfig, Short("use")] = LabellerConfig(use="id")
-    policy: Annotated[dict[str, str | float | list[str]], Short("preset")] = Field(
-        default={}, description="What is done with doubtful data: a preset, or fields with their choices."
-    )
-    tokenizer: str | None = Field(
-        default=None,
-        description="Tokenizer for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, "
-        "or python:module:function.",
-    )
-    timed: Annotated[int, Field(ge=0, le=10**6)] | None = Field(
-        default=None,
-        description="Number of queries asked a second time, one by one, for latencies; 0 for none (default: 30 of "
-        "cheap retrievers in this process, none of others).",
-    )
+    policy: Annotated[
+        dict[str, Any],
+        Short("preset"),
+        Doc("How invalid or ambiguous data are handled: a preset, or fields with their choices."),
+    ] = field(default_factory=dict)
+    tokenizer: Annotated[
+        str | None,
+        Doc(
+            "Tokenizer for budgets: whitespace, tiktoken:ENCODING, tokenizers:FILE_OR_NAME, or python:module:function."
+        ),
+    ] = None
+    timed: Annotated[
+        Annotated[int, Ge(0), Le(10**6)] | None,
+        Doc(
+            "Number of queries rerun one by one to measure latency; 0 for none (default: 30 for cheap retrievers in "
+            "this process, none for others)."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """A line may name several metrics: `metrics: recall, mrr`."""
+        names = [name for text in self.metrics for name in split_names(text) or [text]]
+        object.__setattr__(self, "metrics", names)
 
 
 def _with_settings(section: type[S]) -> type[S]:
     """The section with a key for each setting of a comparison, but for the seed, which is the file's."""
-    keys: dict[str, Any] = {
-        option.name: (Annotated[option.hint, Field(description=option.description)], option.default)
-        for option in options_of(Settings).values()
-        if option.name != "seed"
-    }
-    return create_model(section.__name__, __base__=section, __doc__=section.__doc__, **keys)
+    options = [option for option in options_of(Settings).values() if option.name != "seed"]
+    keys = [(option.name, option.hint, option.default) for option in options]
+    namespace = {"__doc__": section.__doc__}
+    return make_dataclass(section.__name__, keys, bases=(section,), namespace=namespace, frozen=True, kw_only=True)
 
 
 @_with_settings
-class Compare(Section):
+@dataclass(frozen=True, kw_only=True)
+class Compare:
     """What systems are compared with, and how surely."""
 
-    baseline: str = Field(description="The system that the others are compared with.")
-    metrics: Texts = Field(default=[], description="The metrics to compare (default: all).")
+    baseline: Annotated[str, Doc("The system that the others are compared with.")]
+    metrics: Annotated[Texts, Doc("The metrics to compare (default: all).")] = field(default_factory=list)
 
     def settings(self, seed: int) -> Settings:
         """How systems are compared."""
-        return Settings(**self.model_dump(exclude={"baseline", "metrics"}), seed=seed)
+        names = [each.name for each in fields(Settings) if each.name != "seed"]
+        return Settings(**{name: getattr(self, name) for name in names}, seed=seed)
 
 
-class Output(Section):
+Format = Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
     """Where results go, and as what."""
 
-    folder: str = Field(default="results", description="The folder that result folders are written into.")
-    formats: Annotated[
-        list[Literal["report", "table", "markdown", "csv", "json", "latex", "parquet", "runs"]], LISTED
-    ] = Field(default=["report", "table", "json", "csv"], description="What is written into a result folder.")
+    folder: Annotated[str, Doc("The folder that result folders are written into.")] = "results"
+    formats: Annotated[list[Format], LISTED, Doc("What is written into a result folder.")] = field(
+        default_factory=lambda: ["report", "table", "json", "csv"]
+    )
 
 
-def _bytes(value: Any) -> int:
-    try:
-        return size_of(value)
-    except ConfigError:
-        raise PydanticCustomError("size", "a size such as 25MB, or a number of bytes") from None
-
-
-class Report(Section):
+@dataclass(frozen=True, kw_only=True)
+class Report:
     """What report.html holds."""
 
     max_size: Annotated[
-        int, PlainValidator(_bytes), WithJsonSchema({"type": ["integer", "string"], "default": MAX_SIZE})
-    ] = Field(
-        default=MAX_SIZE,
-        description="How large the file may be, such as 5MB. What does not fit is left out and counted on the page: "
-        "first the texts of results that hit nothing, then the ends of long texts, then the queries that say least.",
-    )
+        Any,
+        Rule("a size such as 25MB, or a number of bytes", is_size, {"type": ["integer", "string"]}, size_of),
+        Doc(
+            "Maximum size of the file, such as 5MB. What does not fit is omitted and counted on the page: first the "
+            "texts of results without a hit, then the ends of long texts, then the least informative queries."
+        ),
+    ] = MAX_SIZE
 
 
-class Config(Section):
+@dataclass(frozen=True, kw_only=True)
+class Config:
     """An experiment file."""
 
-    version: int = Field(description="The version of the file's format: 1.")
-    groupgt: str | None = Field(default=None, description='The minimum version of groupgt, such as ">=0.1".')
-    name: Annotated[Name, Field(description="The name of the experiment, and of its folder of results.")]
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = Field(
-        default=0, description="The random seed; the same seed gives identical results."
+    version: Annotated[
+        int,
+        Rule("1", lambda value: value == 1, {"const": 1, "type": "integer"}),
+        Doc("The version of the file's format: 1."),
+    ]
+    groupgt: Annotated[str | None, Doc('The minimum version of groupgt, such as ">=0.1".')] = None
+    name: Annotated[Name, Doc("The name of the experiment, and of its folder of results.")]
+    seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0
+    convention: Annotated[Literal["autorag", "trec", "coverage"], Doc("How metrics read groups.")] = "autorag"
+    datasets: Annotated[dict[Name, Dataset], MinLen(1), Doc("The data sets by name.")]
+    systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], MinLen(1), Doc("The systems by name.")]
+    evaluate: Annotated[Evaluate, Doc("What is measured.")]
+    engine: Annotated[EngineConfig, Short("use"), Doc("What labels stored results.")] = field(
+        default_factory=lambda: EngineConfig(use="auto")
     )
-    convention: str = Field(default="autorag", description="How metrics read groups.")
-    datasets: Annotated[dict[Name, Dataset], Field(min_length=1)] = Field(description="The data sets by name.")
-    systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], Field(min_length=1)] = Field(
-        description="The systems by name."
-    )
-    evaluate: Evaluate
-    engine: Annotated[EngineConfig, Short("use")] = EngineConfig(use="auto")
-    compare: Compare | None = None
-    gate: list[Gate] = Field(default=[], description="What must hold for the build to pass.")
-    output: Output = Output()
-    report: Report = Report()
-    cache: str | None = Field(default=".groupgt/cache", description="Folder of the cache; null for no cache.")
+    compare: Annotated[Compare | None, Doc("What systems are compared with, and how.")] = None
+    gate: Annotated[list[Gate], Doc("Quality gates.")] = field(default_factory=list)
+    output: Annotated[Output, Doc("Where results go, and in which formats.")] = field(default_factory=Output)
+    report: Annotated[Report, Doc("What report.html holds.")] = field(default_factory=Report)
+    cache: Annotated[str | None, Doc("Folder of the cache; null for no cache.")] = ".groupgt/cache"

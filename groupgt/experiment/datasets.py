@@ -146,11 +146,11 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
 def read_asked(experiment: Experiment, name: str) -> Asked:
     """The questions of a data set and the digest of its corpus; no code of the user's is run."""
     dataset = experiment.config.datasets[name]
-    whole = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
+    truth = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     if dataset.queries is not None:
-        whole = _with_texts(whole, experiment.at(dataset.queries))
+        truth = _with_texts(truth, experiment.at(dataset.queries))
     digest = "" if dataset.corpus is None else sha256(corpus_file(experiment.at(dataset.corpus)))
-    return Asked(truth=_where(experiment, whole, name), qids=whole.qids, corpus_digest=digest)
+    return Asked(truth=_where(experiment, truth, name), qids=truth.qids, corpus_digest=digest)
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
@@ -240,14 +240,14 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
     for column, values in where.items():
         place = experiment.document.place(("datasets", dataset, "where", column), key=True)
         if column not in truth.columns:
-            known = ", ".join(truth.columns) or "none"
-            faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {known}")
+            columns = ", ".join(truth.columns) or "none"
+            faults.add(place, f"datasets.{dataset}.where: the ground truth has no column {column!r}; it has {columns}")
             continue
         cells = truth.columns[column]
         keep &= np.array([any(_same(cell, value) for value in values) for cell in cells], dtype=np.bool_)
         if not keep.any() and not faults:
-            known = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
-            what = f"no query is left; the column holds {shown(known, 200)[1:-1]}"
+            values_there = ", ".join(dict.fromkeys(shown(cell) for cell in cells))
+            what = f"no query is left; the column holds {shown(values_there, 200)[1:-1]}"
             faults.add(place, f"datasets.{dataset}.where.{column}: {what}")
             break
     faults.stop(ConfigError)

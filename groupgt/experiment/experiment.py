@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 import groupgt
 from groupgt.comparison.settings import Settings
@@ -21,18 +19,17 @@ from groupgt.errors import ConfigError, GroupgtError
 from groupgt.experiment.best import Rule, check_best
 from groupgt.experiment.config import Config, Dataset, EngineConfig, LabellerConfig
 from groupgt.experiment.gates import GateChecks
-from groupgt.experiment.schema import UNKNOWN_KEY, explain, path_of
+from groupgt.experiment.schema import as_yaml
 from groupgt.experiment.systems import Families, System, UsersCode, is_option, matching, some_of
 from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
 from groupgt.formats.detect import TRUTHS
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
-from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_policy
 from groupgt.model.policy import Policy
-from groupgt.options import options_of, paths_of, read_options
-from groupgt.plugins import Plugin, find
+from groupgt.options import Fault, options_of, paths_of, read_options, read_section
+from groupgt.plugins import Plugin
 from groupgt.private import Hide
 
 
@@ -184,6 +181,7 @@ STAND_INS: dict[KeyPath, Any] = {
     ("datasets",): {"dataset": {"ground_truth": "."}},
     ("systems",): {"system": {"use": ""}},
 }
+MISPLACED = "options go under `with`, or under `matrix` with a list of values"
 # A value that is left out can show a fault of what stands above it, which is then left out too.
 MOST_ATTEMPTS = 4
 
@@ -193,29 +191,21 @@ def _validated(document: Document) -> Config | None:
     value = copy.deepcopy(document.value)
     unset = set(document.partial)
     for attempt in range(MOST_ATTEMPTS):
-        try:
-            return Config.model_validate(value)
-        except ValidationError as error:
-            faults = error.errors()
-            for fault in faults:
-                if attempt == 0 and tuple(fault["loc"]) not in unset:
-                    _explain(fault, document)
-            for fault in sorted(faults, key=lambda fault: str(fault["loc"]), reverse=True):
-                _leave_out(value, path_of(fault), fault["type"], document.partial)
+        config, faults = read_section(Config, value, as_yaml)
+        if config is not None:
+            return config  # type: ignore[no-any-return]  # a `Config`, as asked
+        for fault in faults:
+            if attempt == 0 and fault.path not in unset:
+                is_misplaced = fault.kind == "unknown" and is_option(fault.path, document)
+                document.fault(fault.path, MISPLACED if is_misplaced else fault.what, key=fault.is_of_key)
+        for fault in sorted(faults, key=lambda fault: str(fault.path), reverse=True):
+            _leave_out(value, fault, document.partial)
     return None
 
 
-def _explain(fault: Any, document: Document) -> None:
-    path = path_of(fault)
-    if fault["type"] == UNKNOWN_KEY and is_option(path, document):
-        what = "options go under `with`, or under `matrix` with a list of values"
-        document.fault(path, what, key=True)
-    else:
-        explain(fault, document, Config)
-
-
-def _leave_out(value: Any, path: KeyPath, kind: str, partial: set[KeyPath]) -> None:
-    """Leaves out of a file's values what stands at a path, or has something stand in for it."""
+def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
+    """Leaves out of a file's values what stands at a fault, or has something stand in for it."""
+    path = fault.path
     if not path:
         return
     for part in path[:-1]:
@@ -226,7 +216,7 @@ def _leave_out(value: Any, path: KeyPath, kind: str, partial: set[KeyPath]) -> N
     partial.add(path)
     if path in STAND_INS and isinstance(value, dict):
         value[path[-1]] = copy.deepcopy(STAND_INS[path])
-    elif kind == "missing" and isinstance(value, dict):
+    elif fault.kind == "missing" and isinstance(value, dict):
         value[path[-1]] = ""
     elif isinstance(value, dict):
         value.pop(path[-1], None)
@@ -257,11 +247,8 @@ class Checks:
     def walk(self) -> None:
         """Checks everything."""
         config = self.config
-        if config.version != 1:
-            self.document.fault(("version",), f"expected 1, found {config.version}")
         if config.groupgt is not None:
             self._requirement(config.groupgt)
-        self._is_known(("convention",), config.convention, CONVENTIONS)
         for name, dataset in config.datasets.items():
             self._dataset(("datasets", name), dataset)
         self.families.walk()
@@ -270,18 +257,9 @@ class Checks:
         self._plugin("engine", ("engine",), self.config.engine)
         self._policy()
         self._tokenizer()
-        # A convention that is not known was said above; names and cutoffs can be looked at all the same.
-        convention = config.convention if config.convention in CONVENTIONS else CONVENTIONS[0]
-        all_known = self._metrics(convention)
-        self._gates(convention, self.metrics if all_known else {})
+        all_known = self._metrics(config.convention)
+        self._gates(config.convention, self.metrics if all_known else {})
         self._output()
-
-    def _is_known(self, path: KeyPath, value: str, known: Collection[str]) -> bool:
-        """Whether a value is known; says so where it is not."""
-        if value in known or not self.document.whole(*path):
-            return value in known
-        self.document.unknown(path, value, known)
-        return False
 
     def _requirement(self, text: str) -> None:
         """The least version of groupgt."""
@@ -294,11 +272,11 @@ class Checks:
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
         """Files and the format of a data set."""
         build = None if dataset.build is None else self.document.resolved(dataset.build)
-        if build is not None and not exists(build) and self.document.whole(*path, "build"):
+        if build is not None and not exists(build) and self.document.is_sound(*path, "build"):
             self.document.fault((*path, "build"), f"file not found: {build}")
         for key in ("ground_truth", "queries", "corpus"):
             text = getattr(dataset, key)
-            if text is None or not self.document.whole(*path, key):
+            if text is None or not self.document.is_sound(*path, key):
                 continue
             file = self.document.resolved(text)
             if not text.strip():
@@ -308,13 +286,13 @@ class Checks:
                 self.document.fault((*path, key), f"file not found: {file}{way}")
             elif not exists(file):
                 self.code.check((*path, key), f"{file} is missing; python {build} makes it, and so does a run")
-        if dataset.format is not None:
-            self._is_known((*path, "format"), dataset.format, TRUTHS)
+        if dataset.format is not None and dataset.format not in TRUTHS and self.document.is_sound(*path, "format"):
+            self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 
     def _baseline(self) -> None:
         """The baseline of comparisons."""
         compare = self.config.compare
-        if compare is None or not self.document.whole("compare", "baseline"):
+        if compare is None or not self.document.is_sound("compare", "baseline"):
             return
         test = compare.settings(self.config.seed).test
         if TESTS[test].needs_scipy and find_spec("scipy") is None:
@@ -340,20 +318,9 @@ class Checks:
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
         """What a section uses, or None where there is no such thing; its options are checked."""
-        use = (*path, "use")
-        if not self.document.whole(*use):
-            return None
-        try:
-            plugin: Plugin = find(kind, section.use)
-        except ConfigError as error:
-            self.document.fault(use, str(error))
-            return None
-        for fault in read_options(plugin.options, section.with_)[1]:
-            self.document.fault((*path, "with", *fault.path), fault.what, key=fault.unknown)
-        if missing := plugin.missing():
-            self.document.fault(use, f"{plugin.name} {missing}")
-        if plugin.runs_code:
-            self.code.check(use, f"{plugin.name} runs your code")
+        plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
+        for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
+            self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
         return plugin
 
     def _policy(self) -> None:
@@ -380,9 +347,9 @@ class Checks:
         """Where results and runs go, and whether they can be written as they are asked for."""
         config, document = self.config, self.document
         for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
-            if folder is not None and (not folder.strip() or "\0" in folder) and document.whole(*path):
+            if folder is not None and (not folder.strip() or "\0" in folder) and document.is_sound(*path):
                 document.fault(path, f"expected a folder, found {folder!r}")
-        if config.engine.use == "spark" and "runs" in config.output.formats and document.whole("output"):
+        if config.engine.use == "spark" and "runs" in config.output.formats and document.is_sound("output"):
             stored = [system.name for system in self.families.systems.values() if system.is_stored]
             if stored:
                 what = f"the results of {some_of(stored)} stay on a cluster and cannot be written as runs"
@@ -391,7 +358,7 @@ class Checks:
     def _metrics(self, convention: str) -> bool:
         """The metrics, and all that must be one of them; whether all metrics are known."""
         section, document = self.config.evaluate, self.document
-        all_known = document.whole("evaluate", "metrics") and document.whole("evaluate", "k")
+        all_known = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
             try:
                 parsed = parse_metrics([text], convention, section.k)
@@ -402,7 +369,7 @@ class Checks:
                 all_known = False
         if all_known:
             warn_of_idle_cutoffs(section.metrics, convention, section.k)
-        if section.primary is not None and document.whole("evaluate", "primary"):
+        if section.primary is not None and document.is_sound("evaluate", "primary"):
             self._metric(("evaluate", "primary"), section.primary, convention, all_known=all_known)
         best_are_known = [
             self._metric(("evaluate", "best", "metrics", position), text, convention, all_known=all_known)
@@ -410,8 +377,8 @@ class Checks:
         ]
         for position, text in enumerate(self.config.compare.metrics if self.config.compare is not None else ()):
             self._metric(("compare", "metrics", position), text, convention, all_known=all_known)
-        whole = document.whole("evaluate", "best") and document.whole("evaluate", "primary")
-        if all_known and all(best_are_known) and whole:
+        is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
+        if all_known and all(best_are_known) and is_sound:
             check_best(document, section.best, section.primary, section.timed, self.metrics, convention)
         return all_known
 
@@ -435,7 +402,7 @@ class Checks:
             self.document, self.families, config.datasets, metrics, convention, baseline, config.evaluate.timed
         )
         for number, gate in enumerate(config.gate):
-            if self.document.whole("gate", number):
+            if self.document.is_sound("gate", number):
                 checks.check(number, gate)
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
+from annotated_types import Ge
+from typing_extensions import Doc
 
 from groupgt.comparison.contrast import Contrast, Family, bounds_of, contrasts_in, drop
 from groupgt.comparison.settings import Settings
@@ -19,7 +20,7 @@ from groupgt.comparison.tests import SLACK
 from groupgt.errors import GroupgtError, near_names
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
-from groupgt.experiment.schema import Scalar, Section
+from groupgt.experiment.schema import Scalar
 from groupgt.experiment.systems import Families, System, combined, matching
 from groupgt.experiment.timing import LATENCIES, Timing, machine
 from groupgt.experiment.yaml import Document, KeyPath
@@ -32,19 +33,23 @@ UNTIMED = (
 )
 
 
-class Gate(Section):
-    """What must hold for the build to pass: one of min, max and max_drop."""
+@dataclass(frozen=True)
+class Gate:
+    """A quality gate: one of min, max and max_drop."""
 
-    system: str = Field(description="A system, or a pattern.")
-    metric: str = Field(description="A metric that is evaluated, or a latency.")
-    dataset: str = Field(default="*", description="A data set, or a pattern.")
-    slice: dict[str, Scalar] = Field(default={}, description="Columns and their values, such as {type: multi}.")
-    min: float | None = Field(default=None, description="The lowest value that passes.")
-    max: float | None = Field(default=None, description="The highest value that passes.")
-    max_drop: Annotated[float, Field(ge=0)] | None = Field(default=None, description="Against the baseline.")
-    unless: Literal["not_significant"] | None = Field(
-        default=None, description="not_significant: a drop passes unless compare.test finds it significant."
+    system: Annotated[str, Doc("A system, or a pattern.")]
+    metric: Annotated[str, Doc("A metric that is evaluated, or a latency.")]
+    dataset: Annotated[str, Doc("A data set, or a pattern.")] = "*"
+    slice: Annotated[dict[str, Scalar], Doc("Columns and their values, such as {type: multi}.")] = field(
+        default_factory=dict
     )
+    min: Annotated[float | None, Doc("The lowest value that passes.")] = None
+    max: Annotated[float | None, Doc("The highest value that passes.")] = None
+    max_drop: Annotated[Annotated[float, Ge(0)] | None, Doc("The largest drop from the baseline that passes.")] = None
+    unless: Annotated[
+        Literal["not_significant"] | None,
+        Doc("not_significant: a drop passes unless compare.test finds it significant."),
+    ] = None
 
     @property
     def bound(self) -> str:
@@ -123,7 +128,7 @@ class GateChecks:
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
         if not matched and not self.families.may_be(gate.system):
             document.unknown((*path, "system"), gate.system, self.families.known, also="a pattern")
-        if not datasets and document.whole("datasets"):
+        if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
         asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
         if len(asked) != 1:
@@ -176,7 +181,7 @@ class GateChecks:
     def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
         """Whether there is a baseline wherever a drop is asked for."""
         if self.baseline is None:
-            if self.document.whole("compare"):
+            if self.document.is_sound("compare"):
                 self.document.fault(path, "max_drop needs a baseline; set compare.baseline")
             return
         baseline = self.families.systems.get(self.baseline)

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from groupgt.experiment.config import Config
-from groupgt.metrics.base import CONVENTIONS
-from groupgt.model.policy import CHOICES, PRESETS
+from groupgt.model.policy import PRESETS, Policy
 from groupgt.options import options_of, schema_of
 from groupgt.plugins import find, ours
 
@@ -28,46 +27,28 @@ def without_titles(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
 
 
 def _experiment_schema() -> dict[str, Any]:
-    whole = Config.model_json_schema(by_alias=True)
-    definitions = whole["$defs"]
-    _add_systems(definitions)
-    for kind, section in (("labeller", "LabellerConfig"), ("engine", "EngineConfig")):
-        _add_options(kind, definitions, section)
+    definitions: dict[str, Any] = {}
+    schema = schema_of(Config, definitions)
+    _add_options("retriever", definitions, "SystemConfig", "with")
+    _add_options("labeller", definitions, "LabellerConfig", "labeller with")
+    _add_options("engine", definitions, "EngineConfig", "engine with")
+    definitions["SystemConfig"]["properties"]["use"]["anyOf"] = _names("retriever")
     definitions["LabellerConfig"]["properties"]["use"]["anyOf"] = _names("labeller")
     definitions["EngineConfig"]["properties"]["use"]["enum"] = ours("engine")
-    definitions["Evaluate"]["properties"]["tokenizer"] |= _tokenizers()
-    choices: dict[str, Any] = {name: {"enum": list(known)} for name, known in CHOICES.items()}
-    choices["level"] = {"type": "number", "exclusiveMinimum": 0}
-    choices["importance"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    presets = {"enum": list(PRESETS)}
-    definitions["Evaluate"]["properties"]["policy"] = {
-        "anyOf": [presets, {"properties": {"preset": presets, **choices}, "additionalProperties": False}]
+    evaluate = definitions["Evaluate"]["properties"]
+    evaluate["tokenizer"] |= _tokenizers()
+    presets = {"enum": list(PRESETS), "description": "A preset, some fields of which may be changed."}
+    fields = {name: _without_default(field) for name, field in schema_of(Policy)["properties"].items()}
+    evaluate["policy"] = {
+        "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}],
+        "description": evaluate["policy"]["description"],
     }
-    whole["properties"]["convention"]["enum"] = list(CONVENTIONS)
-    whole["properties"]["version"]["const"] = 1
-    without_titles(whole, definitions)
-    return {"$schema": DRAFT, "title": "groupgt experiment", **whole}
+    return {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
 
 
-def _add_systems(definitions: dict[str, Any]) -> None:
-    """What `with` and `matrix` of a system may hold, by its retriever."""
-    system = definitions["SystemConfig"]
-    system["properties"]["use"]["anyOf"] = _names("retriever")
-    system["allOf"] = []
-    for name in ours("retriever"):
-        options = schema_of(find("retriever", name).options)
-        # What is swept stands under `matrix`, so that nothing is required here.
-        options.pop("required", None)
-        definitions[f"with {name}"] = options
-        swept = {
-            key: {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/with {name}/properties/{key}"}}
-            for key in options.get("properties", {})
-        }
-        keys = {
-            "with": {"$ref": f"#/$defs/with {name}"},
-            "matrix": {"properties": swept, "additionalProperties": False},
-        }
-        system["allOf"].append(_where_used(name, keys))
+def _without_default(schema: dict[str, Any]) -> dict[str, Any]:
+    """A field of a policy, whose default is that of the preset."""
+    return {key: value for key, value in schema.items() if key != "default"}
 
 
 def _names(kind: str) -> list[dict[str, Any]]:
@@ -75,12 +56,20 @@ def _names(kind: str) -> list[dict[str, Any]]:
     return [{"enum": ours(kind)}, {"type": "string"}]
 
 
-def _add_options(kind: str, definitions: dict[str, Any], section: str) -> None:
-    """What `with` of a section may hold, by what it uses."""
+def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: str) -> None:
+    """What `with` (and `matrix`) of a section may hold, by what it uses."""
     definitions[section]["allOf"] = []
     for name in ours(kind):
-        definitions[f"{kind} with {name}"] = schema_of(find(kind, name).options)
-        keys = {"with": {"$ref": f"#/$defs/{kind} with {name}"}}
+        options = definitions[f"{prefix} {name}"] = schema_of(find(kind, name).options)
+        keys: dict[str, Any] = {"with": {"$ref": f"#/$defs/{prefix} {name}"}}
+        if "matrix" in definitions[section]["properties"]:
+            # What is swept is listed under `matrix`, so that nothing is required under `with`.
+            options.pop("required", None)
+            swept = {
+                key: {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"}}
+                for key in options["properties"]
+            }
+            keys["matrix"] = {"properties": swept, "additionalProperties": False}
         definitions[section]["allOf"].append(_where_used(name, keys))
 
 

@@ -6,14 +6,15 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from annotated_types import MinLen
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, near_names
-from groupgt.experiment.schema import Section, Texts, as_yaml
+from groupgt.experiment.schema import Texts, as_yaml
 from groupgt.experiment.yaml import Document, KeyPath, exists
 from groupgt.formats.detect import RUNS
 from groupgt.formats.modules import check_target
@@ -23,24 +24,31 @@ from groupgt.plugins import find, ours
 from groupgt.retrievers.base import RetrieverPlugin
 
 
-class SystemConfig(Section):
+@dataclass(frozen=True)
+class SystemConfig:
     """One system, or with `matrix` one for each combination: what it uses, with which options, on which data sets."""
 
-    use: str = Field(description="The retriever.")
-    with_: dict[str, Any] = Field(default={}, alias="with", description="The options of the retriever.")
-    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
-        default={}, description="Options with a list of values each: one system for each combination."
+    use: Annotated[str, Doc("The retriever.")]
+    with_: Annotated[dict[str, Any], Doc("The options of the retriever.")] = field(default_factory=dict)
+    matrix: Annotated[
+        dict[str, Annotated[list[Any], MinLen(1)]],
+        Doc("Options with a list of values each: one system for each combination."),
+    ] = field(default_factory=dict)
+    version: Annotated[
+        str,
+        Doc(
+            "Version of your code or of the service: with it, answers are cached between runs; without it, it is "
+            "queried on every run."
+        ),
+    ] = ""
+    inputs: Annotated[Texts, Doc("The systems that a fusion combines, by name or pattern.")] = field(
+        default_factory=list
     )
-    version: str = Field(
-        default="",
-        description="What version of your code or of a service answers: with it, answers are kept from run to run; "
-        "without it, each run asks again.",
-    )
-    inputs: Texts = Field(default=[], description="The systems that a fusion combines, by name or pattern.")
-    only: Texts = Field(default=[], description="The data sets it runs on (default: all).")
-    on_error: Literal["fail", "skip"] = Field(
-        default="fail", description="fail: the run stops; skip: the system is reported as failed, never scored as 0."
-    )
+    only: Annotated[Texts, Doc("The data sets it runs on (default: all).")] = field(default_factory=list)
+    on_error: Annotated[
+        Literal["fail", "skip"],
+        Doc("fail: the run stops; skip: the system is reported as failed, never scored as 0."),
+    ] = "fail"
 
     @property
     def size(self) -> int:
@@ -64,7 +72,7 @@ class Variant:
 def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
     """Every combination of an entry's matrix, the last key varying fastest.
 
-    >>> config = SystemConfig.model_validate({"use": "bm25", "matrix": {"k1": [0.9, 1.20], "b": [1.0]}})
+    >>> config = SystemConfig("bm25", matrix={"k1": [0.9, 1.20], "b": [1.0]})
     >>> [variant.name for variant in variants("bm25", config)]
     ['bm25[k1=0.9,b=1]', 'bm25[k1=1.2,b=1]']
     """
@@ -100,11 +108,11 @@ def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
     (['bm25[k1=0.9]'], ['bm25'])
     """
-    known = list(names)
-    if pattern in known:
+    names = list(names)
+    if pattern in names:
         return [pattern]
     expression = re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
-    return [name for name in known if expression.fullmatch(name)]
+    return [name for name in names if expression.fullmatch(name)]
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
@@ -187,6 +195,21 @@ class UsersCode:
         else:
             self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
 
+    def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
+        """The plugin that a path of the file names, None where there is none; what it needs is checked."""
+        if not self.document.is_sound(*path):
+            return None
+        try:
+            plugin = find(kind, name)
+        except ConfigError as error:
+            self.document.fault(path, str(error))
+            return None
+        if missing := plugin.missing():
+            self.document.fault(path, f"{name} {missing}")
+        if plugin.runs_code:
+            self.check(path, f"{name} runs your code")
+        return plugin
+
 
 class Families:
     """Checks the entries of `systems` and resolves those that are sound.
@@ -206,8 +229,8 @@ class Families:
         self.systems: dict[str, System] = {}
         raw = document.value.get("systems") if isinstance(document.value, dict) else None
         names = raw if isinstance(raw, dict) else {}
-        self.broken = {str(name) for name in names if not document.whole("systems", name)}
-        if not document.whole_at("systems"):
+        self.broken = {str(name) for name in names if not document.is_sound("systems", name)}
+        if not document.is_sound_above("systems"):
             self.broken.add("*")
 
     def walk(self) -> dict[str, System]:
@@ -245,26 +268,15 @@ class Families:
 
     def _kind(self, family: str, config: SystemConfig) -> RetrieverPlugin | None:
         """What makes the systems of an entry, None where that is at fault."""
-        path: KeyPath = ("systems", family, "use")
-        if not self.document.whole(*path):
-            return None
-        try:
-            kind: RetrieverPlugin = find("retriever", config.use)
-        except ConfigError as error:
-            self.document.fault(path, str(error))
-            return None
-        if missing := kind.missing():
-            self.document.fault(path, f"{config.use} {missing}")
-        if kind.runs_code:
-            self.code.check(path, f"{config.use} runs your code")
+        kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, ("systems", family, "use"))
         return kind
 
     def _family(self, family: str, config: SystemConfig) -> None:
         """One entry of `systems`, and every system it stands for."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
-            known = [*self.corpora, *self.document.left_out("datasets")]
-            if dataset not in known and self.document.whole_at("datasets"):
+            datasets = [*self.corpora, *self.document.left_out("datasets")]
+            if dataset not in datasets and self.document.is_sound_above("datasets"):
                 self.document.unknown((*path, "only", position), dataset, list(self.corpora))
         kind = self._kind(family, config)
         if kind is None:
@@ -277,7 +289,7 @@ class Families:
         if kind.fuse is not None and not config.inputs:
             self.document.fault(path, f"{config.use} combines other systems; name them as `inputs`")
         for dataset in self._served(config):
-            if kind.corpus and not self.corpora[dataset] and self.document.whole("datasets", dataset):
+            if kind.corpus and not self.corpora[dataset] and self.document.is_sound("datasets", dataset):
                 self.document.fault(path, f"{config.use} needs a corpus, but dataset {dataset!r} has none")
         if self._matrix(path, config):
             for variant in variants(family, config):
@@ -306,10 +318,11 @@ class Families:
     def _variant(self, family: str, config: SystemConfig, kind: RetrieverPlugin, variant: Variant) -> None:
         options, faults = read_options(kind.options, variant.options, show=as_yaml)
         for fault in faults:
-            if fault.unknown and fault.option == "version":
+            is_unknown = fault.kind == "unknown"
+            if is_unknown and fault.option == "version":
                 fault = replace(fault, what="goes beside `use`, not among the options")
             path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
-            self.document.fault(path[:4] if fault.unknown else (*path, *fault.path[1:]), fault.what, key=fault.unknown)
+            self.document.fault(path[:4] if is_unknown else (*path, *fault.path[1:]), fault.what, key=is_unknown)
         if options is not None:
             self.systems[variant.name] = System(variant.name, family, config, kind, options, variant.paths)
             self._files(variant, kind, options, self._served(config))
@@ -320,12 +333,12 @@ class Families:
             text = getattr(options, option.name)
             path = variant.paths.get(option.name, ())
             if not text:
-                if option.needed and self.document.whole(*path):
+                if option.needed and self.document.is_sound(*path):
                     self.document.fault(path, "expected a path, found nothing")
                 continue
             for dataset in datasets:
                 file = self.document.resolved(text.replace("{dataset}", dataset))
-                if not is_url(text) and not exists(file) and self.document.whole(*path):
+                if not is_url(text) and not exists(file) and self.document.is_sound(*path):
                     self.document.fault(path, f"file not found: {file}")
         if _is_stored(kind) and options.format is not None and options.format not in RUNS:
             self.document.unknown(variant.paths["format"], options.format, RUNS)
@@ -360,8 +373,8 @@ class Families:
         self, system: System, path: KeyPath, pattern: str, matched: Sequence[str], others: Sequence[str]
     ) -> None:
         if not matched and not self.may_be(pattern):
-            near, known = self.near(pattern, others), some_of(others) or "none"
-            self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {known}")
+            near, choices = self.near(pattern, others), some_of(others) or "none"
+            self.document.fault(path, f"no other system is named {pattern!r}{near}; there are {choices}")
         for name in matched:
             for dataset in self._served(system.config):
                 if not self.systems[name].serves(dataset):

@@ -98,17 +98,17 @@ class Document:
         dotted = ".".join(plain_text(str(part)) for part in path)
         self.faults.add(self.place(path, key=key), f"{dotted}: {what}" if dotted else what)
 
-    def unknown(self, path: KeyPath, value: str, known: Collection[str], kind: str = "", also: str = "") -> None:
+    def unknown(self, path: KeyPath, value: str, names: Collection[str], kind: str = "", also: str = "") -> None:
         """Adds the fault of a name that is not known; `also` is what may stand there besides."""
-        choices = [*[*known][:20], *([also] if also else [])]
-        expected = f"{kind}{listed(choices)}{' …' if len(known) > 20 else ''}" if choices else "another name"
-        self.fault(path, f"expected {expected}, found {value!r}{near_names(value, known)}")
+        choices = [*[*names][:20], *([also] if also else [])]
+        expected = f"{kind}{listed(choices)}{' …' if len(names) > 20 else ''}" if choices else "another name"
+        self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
-    def whole(self, *path: str | int) -> bool:
+    def is_sound(self, *path: str | int) -> bool:
         """Whether nothing at, above or below a path is at fault in the schema."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
-    def whole_at(self, *path: str | int) -> bool:
+    def is_sound_above(self, *path: str | int) -> bool:
         """Whether nothing at or above a path is at fault in the schema."""
         return not any(path[: len(faulty)] == faulty for faulty in self.partial)
 
@@ -206,7 +206,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         place = document.place_of(error.problem_mark or error.context_mark)
-        raise ConfigError(f"{place}: {_said(error, text)}") from None
+        raise ConfigError(f"{place}: {_meaning_of(error, text)}") from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = f"{document.path}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
@@ -216,7 +216,7 @@ def composed(text: str, document: Document, path: KeyPath) -> Any:
     return None if node is None else _build(node, path, document)
 
 
-def _said(error: yaml.MarkedYAMLError, text: str) -> str:
+def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
     """What is wrong with the YAML, in words of the file rather than of its parser."""
     problem, mark = error.problem or error.context or "", error.problem_mark
     lines = text.splitlines()
@@ -237,7 +237,7 @@ def _said(error: yaml.MarkedYAMLError, text: str) -> str:
             return f"line {above + 1} has no colon after its key"
     if error.context_mark is not None and problem.startswith("could not find expected ':'"):
         return f"line {error.context_mark.line + 1} has no colon after its key"
-    meaning = next((said for begin, said in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
+    meaning = next((text for begin, text in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
     opened = error.context_mark
     if opened is not None and mark is not None and opened.line < mark.line and "begins" in meaning:
         meaning += f" (line {opened.line + 1})"
@@ -333,18 +333,18 @@ def _filled(text: str, path: KeyPath, document: Document) -> str:
 
     def value(match: re.Match[str]) -> str:
         name, default = match[1], match[2]
-        held = os.environ.get(name, default)
+        filled_in = os.environ.get(name, default)
         if name in os.environ:
             document.secrets[os.environ[name]] = f"${{env:{name}}}"
             if not is_free(path):
                 document.choices.add(os.environ[name])
-        if held is None:
+        if filled_in is None:
             document.fault(
                 path, f"the environment variable {name} is not set; set it, or write ${{env:{name}:-default}}"
             )
             document.partial.add(path)
             return ""
-        return held
+        return filled_in
 
     filled = _VARIABLE.sub(value, text)
     if filled != text:
@@ -379,7 +379,7 @@ def change(document: Document, setting: str) -> None:
             holder[part] = {"use": holder[part]}  # the short form
         holder = holder[part]
     for places in (document.places, document.keys, document.written):
-        for replaced in [known for known in places if known[: len(path)] == path]:
+        for replaced in [other for other in places if other[: len(path)] == path]:
             del places[replaced]
     document.partial -= {faulty for faulty in document.partial if faulty[: len(path)] == path}
     setting_document = Document(Path(place), faults=document.faults)

@@ -6,7 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, display, listed
 from groupgt.formats.modules import imported
@@ -64,23 +66,25 @@ def form_of(name: str, plugin: Plugin) -> str:
 
 @dataclass(frozen=True)
 class Encoding:
-    """`encoding` is one of tiktoken's, such as cl100k_base."""
+    """Which encoding of tiktoken counts."""
 
-    encoding: str
+    encoding: Annotated[str, Doc("An encoding of tiktoken, such as cl100k_base.")]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """`file_or_name` is a file of the library tokenizers, tokenizer.json say, or the name of a model on its hub."""
+    """Which tokenizer of the library tokenizers counts."""
 
-    file_or_name: str
+    file_or_name: Annotated[str, Doc("A tokenizer.json, or the name of a model on the hub.")]
 
 
 @dataclass(frozen=True)
 class Function:
-    """`function` is `module:function`: it takes a list of texts and returns a count for each."""
+    """Which function of yours counts."""
 
-    function: str = field(metadata={"written": "module:function"})
+    function: Annotated[
+        str, Doc("The function, as module:function: it takes a list of texts and returns a count for each.")
+    ] = field(metadata={"written": "module:function"})
 
 
 def _whitespace(options: None, folder: Path) -> Count:

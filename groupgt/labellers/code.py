@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
+from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
@@ -47,20 +48,30 @@ def _is_target(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """Who judges, and where the texts stand; runs code and is refused without --allow-code.
+    """Decision function and source of texts; runs code and is refused without --allow-code.
 
-    `target` is `module:function`: it takes a list of at most `batch_size` pairs and returns for each True or False, or
-    a number from 0 to 1, which is a hit from `threshold` on. Of results that say the same the first is asked about,
-    once in each run. With a `version`, verdicts of earlier runs of that version are used again: change it with the
-    prompt, the model and the code. `corpus` and `reference` hold the texts of results and of alternatives that are ids.
+    Results with the same text are judged once in each run.
     """
 
-    target: Annotated[Any, Rule("module:function", _is_target, {"type": "string", "pattern": ".:."})] = ""
-    batch_size: Annotated[int, Ge(1), Le(1_000_000)] = 32
-    threshold: Annotated[float, Gt(0), Le(1)] = 0.5
-    version: str = ""
-    corpus: Table = ""
-    reference: Table = ""
+    target: Annotated[
+        Any,
+        Rule("module:function", _is_target, {"type": "string", "pattern": ".:."}),
+        Doc(
+            "The function, as module:function: it takes a list of pairs and returns for each True or False, or "
+            "a number from 0 to 1."
+        ),
+    ] = ""
+    batch_size: Annotated[int, Ge(1), Le(1_000_000), Doc("Maximum number of pairs per call.")] = 32
+    threshold: Annotated[float, Gt(0), Le(1), Doc("Minimum number for a hit.")] = 0.5
+    version: Annotated[
+        str,
+        Doc(
+            "Version of your code: verdicts of earlier runs with this version are reused. Change it with the "
+            "prompt, the model and the code."
+        ),
+    ] = ""
+    corpus: Annotated[Table, Doc("Texts of results that carry none.")] = ""
+    reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Somebody must judge."""

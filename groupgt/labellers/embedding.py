@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Gt, Le
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of
@@ -23,22 +24,16 @@ BLOCK = 100_000
 
 @dataclass(frozen=True)
 class Options:
-    """How near two vectors must be, and where they come from.
+    """Minimum similarity, and where vectors come from: tables of `doc_id` and `vector`, or a model."""
 
-    `threshold` is the least cosine. `documents` holds the vectors of results and `alternatives` those of alternatives
-    (by their id or text): tables of `doc_id` and `vector`. Without them a sentence-transformers `model` (a folder, or a
-    name) makes vectors of texts: those of results (carried, or of `corpus`) and of alternatives (themselves, or of
-    `reference`), after `document_prefix` and `alternative_prefix`.
-    """
-
-    threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1)] = 0.8
-    documents: Table = ""
-    alternatives: Table = ""
-    model: Folder = ""
-    corpus: Table = ""
-    reference: Table = ""
-    document_prefix: str = ""
-    alternative_prefix: str = ""
+    threshold: Annotated[float, Called("a cosine"), Gt(0), Le(1), Doc("Minimum cosine similarity for a hit.")] = 0.8
+    documents: Annotated[Table, Doc("Vectors of results.")] = ""
+    alternatives: Annotated[Table, Doc("Vectors of alternatives, by their id or text.")] = ""
+    model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
+    corpus: Annotated[Table, Doc("Texts of results that carry none, for the model.")] = ""
+    reference: Annotated[Table, Doc("Texts of alternatives that are ids, for the model.")] = ""
+    document_prefix: Annotated[str, Doc("Text put before each result for the model.")] = ""
+    alternative_prefix: Annotated[str, Doc("Text put before each alternative for the model.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """Vectors come from tables, or else from a model."""

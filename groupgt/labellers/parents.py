@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
+
+from typing_extensions import Doc
 
 from groupgt.errors import Faults, display
 from groupgt.labellers.base import Table, Tables, all_ids, query_of
@@ -18,15 +20,13 @@ from groupgt.plugins import Plugin
 
 @dataclass(frozen=True)
 class Options:
-    """Where parents come from: a `mapping`, a `pattern`, or (with neither) what results carry as `parent`.
+    """Where parents come from: a `mapping`, a `pattern`, or (with neither) what results carry as `parent`."""
 
-    `mapping` is a table of ids and, in its `column`, their parents; `pattern` a regular expression that matches a whole
-    id and whose first group is the parent, such as `(.*)#[0-9]+`.
-    """
-
-    mapping: Table = ""
-    column: str = "parent"
-    pattern: str = ""
+    mapping: Annotated[Table, Doc("Table of ids and their parents.")] = ""
+    column: Annotated[str, Doc("Column of the mapping that holds the parents.")] = "parent"
+    pattern: Annotated[
+        str, Doc("Regular expression that matches a whole id and whose first group is the parent, such as (.*)#[0-9]+.")
+    ] = ""
 
     @property
     def maps(self) -> bool:

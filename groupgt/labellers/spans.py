@@ -11,6 +11,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 import numpy as np
 from annotated_types import Gt, Le
+from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, GroupgtWarning, display
 from groupgt.labellers.base import Labeller, Matches, Results, Table, Tables, matches_of, query_of, spread
@@ -31,21 +32,28 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 @dataclass(frozen=True)
 class Options:
-    """How much must be covered, and where the places of results stand.
+    """Minimum overlap, and where result spans come from."""
 
-    `min_overlap` is the least share, above 0, `of` the alternative, of the result, or of the union of the two
-    (intersection over union). `joint`: results may cover an alternative together, and the one that completes the share
-    hits. `chunks` is a table of results' places (`chunk_id, doc_id, start, end`), without which results carry theirs,
-    or the corpus does; `reference` one of the chunks that alternatives name by id. `unit`: in chars a span ends before
-    its `end`, in pages and lines it holds it.
-    """
-
-    min_overlap: Annotated[float, Gt(0), Le(1)] = 0.5
-    of: Literal["alternative", "result", "union"] = "alternative"
-    joint: bool = False
-    chunks: Table = ""
-    reference: Table = ""
-    unit: Unit = "chars"
+    min_overlap: Annotated[float, Gt(0), Le(1), Doc("Minimum overlap, as a fraction of what `of` names.")] = 0.5
+    of: Annotated[
+        Literal["alternative", "result", "union"],
+        Doc(
+            "What the overlap is a fraction of: the alternative, the result, or their union (intersection over union)."
+        ),
+    ] = "alternative"
+    joint: Annotated[
+        bool, Doc("Results may cover an alternative together; the one that reaches the minimum is the hit.")
+    ] = False
+    chunks: Annotated[
+        Table,
+        Doc(
+            "Table of result spans (chunk_id, doc_id, start, end); without it results carry theirs, or the corpus does."
+        ),
+    ] = ""
+    reference: Annotated[Table, Doc("The same table for chunks that alternatives name by id.")] = ""
+    unit: Annotated[Unit, Doc("Unit of start and end; end is exclusive in chars, inclusive in pages and lines.")] = (
+        "chars"
+    )
 
     def clashes(self) -> Iterator[Clash]:
         """A share that can be computed exactly, and results that cover together only what they can."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Gt, Le
+from typing_extensions import Doc
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.labellers.base import Matches, Results, Table, Tables, matches_of, pairs_of, query_of
@@ -29,22 +30,26 @@ from groupgt.plugins import Plugin
 
 @dataclass(frozen=True)
 class Options:
-    """How texts are compared, and where they stand.
+    """How texts are compared, and where they come from.
 
-    `method`: `contained` (the alternative's words stand in the result, one after the other), `partial_ratio` (the
-    result's most similar part, by RapidFuzz, where the result is as long as the alternative; else the whole of it) or
-    `token_recall` (the share of the alternative's words, as often as they stand there, that the result has), of which
-    at least `threshold`. `corpus` holds the texts of results that carry none, `reference` those of alternatives that
-    are ids. Texts are normalized: NFKC, case folded (unless `case_sensitive`), punctuation dropped (unless
-    `punctuation`).
+    Texts are normalized first: NFKC, case folded and without punctuation, unless options say otherwise.
     """
 
-    method: Literal["contained", "partial_ratio", "token_recall"] = "contained"
-    threshold: Annotated[float, Gt(0), Le(1)] = 0.9
-    corpus: Table = ""
-    reference: Table = ""
-    case_sensitive: bool = False
-    punctuation: bool = False
+    method: Annotated[
+        Literal["contained", "partial_ratio", "token_recall"],
+        Doc(
+            "contained: the result contains the words of the alternative in sequence; partial_ratio: similarity "
+            "of the best matching part of the result (RapidFuzz), or of all of it where it is shorter; "
+            "token_recall: fraction of the alternative's words, counted with repeats, that the result has."
+        ),
+    ] = "contained"
+    threshold: Annotated[
+        float, Gt(0), Le(1), Doc("Minimum similarity for a hit, with partial_ratio and token_recall.")
+    ] = 0.9
+    corpus: Annotated[Table, Doc("Texts of results that carry none.")] = ""
+    reference: Annotated[Table, Doc("Texts of alternatives that are ids.")] = ""
+    case_sensitive: Annotated[bool, Doc("Keep upper and lower case apart.")] = False
+    punctuation: Annotated[bool, Doc("Keep punctuation.")] = False
 
     def clashes(self) -> Iterator[Clash]:
         """A method needs its library."""

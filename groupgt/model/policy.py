@@ -3,54 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from typing_extensions import Doc
 
 from groupgt.errors import ConfigError, Faults, display, listed, near_names
 from groupgt.model.validity import GRADE_LIMIT, finite_number, number_of, plain
+from groupgt.options import Rule, check_options, choices, options_of
+
+
+def _level(value: Any) -> float | None:
+    """A level as a number, read from text where it is one; None where it is not a grade above 0."""
+    number = number_of(value) if isinstance(value, str) else finite_number(value)
+    return number if number is not None and 0 < number <= GRADE_LIMIT else None
+
+
+def _importance(value: Any) -> tuple[str, ...] | None:
+    """The importances of a list, or of a text that joins them by +; None where it is neither."""
+    names = value.split("+") if isinstance(value, str) else plain(value)
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
+        return None
+    return tuple(dict.fromkeys(name.strip() for name in names))
+
+
+LEVEL = Rule(
+    "a grade above 0, up to 2^31",
+    lambda value: _level(value) is not None,
+    {"type": "number", "exclusiveMinimum": 0},
+    _level,
+)
+IMPORTANCE = Rule(
+    "a list of importances, such as [vital]",
+    lambda value: _importance(value) is not None,
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    _importance,
+)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How doubtful data is handled; most fields have a few choices.
-
-    `empty_groups`: an empty group beside others, or a blank id, is an error or is dropped; or a group without a
-    relevant alternative counts as one that cannot be met (`unmeetable`), where groups are declared as groups.
-    `flat_gt`: what a flat `["a", "b"]` means: an error, one group an id (`and`), or one group (`or`).
-    `missing`: a judged query without results scores 0, is skipped, or is an error.
-    `extra`: results of a query without ground truth are ignored, or are an error.
-    `duplicates`: a repeated id keeps its place and hits nothing (`penalize`), is removed and the gap closed (`drop`),
-    is an error, or hits again as in AutoRAG's arithmetic (`keep`, convention `autorag` only).
-    `ties`: equal scores go by descending byte order of the id, as in trec_eval, or by the order given (`input`).
-    `undefined`: a query whose judged documents are all irrelevant is left out of means (`skip`), or scores 0, as in
-    trec_eval.
-    `level`: documents are relevant from this grade on, as with trec_eval's -l; None for any grade above 0.
-    `importance`: only groups of these importances are asked for, such as `["vital"]`; none for all.
+    """How invalid or ambiguous data are handled: one field for each case, most with a few choices.
 
     >>> Policy.of({"missing": "skip", "level": 2}).changes
     'missing=skip, level=2'
     """
 
-    empty_groups: Literal["error", "drop", "unmeetable"] = "error"
-    flat_gt: Literal["error", "and", "or"] = "error"
-    missing: Literal["zero", "skip", "error"] = "zero"
-    extra: Literal["ignore", "error"] = "ignore"
-    duplicates: Literal["penalize", "drop", "error", "keep"] = "penalize"
-    ties: Literal["id", "input"] = "id"
-    undefined: Literal["skip", "zero"] = "skip"
-    level: float | None = None
-    importance: tuple[str, ...] = ()
+    empty_groups: Annotated[
+        Literal["error", "drop", "unmeetable"],
+        Doc(
+            "An empty group beside others, or a blank id: an error, or dropped; unmeetable: a group without a relevant "
+            "alternative counts as one that cannot be covered, where groups are declared as groups."
+        ),
+    ] = "error"
+    flat_gt: Annotated[
+        Literal["error", "and", "or"], Doc('A flat ["a", "b"]: an error, one group per id (and), or one group (or).')
+    ] = "error"
+    missing: Annotated[
+        Literal["zero", "skip", "error"], Doc("A judged query without results: scores 0, is skipped, or is an error.")
+    ] = "zero"
+    extra: Annotated[
+        Literal["ignore", "error"], Doc("Results of a query without ground truth: ignored, or an error.")
+    ] = "ignore"
+    duplicates: Annotated[
+        Literal["penalize", "drop", "error", "keep"],
+        Doc(
+            "A repeated id: keeps its rank but is non-relevant (penalize), is removed and closes the gap (drop), "
+            "is an error, or hits again as in AutoRAG (keep, convention autorag only)."
+        ),
+    ] = "penalize"
+    ties: Annotated[
+        Literal["id", "input"],
+        Doc("Equal scores: ordered by descending byte order of the id, as in trec_eval, or as given (input)."),
+    ] = "id"
+    undefined: Annotated[
+        Literal["skip", "zero"],
+        Doc("A query whose judged documents are all non-relevant: excluded from means (skip), or 0 as in trec_eval."),
+    ] = "skip"
+    level: Annotated[
+        float | None,
+        LEVEL,
+        Doc("Documents are relevant from this grade on, as with trec_eval's -l; null for any grade above 0."),
+    ] = None
+    importance: Annotated[
+        tuple[str, ...],
+        IMPORTANCE,
+        Doc("Only groups of these importances are evaluated, such as [vital]; none for all."),
+    ] = ()
 
     def __post_init__(self) -> None:
-        faults = Faults()
-        for name, choices in CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices:
-                near = near_names(str(value), choices)
-                faults.add(f"policy {name}", f"expected {listed(choices)}, found {value!r}{near}")
-        object.__setattr__(self, "level", _level(self.level, faults))
-        object.__setattr__(self, "importance", _importance(self.importance, faults))
-        faults.stop(ConfigError)
+        for name, value in check_options(self, "policy ").items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, value: Policy | str | Sequence[str] | Mapping[str, Any] | None) -> Policy:
@@ -76,13 +119,10 @@ class Policy:
         preset = options.pop("preset", "default")
         if not isinstance(preset, str) or preset not in PRESETS:
             raise ConfigError(f"policy: expected {listed(PRESETS)}, found {preset!r}{near_names(str(preset), PRESETS)}")
-        names = [field.name for field in fields(cls)]
         faults = Faults()
-        for name in options:
-            if name not in names:
-                faults.add(
-                    "policy", f"unknown field {name!r}; known fields: {', '.join(names)}{near_names(name, names)}"
-                )
+        for name in options.keys() - options_of(cls):
+            near = near_names(name, options_of(cls))
+            faults.add("policy", f"unknown field {name!r}; known fields: {', '.join(options_of(cls))}{near}")
         faults.stop(ConfigError)
         return replace(PRESETS[preset], **options)
 
@@ -119,29 +159,9 @@ def _fields_of(texts: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-def _level(value: Any, faults: Faults) -> float | None:
-    """A level as a number, read from text where it is one."""
-    if value is None:
-        return None
-    number = number_of(value) if isinstance(value, str) else finite_number(value)
-    if number is None or not 0 < number <= GRADE_LIMIT:
-        faults.add("policy level", f"expected a grade above 0, up to 2^31, found {display(value)}")
-        return None
-    return number
-
-
-def _importance(value: Any, faults: Faults) -> tuple[str, ...]:
-    """The importances of a list, or of a text that joins them by +."""
-    names = value.split("+") if isinstance(value, str) else plain(value)
-    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) and name.strip() for name in names):
-        faults.add("policy importance", f"expected a list of importances, such as [vital], found {display(value)}")
-        return ()
-    return tuple(dict.fromkeys(name.strip() for name in names))
-
-
 # The choices of each field that has some.
 CHOICES: dict[str, tuple[str, ...]] = {
-    name: get_args(choices) for name, choices in get_type_hints(Policy).items() if name not in ("level", "importance")
+    name: choices(option.hint) for name, option in options_of(Policy).items() if choices(option.hint)
 }
 
 PRESETS: dict[str, Policy] = {

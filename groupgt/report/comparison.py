@@ -9,7 +9,7 @@ from typing import Any
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Interval, Row, comparisons
-from groupgt.comparison.schema import ContrastDict
+from groupgt.comparison.schema import ContrastDict, PairDict, RowDict, SliceDict
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
@@ -90,19 +90,9 @@ class ComparisonTeller(Teller[Comparison]):
                 "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
                 "comparisons": comparisons(row.against for row in comparison.rows),
                 "rows": [_row(row) for row in comparison.rows],
-                "pairs": [
-                    {
-                        "first": pair.first,
-                        "second": pair.second,
-                        "metric": pair.metric,
-                        "tukey": pair.tukey,
-                        "against": _contrast(pair.against),
-                    }
-                    for pair in comparison.pairs
-                ],
+                "pairs": [{**_named(pair, PairDict), "against": _contrast(pair.against)} for pair in comparison.pairs],
                 "slices": [
-                    {"by": part.by, "value": part.value, "queries": part.queries, "rows": list(map(_row, part.rows))}
-                    for part in comparison.slices
+                    {**_named(part, SliceDict), "rows": list(map(_row, part.rows))} for part in comparison.slices
                 ],
                 "reversals": [
                     {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
@@ -134,21 +124,18 @@ def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
     return [*cells, comparison.baseline, *delta, *counts, *last.values(), int(row.significant)]
 
 
+def _named(value: Any, kind: type) -> dict[str, Any]:
+    """A value by the keys that JSON has for it."""
+    return {name: getattr(value, name, None) for name in kind.__annotations__}
+
+
 def _row(row: Row) -> dict[str, Any]:
-    return {
-        "system": row.system,
-        "metric": row.metric,
-        "mean": row.mean,
-        "interval": _ends(row.interval),
-        "queries": row.queries,
-        "significant": row.significant,
-        "against_baseline": None if row.against is None else _contrast(row.against),
-    }
+    against = None if row.against is None else _contrast(row.against)
+    return {**_named(row, RowDict), "interval": _ends(row.interval), "against_baseline": against}
 
 
 def _contrast(contrast: Contrast) -> dict[str, Any]:
-    plain = {name: getattr(contrast, name) for name in ContrastDict.__annotations__}
-    return {**plain, "delta_interval": _ends(contrast.delta_interval)}
+    return {**_named(contrast, ContrastDict), "delta_interval": _ends(contrast.delta_interval)}
 
 
 def _ends(interval: Interval) -> list[float] | None:

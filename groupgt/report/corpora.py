@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from groupgt.comparison.compare import comparison_of
@@ -11,6 +13,7 @@ from groupgt.comparison.systems import finite
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
+from groupgt.options import as_dict
 from groupgt.render.document import Item
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import fixed
@@ -47,8 +50,9 @@ def sharing(experiment: Experiment) -> list[list[str]]:
     kinds: dict[str, list[str]] = {}
     for name, dataset in experiment.config.datasets.items():
         if dataset.corpus is not None:
-            same = dataset.model_copy(update={"corpus": None, "ground_truth": str(experiment.at(dataset.ground_truth))})
-            kinds.setdefault(same.model_dump_json(exclude={"build"}), []).append(name)
+            truth = str(experiment.at(dataset.ground_truth))
+            same = as_dict(replace(dataset, corpus=None, ground_truth=truth, build=None))
+            kinds.setdefault(json.dumps(same, sort_keys=True), []).append(name)
     return [names for names in kinds.values() if len(names) > 1]
 
 

@@ -179,15 +179,15 @@ def chosen(names: Sequence[str], dataset: str | None) -> str:
     """The data set that is named, or the only one; raises `ConfigError` where there is none such."""
     if dataset in names or (dataset is None and len(names) == 1):
         return names[0] if dataset is None else dataset
-    found = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
-    raise ConfigError(f"dataset: expected one of {', '.join(names)}, found {found}")
+    what = "none named" if dataset is None else f"{dataset!r}{near_names(dataset, names)}"
+    raise ConfigError(f"dataset: expected one of {', '.join(names)}, found {what}")
 
 
 def drawn(swept: Mapping[str, Figure], against_latency: Figure | None) -> Drawable:
     """Figures that are drawn already; the first sweep goes without the name of its entry too."""
-    found: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
+    drawings: Drawable = {name: lambda figure=figure: figure for name, figure in swept.items()}  # type: ignore[misc]
     if swept:
-        found["sweep"] = next(iter(found.values()))
+        drawings["sweep"] = next(iter(drawings.values()))
     if against_latency is not None:
-        found["latency"] = lambda: against_latency
-    return found
+        drawings["latency"] = lambda: against_latency
+    return drawings

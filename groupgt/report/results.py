@@ -30,6 +30,7 @@ from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.model.run import Lists, Run
 from groupgt.model.values import CALLS, GIVEN_SCORE
+from groupgt.options import as_dict
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
@@ -210,7 +211,7 @@ def manifest_of(outcome: Outcome) -> dict[str, Any]:
         },
         metrics=[str(metric) for metric in experiment.metrics.values()],
         policy=str(experiment.policy),
-        config=experiment.hide(experiment.document.as_written(experiment.config.model_dump(by_alias=True), ())),
+        config=experiment.hide(experiment.document.as_written(as_dict(experiment.config), ())),
         systems={name: _resolved(outcome, name) for name in experiment.chosen},
         counts={
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}

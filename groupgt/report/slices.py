@@ -65,10 +65,10 @@ def _extremes(systems: Systems, metric: str) -> Iterator[str]:
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
-            f"{verb} most where {each.by} = {found[0].value} "
-            f"({signed(found[1].delta)}, {counted(found[1].pairs, 'query', 'queries')})"
-            for verb, found in (("gains", each.gains), ("loses", each.loses))
-            if found is not None
+            f"{verb} most where {each.by} = {place[0].value} "
+            f"({signed(place[1].delta)}, {counted(place[1].pairs, 'query', 'queries')})"
+            for verb, place in (("gains", each.gains), ("loses", each.loses))
+            if place is not None
         ]
         overall = f"overall {signed(each.overall.delta)} in {systems.labels[metric]}"
         yield f"{each.system} {' and '.join(phrases)}; {overall}"

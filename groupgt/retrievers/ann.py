@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 from groupgt.retrievers import base, vectors
 from groupgt.retrievers.base import RetrieverPlugin, best
@@ -18,15 +19,11 @@ Candidates = Annotated[int, Ge(1), Le(100_000)]
 
 @dataclass(frozen=True)
 class Options(vectors.Options):
-    """The options of `use: ann`: those of `dense`, and of the graph.
+    """The options of `use: ann`: those of `dense`, and of the graph. Larger values are slower and more exact."""
 
-    `connectivity` edges a node, `expansion_add` and `expansion_search` candidates while building and searching: more
-    are slower and nearer to exact search.
-    """
-
-    connectivity: Candidates = 16
-    expansion_add: Candidates = 128
-    expansion_search: Candidates = 64
+    connectivity: Annotated[Candidates, Doc("Edges per node of the graph.")] = 16
+    expansion_add: Annotated[Candidates, Doc("Candidates examined when a passage is added.")] = 128
+    expansion_search: Annotated[Candidates, Doc("Candidates examined when a query is searched.")] = 64
 
 
 class Ann:

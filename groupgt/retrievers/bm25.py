@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError, listed, near_names
 from groupgt.options import Clash
@@ -22,18 +23,17 @@ Stopwords = Literal["none", "english", "german", "dutch", "french", "spanish", "
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: bm25`.
+    """The options of `use: bm25`."""
 
-    k1 ≥ 0 bounds what repeated words add, b from 0 to 1 says how much length counts; `variant` is the formula;
-    `stemmer` is `none` or a Snowball language such as `english` (needs the extra groupgt[retrieval]); `stopwords` is
-    `none` or a language.
-    """
-
-    k1: Annotated[float, Ge(0), Le(1000)] = 1.2
-    b: Annotated[float, Ge(0), Le(1)] = 0.75
-    variant: Literal["lucene", "robertson", "atire", "bm25l", "bm25+"] = "lucene"
-    stemmer: str = "none"
-    stopwords: Stopwords = "none"
+    k1: Annotated[float, Ge(0), Le(1000), Doc("Term-frequency saturation.")] = 1.2
+    b: Annotated[float, Ge(0), Le(1), Doc("Length normalization.")] = 0.75
+    variant: Annotated[Literal["lucene", "robertson", "atire", "bm25l", "bm25+"], Doc("The formula of BM25.")] = (
+        "lucene"
+    )
+    stemmer: Annotated[str, Doc("Snowball language such as english, or none (needs the extra groupgt[retrieval]).")] = (
+        "none"
+    )
+    stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
 
     def least_score(self) -> float | None:
         return 0.0

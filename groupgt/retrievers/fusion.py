@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Ge, Le
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.options import Clash
@@ -24,8 +25,12 @@ Integers = NDArray[np.int64]
 class _Fusion(base.Options):
     """What all fusions have: results taken of each input (`depth`, else that of the file), and a weight for each."""
 
-    depth: Annotated[int, Ge(1)] | None = None
-    weights: list[Annotated[float, Ge(0)]] = field(default_factory=list)
+    depth: Annotated[
+        Annotated[int, Ge(1)] | None, Doc("Number of results taken from each input (default: that of the file).")
+    ] = None
+    weights: Annotated[list[Annotated[float, Ge(0)]], Doc("Weight of each input (default: all equal).")] = field(
+        default_factory=list
+    )
 
     def searches_texts(self) -> bool:
         return False
@@ -43,7 +48,9 @@ class ReciprocalRank(_Fusion):
     Cormack, Clarke and Büttcher, SIGIR 2009, who use k = 60 and no weights.
     """
 
-    k: Annotated[int, Ge(0), Le(10**9)] = 60
+    k: Annotated[
+        int, Ge(0), Le(10**9), Doc("Constant added to ranks; larger values flatten differences between ranks.")
+    ] = 60
 
     def least_score(self) -> float | None:
         return 0.0
@@ -53,16 +60,23 @@ class ReciprocalRank(_Fusion):
 class Convex(_Fusion):
     """The options of `use: convex`: score = Σ over inputs of weight × normalized score, weights divided by their sum.
 
-    `normalization` of the scores of one query and input: `min_max` (s − min) ÷ (max − min), `z_score`
-    (s − mean) ÷ standard deviation, `theoretical` (s − least) ÷ (max − least) with the least score there can be (0 for
-    bm25, −1 for a cosine; `least` gives it for each input where it is not known). Where all scores of a query are
-    equal, min_max and theoretical give 1 and z_score gives 0. What an input did not find gets 0, under z_score the
-    input's lowest value. The standard deviation is that of the population.
+    Where all scores of a query are equal, min_max and theoretical give 1 and z_score gives 0. A result that an input
+    did not return gets 0, under z_score the input's lowest value.
     Bruch, Gai and Ingber, TOIS 2023.
     """
 
-    normalization: Literal["min_max", "z_score", "theoretical"] = "min_max"
-    least: list[float] = field(default_factory=list)
+    normalization: Annotated[
+        Literal["min_max", "z_score", "theoretical"],
+        Doc(
+            "Of the scores of one query and input: min_max: (s − min) ÷ (max − min); z_score: (s − mean) ÷ "
+            "population standard deviation; theoretical: (s − least) ÷ (max − least), with the lowest score "
+            "possible."
+        ),
+    ] = "min_max"
+    least: Annotated[
+        list[float],
+        Doc("Lowest possible score of each input, for theoretical normalization (known: 0 for bm25, −1 for a cosine)."),
+    ] = field(default_factory=list)
 
     def clashes(self) -> Iterator[Clash]:
         """Weights as everywhere, and least scores where they serve."""

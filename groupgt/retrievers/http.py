@@ -21,6 +21,7 @@ from typing import Annotated, Any
 from urllib.parse import SplitResult, quote, unquote, unquote_plus, urlsplit
 
 from annotated_types import Ge, Gt, Le
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError, display
 from groupgt.options import Called, Clash
@@ -44,26 +45,40 @@ HEADERS = {"Accept": "application/json", "Content-Type": "application/json", "Us
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: http`.
+    """The options of `use: http`: `{"queries": [text, …], "k": 10}` is posted.
 
-    `{"queries": [text, …], "k": 10}` is posted to `url` with `headers`, `batch` questions at once. The answer is
-    `{"results": [ranking, …]}` or the list alone; a ranking holds ids, [id, score] pairs, or objects with `id_field`
-    and `score_field`. To be connected, and for each part of an answer, it waits `timeout` seconds; where a request
-    fails or the server is busy it is sent again up to `retries` times, after `backoff` × 1, 2, 4 … seconds, or as many
-    as the server says in Retry-After, at most `timeout`. With all tries it may take `max_seconds`, and an answer be of
-    `max_bytes`. Each run asks anew, unless a `version` beside `use` says which state of the server answers.
+    The answer is `{"results": [ranking, …]}` or the list alone; a ranking holds ids, [id, score] pairs, or objects.
+    Queried on every run; set `version` (of the server) beside `use` to cache its responses.
     """
 
-    url: str
-    headers: dict[str, str] = field(default_factory=dict)
-    batch: Annotated[int, Ge(1), Le(100_000)] = 32
-    timeout: Annotated[float, Called("seconds"), Gt(0), Le(86_400)] = 30.0
-    retries: Annotated[int, Ge(0), Le(100)] = 3
-    backoff: Annotated[float, Called("seconds"), Ge(0), Le(3600)] = 0.5
-    max_seconds: Annotated[float, Called("seconds"), Gt(0), Le(604_800)] = 600.0
-    max_bytes: Annotated[int, Ge(1), Le(10**12)] = 100_000_000
-    id_field: str = "id"
-    score_field: str = "score"
+    url: Annotated[str, Doc("URL that requests are posted to.")]
+    headers: Annotated[dict[str, str], Doc("Headers of each request.")] = field(default_factory=dict)
+    batch: Annotated[int, Ge(1), Le(100_000), Doc("Number of queries per request.")] = 32
+    timeout: Annotated[
+        float,
+        Called("seconds"),
+        Gt(0),
+        Le(86_400),
+        Doc("Seconds to wait for a connection and for each part of a response, and at most before a retry."),
+    ] = 30.0
+    retries: Annotated[int, Ge(0), Le(100), Doc("Number of retries when a request fails or the server is busy.")] = 3
+    backoff: Annotated[
+        float,
+        Called("seconds"),
+        Ge(0),
+        Le(3600),
+        Doc("Seconds before the first retry, doubled each time, unless the server says how long (Retry-After)."),
+    ] = 0.5
+    max_seconds: Annotated[
+        float,
+        Called("seconds"),
+        Gt(0),
+        Le(604_800),
+        Doc("Maximum duration of a request including retries, in seconds."),
+    ] = 600.0
+    max_bytes: Annotated[int, Ge(1), Le(10**12), Doc("Maximum size of a response, in bytes.")] = 100_000_000
+    id_field: Annotated[str, Doc("Field of a result object that holds the id.")] = "id"
+    score_field: Annotated[str, Doc("Field of a result object that holds the score.")] = "score"
 
     def batch_size(self) -> int:
         return self.batch

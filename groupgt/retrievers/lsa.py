@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.retrievers import base
@@ -21,16 +22,14 @@ DIMENSIONS = 256
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: lsa`, a weak baseline.
+    """The options of `use: lsa`, a weak baseline; the SVD starts from the file's `seed`."""
 
-    `dimensions` is what the SVD keeps (default: 256, or as many as a small corpus allows), the file's `seed` starts
-    it; words are as for `tfidf`.
-    """
-
-    dimensions: Annotated[int, Ge(1)] | None = None
-    ngrams: Ngrams = 1
-    sublinear: bool = True
-    stopwords: Stopwords = "none"
+    dimensions: Annotated[
+        Annotated[int, Ge(1)] | None, Doc("Rank of the SVD (default: 256, or as many as a small corpus allows).")
+    ] = None
+    ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
+    sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
+    stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
 
     def least_score(self) -> float | None:
         return -1.0

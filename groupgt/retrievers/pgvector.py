@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from annotated_types import Gt, Le
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.options import Called, Clash
@@ -35,21 +36,27 @@ INDEXED = (
 class Options(QueryOptions):
     """The options of `use: pgvector`.
 
-    `dsn` says how to connect (write it as `${env:DATABASE_URL}`); the rows of `table` hold an `id_column` and a
-    `vector_column`. `distance` is cosine (score 1 − distance), l2 or inner_product (score −distance). Vectors
-    of questions come from `queries` or a `model`, as for `dense`. With `exact` no index is used; else the table's own
-    index answers, with the settings the `dsn` makes (`options=-c hnsw.ef_search=100`). A statement may take `timeout`
-    seconds. Each run asks anew, unless a `version` beside `use` says which state of the table answers.
-    Equal distances are ordered by id. Where a vector of zeros has no cosine, it is no result and finds none.
+    Equal distances are ordered by id. A vector of zeros has no cosine: it is never a result and finds none. Queried on
+    every run; set `version` (of the table) beside `use` to cache its answers.
     """
 
-    dsn: str = ""
-    table: str = ""
-    id_column: str = "id"
-    vector_column: str = "embedding"
-    distance: Literal["cosine", "l2", "inner_product"] = "cosine"
-    exact: bool = True
-    timeout: Annotated[float, Called("seconds"), Gt(0), Le(86_400)] = 30.0
+    dsn: Annotated[
+        str,
+        Doc(
+            "Connection string, best as ${env:DATABASE_URL}; it may set index options (options=-c hnsw.ef_search=100)."
+        ),
+    ] = ""
+    table: Annotated[str, Doc("Table to search.")] = ""
+    id_column: Annotated[str, Doc("Column of ids.")] = "id"
+    vector_column: Annotated[str, Doc("Column of vectors.")] = "embedding"
+    distance: Annotated[
+        Literal["cosine", "l2", "inner_product"],
+        Doc("cosine (score: 1 − distance), l2 or inner_product (score: −distance)."),
+    ] = "cosine"
+    exact: Annotated[bool, Doc("Search without an index; false uses the index of the table.")] = True
+    timeout: Annotated[
+        float, Called("seconds"), Gt(0), Le(86_400), Doc("Maximum duration of a statement, in seconds.")
+    ] = 30.0
 
     def asks_singly(self) -> bool | None:
         return True

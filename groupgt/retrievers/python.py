@@ -10,7 +10,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
+
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.model.validity import finite_number
@@ -93,21 +95,29 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
 class Options(base.Options):
     """The options of `use: python`, which runs code and is refused without --allow-code.
 
-    `target` is `module:name`, looked for beside the experiment file too. A function with a parameter `corpus` or
-    `options`, or a class, is a factory (`factory: true` or `false` decides otherwise): it is called with the `corpus`
-    (`ids` and `texts`) and with `options`, as one mapping where it has a parameter of that name, else as keywords, and
-    returns the retriever: a function, an object with `retrieve(queries, k)`, or a retriever of LangChain, LlamaIndex or
-    Haystack, of whose documents `id_field` names the metadata that hold the id. Any other function is called by
-    position, sync or async: `f(queries, k)` with a list, or with `each` `f(query, k)` one question at a time, which is
-    the default where its first parameter is annotated `str` or named query, question, q, text or prompt. It runs in a
-    process of its own, and is asked in each run; with a `version` beside `use`, answers of that version are used again.
+    A factory is called with the `corpus` (`ids` and `texts`) and with `options`, as one mapping where it has a
+    parameter of that name, else as keywords. It returns the retriever: a function, an object with
+    `retrieve(queries, k)`, or a retriever of LangChain, LlamaIndex or Haystack. Any other function is called by
+    position, sync or async: `f(queries, k)` with a list, or `f(query, k)`. Code runs in a process of its own, in each
+    run; with a `version` beside `use`, answers of that version are reused.
     """
 
-    target: str
-    options: dict[str, Any] = field(default_factory=dict)
-    factory: bool | None = None
-    each: bool | None = None
-    id_field: str = ""
+    target: Annotated[str, Doc("What to call, as module:name; modules beside the experiment file are found too.")]
+    options: Annotated[dict[str, Any], Doc("Options passed to a factory.")] = field(default_factory=dict)
+    factory: Annotated[
+        bool | None,
+        Doc("Whether the target is a factory (default: if it is a class or has a parameter corpus or options)."),
+    ] = None
+    each: Annotated[
+        bool | None,
+        Doc(
+            "Whether a function takes one query per call (default: if its first parameter is annotated str or "
+            "named query, question, q, text or prompt)."
+        ),
+    ] = None
+    id_field: Annotated[
+        str, Doc("Metadata field that holds the id, in documents of LangChain, LlamaIndex or Haystack.")
+    ] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """A target is a module and a name in it."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from typing_extensions import Doc
 
 from groupgt.options import File
 from groupgt.retrievers import base
@@ -11,14 +14,10 @@ from groupgt.retrievers.base import RetrieverPlugin
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: results`.
+    """The options of `use: results`."""
 
-    `path` names the results, `{dataset}` in it stands for the dataset's name; `format` is recognized where it is not
-    given.
-    """
-
-    path: File
-    format: str | None = None
+    path: Annotated[File, Doc("The results; {dataset} is replaced by the name of the data set.")]
+    format: Annotated[str | None, Doc("Format of the results (default: auto-detect).")] = None
 
     def searches_texts(self) -> bool:
         return False

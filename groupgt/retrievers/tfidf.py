@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 from groupgt.errors import RetrieverError
 from groupgt.retrievers import base
@@ -21,15 +22,11 @@ MODULES = {"sklearn": "retrieval"}
 
 @dataclass(frozen=True)
 class Options(base.Options):
-    """The options of `use: tfidf`, a weak baseline.
+    """The options of `use: tfidf`, a weak baseline."""
 
-    Words of `ngrams` lengths 1 to n count; `sublinear` takes 1 + ln of their counts; `stopwords` is `none` or
-    `english`.
-    """
-
-    ngrams: Ngrams = 1
-    sublinear: bool = True
-    stopwords: Stopwords = "none"
+    ngrams: Annotated[Ngrams, Doc("Maximum n-gram length, in words.")] = 1
+    sublinear: Annotated[bool, Doc("Use 1 + ln of word counts.")] = True
+    stopwords: Annotated[Stopwords, Doc("Language whose stop words are removed, or none.")] = "none"
 
     def least_score(self) -> float | None:
         return 0.0

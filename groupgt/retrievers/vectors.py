@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Doc
 
 from groupgt.errors import DataError, RetrieverError
 from groupgt.formats.vectors import Vectors, encoder_of, read_vectors
@@ -62,16 +63,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class QueryOptions(base.Options):
-    """Where the vectors of questions come from.
+    """Where the vectors of queries come from: a file, or a model that embeds texts."""
 
-    `queries` is a file: .npy of shape (questions, dimensions), its rows those of the whole ground truth, or .parquet
-    with a `qid` and a `vector` in each row. Without it a sentence-transformers `model` (a folder, or a name) makes
-    vectors of the texts, each after `query_prefix`.
-    """
-
-    queries: File = ""
-    model: Folder = ""
-    query_prefix: str = ""
+    queries: Annotated[
+        File,
+        Doc(
+            "File of query vectors: .npy with one row per query of the full ground truth, or .parquet with qid "
+            "and vector."
+        ),
+    ] = ""
+    model: Annotated[Folder, Doc("Sentence-transformers model (a folder or a name) for texts without vectors.")] = ""
+    query_prefix: Annotated[str, Doc("Text put before each query for the model.")] = ""
 
     def searches_texts(self) -> bool:
         return not self.queries
@@ -91,17 +93,16 @@ class QueryOptions(base.Options):
 
 @dataclass(frozen=True)
 class Options(QueryOptions):
-    """The options of `use: dense`: where vectors come from, and how two are compared.
+    """The options of `use: dense`: where vectors come from, and how two are compared."""
 
-    `documents` and `queries` are files: .npy of shape (rows, dimensions), its rows those of the corpus and of the whole
-    ground truth, or .parquet with an id (`doc_id`, `qid`) and a `vector` in each row. Without them a
-    sentence-transformers `model` (a folder, or a name) makes vectors of texts, after `document_prefix` and
-    `query_prefix`. `similarity` is cosine or dot.
-    """
-
-    documents: File = ""
-    document_prefix: str = ""
-    similarity: Literal["cosine", "dot"] = "cosine"
+    documents: Annotated[
+        File,
+        Doc(
+            "File of passage vectors: .npy with one row per passage of the corpus, or .parquet with doc_id and vector."
+        ),
+    ] = ""
+    document_prefix: Annotated[str, Doc("Text put before each passage for the model.")] = ""
+    similarity: Annotated[Literal["cosine", "dot"], Doc("How two vectors are compared.")] = "cosine"
 
     def least_score(self) -> float | None:
         return -1.0 if self.similarity == "cosine" else None

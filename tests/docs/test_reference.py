@@ -14,7 +14,6 @@ from typing import Any, get_args, get_origin
 
 import click
 import pytest
-from pydantic import BaseModel
 
 import groupgt
 from docs.generate import formulas, keys, outcomes, pages
@@ -26,6 +25,7 @@ from groupgt.formats.detect import FORMATS
 from groupgt.formats.write import RUN_WRITERS, TRUTH_WRITERS
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE
 from groupgt.model.policy import CHOICES
+from groupgt.options import options_of
 
 
 @cache
@@ -111,20 +111,20 @@ def options() -> Iterator[Named]:
                 yield text(f"argument of {name}", parameter.make_metavar(click.Context(command)).strip("[].…"), page)
 
 
-def sections(annotation: Any, path: str) -> Iterator[tuple[type[BaseModel], str]]:
+def sections(annotation: Any, path: str) -> Iterator[tuple[type[Any], str]]:
     """The sections that a value may be, and the way to their keys."""
-    if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
+    if inspect.isclass(annotation) and is_dataclass(annotation):
         yield annotation, path
     step = {dict: ".NAME", list: "[]"}.get(get_origin(annotation), "")
     for argument in get_args(annotation):
         yield from sections(argument, path + step)
 
 
-def yaml_keys(model: type[BaseModel], path: str = "") -> Iterator[Named]:
-    for name, field in model.model_fields.items():
-        key = f"{path}.{field.alias or name}".removeprefix(".")
+def yaml_keys(section_type: type[Any], path: str = "") -> Iterator[Named]:
+    for name, option in options_of(section_type).items():
+        key = f"{path}.{name}".removeprefix(".")
         yield section("key", key, "reference/experiment-file.md")
-        for below, way in sections(field.annotation, key):
+        for below, way in sections(option.hint, key):
             yield from yaml_keys(below, way)
 
 

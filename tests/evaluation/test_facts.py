@@ -96,3 +96,17 @@ def test_the_offer_names_the_runs() -> None:
     two = dict(list(runs.items())[:2])
     assert "AutoRAG itself gives other means of half: " in groupgt.evaluate_runs(TRUTH, two, ["recall"]).text()
     assert "AutoRAG itself gives other means of 2 runs: " in groupgt.evaluate_runs(TRUTH, runs, ["recall"]).text()
+
+
+def test_what_stands_below_means_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from groupgt.evaluation import facts
+
+    labelled: list[groupgt.Run] = []
+    carrier_of = facts.carrier_of
+    monkeypatch.setattr(facts, "carrier_of", lambda run: labelled.append(run) or carrier_of(run))
+    ties = {"q": [("x", 1.0), ("a", 1.0)], "p": ["a", "a"]}
+    evaluation = groupgt.evaluate({"q": [["a"]], "p": [["a"], ["b"]]}, ties, ["recall@1", "ndcg@2"])
+    assert labelled == []
+    assert [evaluation.text() for _ in range(3)].count(evaluation.text()) == 3
+    groupgt.evaluation.runs.Evaluations.of([evaluation], ["autorag"]).text()
+    assert len(labelled) == 1

@@ -249,3 +249,30 @@ def test_the_schema_allows_what_plugins_bring(folder: Path, change: Change) -> N
 def test_the_schema_refuses_options_that_the_check_refuses(folder: Path, change: Change) -> None:
     assert told(folder, changed(change))
     assert objections(folder / "e.yaml")
+
+
+def undescribed(schema: Any, path: str = "") -> list[str]:
+    """The paths of keys without a description, in a schema and all that lies within it."""
+    if isinstance(schema, list):
+        return [way for part in schema for way in undescribed(part, path)]
+    if not isinstance(schema, dict):
+        return []
+    is_condition = {"if", "then"} & schema.keys()  # which says more of keys that are described elsewhere
+    properties = {} if is_condition else schema.get("properties", {})
+    ways = [f"{path}.{key}" for key, part in properties.items() if not part.get("description")]
+    below = {key: part for key, part in schema.items() if key not in ("properties", "allOf", "if", "then", "default")}
+    ways += [way for key, part in properties.items() for way in undescribed(part, f"{path}.{key}")]
+    return ways + [way for key, part in below.items() for way in undescribed(part, f"{path} {key}")]
+
+
+def test_every_key_has_a_description() -> None:
+    assert undescribed(SCHEMA) == []
+    assert undescribed({"properties": {"a": {"anyOf": [{"properties": {"b": {}}}]}}}) == [".a", ".a anyOf.b"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in ("labeller", "retriever", "engine", "tokenizer") for name in ours(kind)]
+)
+def test_every_option_has_a_description(kind: str, name: str) -> None:
+    for option in options_of(find(kind, name).options).values():
+        assert option.description.endswith("."), f"{option.name}: expected a Doc with a sentence"

@@ -11,6 +11,7 @@ import types
 import typing
 import warnings
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -24,7 +25,6 @@ import groupgt
 from groupgt import plugins
 from groupgt.cli.main import main
 from groupgt.experiment.config import Config
-from groupgt.experiment.schema import Section
 from groupgt.options import options_of
 from groupgt.private import Hide
 from tests.render.test_page import read, value
@@ -62,10 +62,9 @@ FILES = {
 
 def below(hint: Any, path: KeyPath, base: Any) -> Iterator[KeyPath]:
     """The paths of all texts that a type may hold; where the base has no key of a mapping, one is made up."""
-    if isinstance(hint, type) and issubclass(hint, Section):
-        for name, field in hint.model_fields.items():
-            key = field.alias or name
-            yield from below(field.annotation, (*path, key), base.get(key) if isinstance(base, dict) else None)
+    if is_dataclass(hint):
+        for key, option in options_of(hint).items():
+            yield from below(option.hint, (*path, key), base.get(key) if isinstance(base, dict) else None)
     elif hint is str or hint is Any:
         yield path
     elif typing.get_origin(hint) is Annotated:

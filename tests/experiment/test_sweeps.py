@@ -26,7 +26,7 @@ def test_names_in_order(sweep: Path) -> None:
     ],
 )
 def test_values_print_one_way(values: list[Any], names: list[str]) -> None:
-    config = SystemConfig.model_validate({"use": "bm25", "matrix": {"a": values}})
+    config = SystemConfig("bm25", matrix={"a": values})
     assert [each.name for each in variants("x", config)] == names
 
 
