@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Annotated, Any, Generic, Self, TypeVar, overload
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from groupgt.comparison.intervals import Bounds, delta_intervals, intervals
 from groupgt.comparison.settings import Settings
@@ -32,6 +33,7 @@ from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
 
 Interval = tuple[float, float]
+Share = Annotated[float, Ge(0), Le(1)]
 # Two systems and a metric.
 Key = tuple[str, str, str]
 
@@ -58,12 +60,12 @@ class Contrast:
     losses: int
     spread: float
     effect_size: float
-    raw_p_value: float
-    p_value: float
+    raw_p_value: Share
+    p_value: Share
     size: float = 0.0
     alike: bool = False
     significant: bool = False
-    confidence: float = 0.95
+    confidence: Share = 0.95
 
     @property
     def differ(self) -> int:
@@ -318,7 +320,7 @@ class Pair:
     second: str
     metric: str
     against: Contrast
-    tukey: float
+    tukey: Share
 
 
 def contrasts_of(

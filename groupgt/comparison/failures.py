@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from groupgt.comparison.schema import FailuresDict
 from groupgt.engines.carriers import local_carrier_of
 from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -138,9 +137,8 @@ class Failures:
                 rows.append([name, self.truth.qids[at], cutoff, *counts, first_hits, completion, solved, redundancy])
         return headers, rows
 
-    def to_dict(self, most: int = 20) -> FailuresDict:
+    def to_dict(self, most: int = 20) -> dict[str, Any]:
         """Who solves what, and the hardest groups, as plain Python."""
-        hardest: Any = self.hardest(most)
         return {
             "cutoff": None if self.cutoff is None else str(self.cutoff),
             "queries": int(self.counted.sum()),
@@ -148,7 +146,7 @@ class Failures:
             "only": {name: self.only(name) for name in self.systems},
             "everybody": len(self.everybody),
             "nobody": self.nobody,
-            "hardest": hardest,
+            "hardest": self.hardest(most),
         }
 
     def _groups_of(self, query: int) -> list[int]:
@@ -170,6 +168,10 @@ class Failures:
         return [self.truth.qids[at] for at in np.flatnonzero(chosen & self.counted).tolist()]
 
 
+# A number that is never NaN.
+Known = Annotated[float, "known"]
+
+
 @dataclass(frozen=True)
 class Headroom:
     """What a perfect choice among systems, or all of their results together, would reach.
@@ -183,8 +185,8 @@ class Headroom:
 
     metric: str
     best: str
-    mean: float
-    per_query: float
+    mean: Known
+    per_query: Known
     queries: int
     union_recall: float
     union_complete: float

@@ -193,9 +193,11 @@ def delta_intervals(
     ends = np.full((width, 2), np.nan)
     is_inverted = ((np.abs(differences) > SLACK).sum(axis=0) >= FADED) & (inference.inverse is not None)
     if inference.inverse is not None and is_inverted.any():
-        inverted = inference.inverse(alphas)
         limits = np.array([(-math.inf, math.inf) if pair is None else pair for pair in bounds])
-        ends[is_inverted] = np.clip(inverted, limits[:, :1], limits[:, 1:])[is_inverted]
+        inverted = np.clip(inference.inverse(alphas), limits[:, :1], limits[:, 1:])
+        # Without bounds, too few resamples for so small an alpha bound nothing.
+        is_inverted &= np.isfinite(inverted).all(axis=1)
+        ends[is_inverted] = inverted[is_inverted]
     for alpha in np.unique(alphas[~is_inverted]).tolist():
         rest = np.flatnonzero(~is_inverted & (alphas == alpha))
         columns, within = differences[:, rest], [bounds[place] for place in rest.tolist()]

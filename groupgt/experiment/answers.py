@@ -1,13 +1,13 @@
 """Who hands out the answers of every system: retrieved or taken from the cache, combined, or read from files.
 
-`runner` has a `Retrieval` retrieve everything that is needed, and then asks it for one system after the other.
+`runner` has `SystemAnswers` retrieve everything that is needed, and then asks it for one system after the other.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Protocol
@@ -19,10 +19,14 @@ from groupgt.evaluation.inputs import as_run
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data
 from groupgt.experiment.experiment import Experiment
-from groupgt.experiment.retrieval import Done, Earlier, Task, check_timed, needed, repeats
+from groupgt.experiment.retrieval import retrieve
+from groupgt.experiment.task import Done, Earlier, Task, needed
 from groupgt.experiment.timing import Timing, machine
+from groupgt.labellers.code import Code
+from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.run import Run
 from groupgt.retrievers.base import Answers, check_ids, warn_of_doubts
+from groupgt.store.verdicts import VerdictStore
 
 
 class Progress(Protocol):
@@ -32,13 +36,13 @@ class Progress(Protocol):
         """What is done now, apart from retrieving."""
 
     def planned(self, systems: int, tasks: int, kept: int, queries: int) -> None:
-        """Systems to report, retrievals they need, how many of these are kept, and questions still to be asked."""
+        """Systems to report, retrievals they need, how many of these are kept, and queries still to be asked."""
 
     def started(self, task: str) -> None:
         """A retrieval begins."""
 
     def answered(self, queries: int) -> None:
-        """So many questions more are answered."""
+        """So many queries more are answered."""
 
     def ended(self) -> None:
         """All is retrieved, or given up."""
@@ -90,40 +94,35 @@ class Kept:
 
 
 @dataclass(eq=False)
-class Retrieval:
-    """Retrieves what is needed and not kept, and hands out the answers of every system.
-
-    `kept` counts the retrievals that were taken from the cache.
-    """
+class SystemAnswers:
+    """The answers of every system, retrieved where they are needed and not kept; `done` holds those of each task."""
 
     experiment: Experiment
     data: Mapping[str, Data]
     keeper: AnswerCache
     progress: Progress
+    done: dict[Task, Done] = field(default_factory=dict)
+    failed: dict[tuple[str, str], GroupgtError] = field(default_factory=dict)
+    # How many retrievals were taken from the cache.
+    cached: int = 0
 
     def __post_init__(self) -> None:
-        self.done: dict[Task, Done] = {}
-        self.failed: dict[tuple[str, str], GroupgtError] = {}
-        self.kept = 0
         self._combined: dict[Task, tuple[Answers, Timing | None]] = {}
         self._stored: dict[tuple[str, str, str], Run] = {}
 
     # --- Retrieving.
 
-    def run(self, changes: Sequence[str], jobs: int) -> None:
-        """Retrieves everything; a system that must not fail ends it."""
+    def retrieve(self, changes: Sequence[str], jobs: int) -> None:
+        """Retrieves everything, in some processes; a system that must not fail ends it."""
         tasks = needed(self.experiment, self.data)
-        for task in tasks:
-            done = self.keeper.kept(self.experiment, self.data[task.dataset], task)
-            if done is not None:
-                self.done[task] = done
-        self.kept = len(self.done)
+        kept = {task: self.keeper.kept(task) for task in tasks}
+        self.done = {task: done for task, done in kept.items() if done is not None}
+        self.cached = len(self.done)
         for task, done in self.done.items():
             if not done.timing.single_ms:
-                check_timed(self.experiment, task, singly=False)
+                task.check_timed(singly=False)
         waiting = [task for task in tasks if task not in self.done]
-        queries = sum(map(self._questions, waiting))
-        self.progress.planned(len(self.experiment.chosen), len(tasks), self.kept, queries)
+        self.progress.planned(len(self.experiment.chosen), len(tasks), self.cached, sum(map(_queries, waiting)))
         try:
             for task, outcome in self._retrieved(waiting, changes, jobs):
                 if isinstance(outcome, Done):
@@ -135,32 +134,6 @@ class Retrieval:
         for task, done in self.done.items():
             self._check(task, done)
 
-    def _questions(self, task: Task) -> int:
-        """How many questions a task asks, those included that it asks a second time."""
-        once = len(self.data[task.dataset].truth)
-        singly = self.experiment.systems[task.system].options.asks_singly()
-        return once + repeats(self.experiment, task, once, singly=singly)
-
-    def earlier(self) -> list[KeptAnswers]:
-        """What code of others and services answered in earlier runs."""
-        return [
-            KeptAnswers(task.dataset, task.system, len(done.answers.ids), done.earlier)
-            for task, done in self.done.items()
-            if done.earlier is not None
-        ]
-
-    def seconds(self) -> dict[str, float]:
-        """How long this run waited for each system that is asked in every run."""
-        seconds: dict[str, float] = {}
-        for task, done in self.done.items():
-            if self.experiment.systems[task.system].is_asked_anew:
-                seconds[task.system] = seconds.get(task.system, 0.0) + done.seconds
-        return seconds
-
-    def finish(self) -> None:
-        """The run is finished, and its results are written."""
-        self.keeper.finish(self.experiment, self.data, self.done)
-
     def _retrieved(
         self, tasks: Sequence[Task], changes: Sequence[str], jobs: int
     ) -> Iterator[tuple[Task, Done | GroupgtError]]:
@@ -168,32 +141,61 @@ class Retrieval:
         if jobs > 1 and len(tasks) > 1:
             from groupgt.experiment.workers import in_parallel
 
-            for task, outcome in in_parallel(self.experiment, changes, dict(self.data), self.keeper, tasks, jobs):
-                self.progress.started(f"{task.dataset}: {task.system}")
-                self.progress.answered(self._questions(task))
+            for task, outcome in in_parallel(self.experiment, changes, self.keeper, tasks, jobs):
+                self.progress.started(f"{task.dataset}: {task.name}")
+                self.progress.answered(_queries(task))
                 yield task, outcome
             return
         for task in tasks:
-            self.progress.started(f"{task.dataset}: {task.system}")
-            data = self.data[task.dataset]
+            self.progress.started(f"{task.dataset}: {task.name}")
             try:
-                yield task, self.keeper.retrieved(self.experiment, data, task, self.progress.answered)
+                yield task, retrieve(task, self.keeper, self.progress.answered)
             except (RetrieverError, ConfigError) as error:
                 yield task, error
 
+    def kept(self, judges: Iterable[Code], verdicts: VerdictStore) -> Kept:
+        """What earlier runs had said already, and how long this one waited for code of the user's and services."""
+        seconds: dict[str, float] = {}
+        for task, done in self.done.items():
+            if task.system.is_asked_anew:
+                seconds[task.name] = seconds.get(task.name, 0.0) + done.seconds
+        for judge in judges:
+            if not judge.options.version and judge.seconds:
+                seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
+        return Kept(
+            cached=self.cached,
+            retrieved=len(self.done) - self.cached,
+            answers=[
+                KeptAnswers(task.dataset, task.name, len(done.answers.ids), done.earlier)
+                for task, done in self.done.items()
+                if done.earlier is not None
+            ],
+            verdicts=verdicts.used,
+            judged=verdicts.judged,
+            changed=tuple(verdicts.changed),
+            seconds=seconds,
+        )
+
+    def finish(self) -> None:
+        """The results are written: what the run was told is told again only to those that `reuse` it."""
+        for task, done in self.done.items():
+            is_new = done.earlier is None or done.earlier.interrupted
+            if is_new and task.system.is_asked_anew:
+                self.keeper.finish(task, done)
+
     def _check(self, task: Task, done: Done) -> None:
         """Warns of what is doubtful in answers; those that cannot be right are a failure of their system."""
-        kind, known = self.experiment.systems[task.system].kind, self.data[task.dataset].known
+        kind, known = task.system.kind, self.data[task.dataset].known
         try:
-            warn_of_doubts(task.system, done.answers, task.depth, known, counted=not kind.corpus)
+            warn_of_doubts(task.name, done.answers, task.depth, known, counted=not kind.corpus)
         except RetrieverError as error:
             self._fail(task, RetrieverError(*(f"dataset {task.dataset!r}: {text}" for text in error.faults)))
 
     def _fail(self, task: Task, error: GroupgtError) -> None:
         """Notes why a system failed; raises it where the system must not."""
-        if self.experiment.systems[task.system].config.on_error == "fail":
+        if task.system.config.on_error == "fail":
             raise error from None
-        self.failed[task.dataset, task.system] = error
+        self.failed[task.dataset, task.name] = error
 
     # --- Handing out.
 
@@ -201,31 +203,17 @@ class Retrieval:
         """The answers of a system, those of a fusion made from its inputs' own; raises where one has failed."""
         if (dataset, name) in self.failed:
             raise self.failed[dataset, name]
-        system, task = self.experiment.systems[name], Task(dataset, name, depth)
+        system, data = self.experiment.systems[name], self.data[dataset]
         if system.is_stored:
             return self._stored_answers(dataset, name), None
         if system.kind.build is not None:
-            further = self.data[dataset].left_out
-            done = self.done[replace(task, depth=depth + further)]
-            return self._without_excluded(dataset, done.answers, depth) if further else done.answers, done.timing
+            done = self.done[Task(dataset, name, depth + data.left_out, self.experiment, data)]
+            answers = _without_excluded(data.truth, done.answers, depth) if data.left_out else done.answers
+            return answers, done.timing
+        task = Task(dataset, name, depth, self.experiment, data)
         if task not in self._combined:
             self._combined[task] = self._fused(dataset, name, depth)
         return self._combined[task]
-
-    def _without_excluded(self, dataset: str, answers: Answers, depth: int) -> Answers:
-        """Answers without what the ground truth leaves out of them, cut to a depth."""
-        truth, scores = self.data[dataset].truth, answers.scores
-        ids: dict[str, list[str]] = {}
-        kept_scores: dict[str, list[float]] = {}
-        removed = 0
-        for qid, excluded in zip(truth.qids, truth.excluded or ()):
-            ranking = answers.ids[qid]
-            kept = [name not in excluded for name in ranking]
-            removed += len(kept) - sum(kept)
-            ids[qid] = list(compress(ranking, kept))[:depth]
-            if scores is not None:
-                kept_scores[qid] = list(compress(scores[qid], kept))[:depth]
-        return Answers(ids, None if scores is None else kept_scores, excluded=removed)
 
     def _fused(self, dataset: str, name: str, depth: int) -> tuple[Answers, Timing | None]:
         system = self.experiment.systems[name]
@@ -290,6 +278,27 @@ class Retrieval:
         scores = {qid: list(values or ()) for qid, (_, values) in by_query.items()}
         are_scored = all(len(scores[qid]) == len(ranked) for qid, ranked in ids.items())
         return Answers(ids, scores if are_scored else None, run.excluded)
+
+
+def _queries(task: Task) -> int:
+    """How many queries a task asks, those included that it asks a second time."""
+    return len(task.data.truth) + task.repeats(singly=task.system.options.asks_singly())
+
+
+def _without_excluded(truth: GroundTruth, answers: Answers, depth: int) -> Answers:
+    """Answers without what the ground truth leaves out of them, cut to a depth."""
+    scores = answers.scores
+    ids: dict[str, list[str]] = {}
+    kept_scores: dict[str, list[float]] = {}
+    removed = 0
+    for qid, excluded in zip(truth.qids, truth.excluded or ()):
+        ranking = answers.ids[qid]
+        kept = [name not in excluded for name in ranking]
+        removed += len(kept) - sum(kept)
+        ids[qid] = list(compress(ranking, kept))[:depth]
+        if scores is not None:
+            kept_scores[qid] = list(compress(scores[qid], kept))[:depth]
+    return Answers(ids, None if scores is None else kept_scores, excluded=removed)
 
 
 def _fused_timing(dataset: str, name: str, inputs: Sequence[Timing | None], fusion_ms: float) -> Timing | None:

@@ -1,4 +1,4 @@
-"""What is kept of retrievals: answers under all that determines them, and those of runs that did not finish.
+"""Who keeps answers: under all that determines them, and those of runs that did not finish.
 
 What comes from this package and from files is not retrieved twice. Code of others and services are asked in each run,
 unless the file gives them a version or the user says to reuse what they said; a run that was interrupted is gone on
@@ -8,39 +8,29 @@ from. Where and how entries lie is up to `store.cache`.
 from __future__ import annotations
 
 import math
-import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import groupgt
 from groupgt.errors import DataError, GroupgtError, GroupgtWarning
-from groupgt.experiment.datasets import Asked, Data, read_asked
+from groupgt.experiment.datasets import read_asked
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Here
-from groupgt.experiment.retrieval import Begun, Done, Earlier, Task, needed, retrieve
-from groupgt.experiment.systems import System
+from groupgt.experiment.task import Done, Earlier, Task, needed
 from groupgt.experiment.timing import Timing
-from groupgt.formats import corpus as corpus_reader
 from groupgt.model.validity import are_ids
-from groupgt.retrievers import base
 from groupgt.retrievers.base import Answers
-from groupgt.store.cache import Cache, Entry, key_of
-from groupgt.store.files import digest_of, owner, sha256
+from groupgt.store.cache import Cache, Entry
+from groupgt.store.files import owner
 from groupgt.store.journal import SYNCED_EVERY, Journal, now
 from groupgt.store.loaded import Trace, changed
 from groupgt.store.verdicts import VerdictStore
-
-# What lies in the cache is understood by its own kind of groupgt alone.
-LAYOUT = 3
 
 
 @dataclass(frozen=True)
@@ -67,74 +57,114 @@ class AnswerCache:
         folder = None if self.cache is None else self.cache.folder / "verdicts"
         return VerdictStore(folder, self.refresh, self.reuse)
 
-    def kept(self, experiment: Experiment, data: Data, task: Task) -> Done | None:
+    def kept(self, task: Task) -> Done | None:
         """What is kept of a task and need not be asked again, or None."""
-        system = experiment.systems[task.system]
+        system = task.system
         if self.refresh or (system.is_asked_anew and not self.reuse):
             return None
-        done = self.read(experiment, data, task)
+        done = self.read(task)
         if done is None or not system.kind.is_foreign:
             return done
-        path = [str(experiment.path.parent.resolve()), *sys.path]
+        path = [str(task.experiment.path.parent.resolve()), *sys.path]
         since = tuple(changed(done.modules, path)) if system.is_asked_anew else ()
         return replace(done, seconds=0.0, earlier=Earlier(len(done.answers.ids), done.made, changed=since))
 
-    def read(self, experiment: Experiment, data: Data, task: Task) -> Done | None:
-        """What an entry holds, whoever made it."""
-        entry = None if self.cache is None else self.cache.read(key(experiment, data, task))
-        return None if entry is None else _decoded(task, data.queries.ids, *entry)
+    def read(self, task: Task) -> Done | None:
+        """What an entry holds, whoever made it; None where that is not the answers of these queries, in their order."""
+        entry = None if self.cache is None else self.cache.read(task.key)
+        if entry is None:
+            return None
+        about, rows = entry
+        try:
+            answers, earlier = _answers(task, task.data.queries.ids, rows), about["earlier"]
+            earlier = None if earlier is None else Earlier(**earlier)
+            timing, modules = _timing(task, about["timing"]), dict(about["modules"])
+            return Done(answers, timing, modules, float(about["seconds"]), earlier, str(about["made"]))
+        except DAMAGE:
+            return None
 
-    def write(self, experiment: Experiment, data: Data, task: Task, done: Done) -> None:
+    def write(self, task: Task, done: Done) -> None:
         """Keeps answers; raises `DataError` where that cannot be done."""
         if self.cache is not None:
             about = {
-                **_described(experiment, data, task),
+                **task.about,
                 "made": now(),
                 "timing": asdict(done.timing),
                 "modules": dict(done.modules),
                 "seconds": done.seconds,
                 "earlier": None if done.earlier is None else asdict(done.earlier),
             }
-            self.cache.write(key(experiment, data, task), about, _rows(done.answers))
+            self.cache.write(task.key, about, _rows(done.answers))
 
-    def retrieved(
-        self, experiment: Experiment, data: Data, task: Task, answered: Callable[[int], None] = lambda queries: None
-    ) -> Done:
-        """Retrieves and keeps, what is done so far too; where it cannot be kept, a warning says so."""
-        unfinished = Unfinished(self, experiment, data, task)
-        try:
-            done = retrieve(experiment, data, task, unfinished, answered)
-        except BaseException:
-            unfinished.flush()
-            raise
-        if unfinished.waits_for_the_run:
-            unfinished.end(done.timing)
-        else:
-            self._finish(experiment, data, task, done)
-        return done
-
-    def left_behind(self, experiment: Experiment, data: Data, task: Task) -> int:
+    def left_behind(self, task: Task) -> int:
         """How many answers a run that was interrupted has left, if its code has not changed since."""
-        lines = [] if self.cache is None or self.refresh else self.cache.left_behind(part_key(experiment, data, task))
+        lines = [] if self.cache is None or self.refresh else self.cache.left_behind(task.part_key)
         trace = Trace.of(lines)
-        begun = _resumed(task, data.queries.ids, lines, trace)
+        begun = Begun.left(task, lines, trace)
         return len(begun.answers.ids) if begun is not None and trace.is_recent else 0
 
-    def finish(self, experiment: Experiment, data: Mapping[str, Data], done: Mapping[Task, Done]) -> None:
-        """A run is finished: what it was told is told again only to those that `reuse` it."""
-        for task, outcome in done.items():
-            is_new = outcome.earlier is None or outcome.earlier.interrupted
-            if is_new and experiment.systems[task.system].is_asked_anew:
-                self._finish(experiment, data[task.dataset], task, outcome)
-
-    def _finish(self, experiment: Experiment, data: Data, task: Task, done: Done) -> None:
+    def finish(self, task: Task, done: Done) -> None:
+        """Keeps the answers of a task in place of what was kept while it was at work, or warns that it cannot."""
         try:
-            self.write(experiment, data, task, done)
+            self.write(task, done)
         except DataError as error:
             _warn(error)
         if self.cache is not None:  # where it could not be written either: it was not interrupted
             with suppress(OSError):
-                self.cache.remove_journals(part_key(experiment, data, task), self.writer)
+                self.cache.remove_journals(task.part_key, self.writer)
+
+
+def _warn(error: DataError) -> None:
+    warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=3)
+
+
+# --- What is not finished.
+
+
+@dataclass(eq=False)
+class Begun:
+    """The answers of a task so far, and the milliseconds for each query, of each batch and of single calls.
+
+    `done` is how long all of it took, where an earlier run had asked everything.
+    """
+
+    answers: Answers = field(default_factory=lambda: Answers({}, {}))
+    batched_ms: list[float] = field(default_factory=list)
+    single_ms: list[float] = field(default_factory=list)
+    modules: dict[str, str] = field(default_factory=dict)
+    earlier: Earlier | None = None
+    done: Timing | None = None
+
+    @classmethod
+    def left(cls, task: Task, lines: Sequence[Any], trace: Trace) -> Begun | None:
+        """What the lines of a journal hold, or None where that is not answers of the task's queries, in their order."""
+        begun, qids = cls(), task.data.queries.ids
+        try:
+            for line in lines:
+                rows = line.get("rows", [])
+                first = len(begun.answers.ids)
+                if rows:
+                    answers = _answers(task, qids[first : first + len(rows)], rows)
+                    begun.add(answers, [float(ms) for ms in line["spent"]], line["modules"])
+                elif "timing" in line and first == len(qids):
+                    begun.done = _timing(task, line["timing"])
+        except DAMAGE:
+            return None
+        if not begun.answers.ids:
+            return None
+        begun.earlier = Earlier(len(begun.answers.ids), trace.at, interrupted=True)
+        return begun
+
+    def add(self, answers: Answers, spent: Sequence[float], modules: Mapping[str, str]) -> None:
+        """Adds the answers of one batch, the milliseconds of each call, and the modules that were loaded meanwhile."""
+        if len(spent) == len(answers.ids):
+            self.single_ms += spent
+        self.answers.ids.update(answers.ids)
+        are_scored = self.answers.scores is not None and answers.scores is not None
+        scores = {**(self.answers.scores or {}), **(answers.scores or {})} if are_scored else None
+        self.answers = Answers(self.answers.ids, scores)
+        self.batched_ms.append(math.fsum(spent) / max(1, len(answers.ids)))
+        self.modules |= modules
 
 
 class Unfinished:
@@ -144,12 +174,9 @@ class Unfinished:
     a few seconds' worth.
     """
 
-    def __init__(self, keeper: AnswerCache, experiment: Experiment, data: Data, task: Task) -> None:
-        system = experiment.systems[task.system]
-        self.task, self.qids, self.about = task, data.queries.ids, _described(experiment, data, task)
-        self.every_batch = system.kind.is_foreign
-        self.waits_for_the_run = system.is_asked_anew
-        self.is_trusted, self.is_reused = not system.is_asked_anew or keeper.reuse, keeper.reuse
+    def __init__(self, keeper: AnswerCache, task: Task) -> None:
+        self.task, self.keeper = task, keeper
+        self.every_batch = task.system.kind.is_foreign
         self.waiting: list[dict[str, Any]] = []
         self.header: dict[str, Any] = {}
         self.flushed = time.monotonic()
@@ -157,22 +184,22 @@ class Unfinished:
         self.lines: list[Any] = []
         if keeper.cache is not None:
             try:
-                self.journal = keeper.cache.journal(part_key(experiment, data, task), keeper.writer)
+                self.journal = keeper.cache.journal(task.part_key, keeper.writer)
                 self.lines = [] if keeper.refresh else list(self.journal.lines())
             except DataError:
                 self.journal = Journal(None)  # what cannot be written is said when all is done
 
     def begun(self, source: Here | Fresh) -> Begun:
         """What an interrupted run has left, where the modules of what has been built are the same now as then."""
-        self.header = {"about": self.about, "built": source.modules, "process": source.process}
         trace = Trace.of(self.lines)
-        same = self.is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
-        begun = _resumed(self.task, self.qids, self.lines, trace) if same else None
+        is_trusted = not self.task.system.is_asked_anew or self.keeper.reuse
+        same = is_trusted or trace.fits(source.modules, source.changed, shared=source.shared)
+        begun = Begun.left(self.task, self.lines, trace) if same else None
         if begun is None:
+            self.header = {"about": self.task.about, "built": source.modules, "process": source.process}
             self.journal.remove()
             return Begun()
-        self.header = {}
-        if self.is_reused and begun.earlier is not None:
+        if self.keeper.reuse and begun.earlier is not None:
             begun.earlier = replace(begun.earlier, changed=tuple(source.changed(trace.modules)))
         return begun
 
@@ -182,10 +209,13 @@ class Unfinished:
         if self.every_batch or time.monotonic() - self.flushed > SYNCED_EVERY:
             self.flush()
 
-    def end(self, timing: Timing) -> None:
-        """All is answered, and has taken this long."""
-        self.waiting.append({"timing": asdict(timing)})
-        self.flush()
+    def end(self, done: Done) -> None:
+        """All is answered: it is finished now, or with the run where each run asks again."""
+        if self.task.system.is_asked_anew:
+            self.waiting.append({"timing": asdict(done.timing)})
+            self.flush()
+        else:
+            self.keeper.finish(self.task, done)
 
     def flush(self) -> None:
         """Keeps what is not kept yet."""
@@ -199,102 +229,10 @@ class Unfinished:
         self.waiting, self.flushed = [], time.monotonic()
 
 
-def _warn(error: DataError) -> None:
-    warnings.warn(f"retrieved results cannot be cached: {error}", GroupgtWarning, stacklevel=3)
+# --- How entries hold answers.
 
-
-def _resumed(task: Task, qids: Sequence[str], lines: Sequence[Any], trace: Trace) -> Begun | None:
-    """What the lines of a journal hold, or None where that is not answers of these queries, in their order."""
-    begun = Begun()
-    try:
-        for line in lines:
-            rows = line.get("rows", [])
-            first = len(begun.answers.ids)
-            batch = qids[first : first + len(rows)]
-            if rows:
-                begun.add(_answers(task, batch, rows), [float(ms) for ms in line["spent"]], line["modules"])
-            elif "timing" in line and len(begun.answers.ids) == len(qids):
-                begun.done = _timing(task, line["timing"])
-    except (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return None
-    if not begun.answers.ids:
-        return None
-    begun.earlier = Earlier(len(begun.answers.ids), trace.at, interrupted=True)
-    return begun
-
-
-# --- What determines answers, and how entries hold them.
-
-
-def key(experiment: Experiment, data: Asked, task: Task) -> str:
-    """The hash of everything that determines the answers of a task."""
-    if task not in data.keys:
-        data.keys[task] = _key(experiment, data, task)
-    return data.keys[task]
-
-
-def _key(experiment: Experiment, data: Asked, task: Task) -> str:
-    system = experiment.systems[task.system]
-    options = asdict(experiment.options(task.system, task.dataset))
-    for name in experiment.paths_of(task.system):
-        options[name] = digest_of(Path(options[name]))
-    determining = {
-        "layout": LAYOUT,
-        "code": _our_code(),
-        "groupgt": groupgt.__version__,
-        "use": system.config.use,
-        "version": system.config.version,
-        "options": options,
-        # Of code of others the user says what version it is, or nobody does.
-        "libraries": {"python": platform.python_version()} if system.kind.is_foreign else libraries([system]),
-        "corpus": data.corpus_digest,
-        "questions": [data.queries.ids, list(data.queries)],
-        "seed": experiment.config.seed,
-        "depth": task.depth,
-    }
-    if experiment.paths_of(task.system):
-        determining["all questions"] = data.qids  # rows of files may follow them
-    return key_of(determining)
-
-
-def part_key(experiment: Experiment, data: Asked, task: Task) -> str:
-    """The name under which a run that does not finish keeps what it has retrieved so far."""
-    return key_of({"part": key(experiment, data, task), "system": task.system, "dataset": task.dataset})
-
-
-@lru_cache(maxsize=1)
-def _our_code() -> str:
-    """The digest of what makes results: our retrievers, and the reader of corpora."""
-    files = {*Path(base.__file__).parent.glob("*.py"), Path(corpus_reader.__file__)}
-    return key_of({file.name: sha256(file) for file in sorted(files)})
-
-
-def libraries(systems: Sequence[System]) -> dict[str, str]:
-    """The versions of the distributions that decide about results, as far as they are installed."""
-    names = sorted({"numpy", *(name for system in systems for name in system.kind.libraries)})
-    return {name: known for name in names if (known := _version(name)) is not None}
-
-
-@lru_cache
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _described(experiment: Experiment, data: Asked, task: Task) -> dict[str, Any]:
-    """What the cache says of an entry."""
-    about = {
-        "experiment": experiment.title,
-        "dataset": task.dataset,
-        "system": task.system,
-        "use": experiment.systems[task.system].config.use,
-        "depth": task.depth,
-        "questions": len(data.queries),
-    }
-    hidden: dict[str, Any] = experiment.hide.sure(about)
-    return hidden
+# What reading them may raise where they are damaged, or of another kind.
+DAMAGE = (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 def _rows(answers: Answers) -> list[Any]:
@@ -320,22 +258,11 @@ def _answers(task: Task, qids: Sequence[str], rows: Sequence[Any]) -> Answers:
 
 
 def _timing(task: Task, written: Mapping[str, Any]) -> Timing:
-    timing = Timing(**{**written, "dataset": task.dataset, "system": task.system})
+    timing = Timing(**{**written, "dataset": task.dataset, "system": task.name})
     is_sound = math.isfinite(math.fsum([*timing.single_ms, *timing.batched_ms, timing.build_s]))
     if not (isinstance(timing.machine, dict) and is_sound):
         raise ValueError
     return timing
-
-
-def _decoded(task: Task, qids: Sequence[str], about: Mapping[str, Any], rows: Sequence[Any]) -> Done | None:
-    """What an entry of the cache holds, or None where that is not the answers of these questions, in their order."""
-    try:
-        answers, earlier = _answers(task, qids, rows), about["earlier"]
-        earlier = None if earlier is None else Earlier(**earlier)
-        timing, modules = _timing(task, about["timing"]), dict(about["modules"])
-        return Done(answers, timing, modules, float(about["seconds"]), earlier, str(about["made"]))
-    except (GroupgtError, AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return None
 
 
 @dataclass(frozen=True)
@@ -356,11 +283,8 @@ class Used:
         cache = AnswerCache.of(experiment).cache
         if cache is None:
             return cls(None, [])
-        keys: set[str] = set()
-        for task in needed(experiment, asked):
-            keys.add(part_key(experiment, asked[task.dataset], task))
-            if not experiment.systems[task.system].is_asked_anew:
-                keys.add(key(experiment, asked[task.dataset], task))
+        tasks = needed(experiment, asked)
+        keys = {task.part_key for task in tasks} | {task.key for task in tasks if not task.system.is_asked_anew}
         used, others = [], 0
         for entry in cache.entries():
             if entry.key in keys:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -43,16 +43,15 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Asked:
-    """What of a data set decides about answers: the ground truth that `where` leaves, and the digest of the corpus.
+    """What of a data set decides about answers: the ground truth that `where` leaves, the corpus and its digest.
 
-    `qids` are the ids of all its questions in their order. `keys` holds the keys of its retrievals once they are known:
-    files are hashed once in a run.
+    `qids` are the ids of all its queries in their order.
     """
 
     truth: GroundTruth
     qids: list[str]
     corpus_digest: str
-    keys: dict[object, str] = field(default_factory=dict)
+    corpus: Corpus | None = None
 
     @cached_property
     def left_out(self) -> int:
@@ -67,9 +66,8 @@ class Asked:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data(Asked):
-    """One data set: what is asked, the corpus, and the `request` that says how results on it are measured."""
+    """One data set: what is asked, and the `request` that says how results on it are measured."""
 
-    corpus: Corpus | None
     request: Request
 
     @cached_property

@@ -14,7 +14,7 @@ from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.fresh import Fresh, Order
 from groupgt.experiment.process import shared_process
-from groupgt.experiment.retrieval import Task, calls, check_timed, needed
+from groupgt.experiment.task import Task, needed
 from groupgt.labellers.code import Code
 
 HEADERS = ["dataset", "system", "uses", "queries", "documents", "metrics", "calls", "will"]
@@ -45,7 +45,7 @@ def plan(
         pairs = [pair for pair in experiment.pairs() if pair[0] in datasets]
         tasks: dict[tuple[str, str], list[Task]] = {pair: [] for pair in pairs}
         for task in needed(experiment, datasets, pairs):
-            tasks.setdefault((task.dataset, task.system), []).append(task)
+            tasks.setdefault((task.dataset, task.name), []).append(task)
         faults = Faults()
         order = {name: place for place, name in enumerate(experiment.systems)}
         rows: list[list[Any]] = []
@@ -77,19 +77,19 @@ def _row(
         will = "combine"
     else:
         documents = None if data.corpus is None else len(data.corpus)
-        asked = [task for task in tasks if cache.kept(experiment, data, task) is None]
+        asked = [task for task in tasks if cache.kept(task) is None]
         singly = system.options.asks_singly()
         if system.kind.runs_code and experiment.allow_code:
             singly, way = _way(experiment, name, faults)
             uses += f": {way}" if way else ""
         will = "cached" if not asked else "retrieve" if len(asked) == len(tasks) else f"retrieve {len(asked)}"
-        left = sum(cache.left_behind(experiment, data, task) for task in asked)
+        left = sum(cache.left_behind(task) for task in asked)
         if left:
             will += f", but for {left:,} answers of an interrupted run"
-        count = sum(calls(experiment, task, len(data.queries), singly=singly) for task in asked)
+        count = sum(task.calls(singly=singly) for task in asked)
         for task in tasks if singly is not None else ():
             try:
-                check_timed(experiment, task, singly=singly)
+                task.check_timed(singly=singly)
             except ConfigError as error:
                 faults.merge(error)
     return [dataset, name, uses, len(data.truth), documents, len(experiment.metrics), count, will]

@@ -12,7 +12,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.result import Evaluation
-from groupgt.experiment.answers import Kept, Progress, Retrieval
+from groupgt.experiment.answers import Progress, SystemAnswers
 from groupgt.experiment.best import best_systems
 from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, digests, read_all
@@ -28,11 +28,11 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """A run of an experiment: its data, what retrieves, and what keeps verdicts until the run is finished."""
+    """A run of an experiment: its data, its systems' answers, and what keeps verdicts until it is finished."""
 
     experiment: Experiment
     datasets: Mapping[str, Data]
-    retrieval: Retrieval
+    answers: SystemAnswers
     verdicts: VerdictStore
     progress: Progress
 
@@ -43,39 +43,24 @@ class Running:
         cache = AnswerCache.of(experiment, refresh=refresh, reuse=reuse)
         verdicts = cache.verdicts()
         datasets = read_all(experiment, verdicts, refresh=refresh)
-        return cls(experiment, datasets, Retrieval(experiment, datasets, cache, progress), verdicts, progress)
+        return cls(experiment, datasets, SystemAnswers(experiment, datasets, cache, progress), verdicts, progress)
 
     def outcome(self, changes: Sequence[str], jobs: int) -> Outcome:
         """Retrieves, evaluates and concludes, in some processes; workers read the file with the same `changes`."""
-        self.retrieval.run(changes, jobs)
+        self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
-        outcome = _concluded(_evaluated(self.experiment, self.datasets, self.retrieval))
-        return replace(outcome, kept=self._kept())
+        outcome = _concluded(_evaluated(self.experiment, self.datasets, self.answers))
+        labellers = [data.request.labeller for data in self.datasets.values()]
+        judges = [labeller for labeller in labellers if isinstance(labeller, Code)]
+        return replace(outcome, kept=self.answers.kept(judges, self.verdicts))
 
     def finish(self) -> None:
         """The results are written: the next run asks anew."""
-        self.retrieval.finish()
+        self.answers.finish()
         self.verdicts.finish()
 
-    def _kept(self) -> Kept:
-        """What earlier runs had said already, and how long this one waited for code of the user's and services."""
-        seconds = self.retrieval.seconds()
-        for data in self.datasets.values():
-            judge = data.request.labeller
-            if isinstance(judge, Code) and not judge.options.version and judge.seconds:
-                seconds["the labeller"] = seconds.get("the labeller", 0.0) + judge.seconds
-        return Kept(
-            cached=self.retrieval.kept,
-            retrieved=len(self.retrieval.done) - self.retrieval.kept,
-            answers=self.retrieval.earlier(),
-            verdicts=self.verdicts.used,
-            judged=self.verdicts.judged,
-            changed=tuple(self.verdicts.changed),
-            seconds=seconds,
-        )
 
-
-def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: Retrieval) -> Outcome:
+def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], system_answers: SystemAnswers) -> Outcome:
     """Every system on every data set, evaluated; what may be skipped and fails is told."""
     evaluations: dict[str, dict[str, Evaluation]] = {dataset: {} for dataset in experiment.config.datasets}
     failed: dict[str, dict[str, str]] = {}
@@ -85,9 +70,9 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
         system, data = experiment.systems[name], datasets[dataset]
         try:
             if system.is_stored:
-                run = retrieval.run_of(dataset, name, experiment.engine)
+                run = system_answers.run_of(dataset, name, experiment.engine)
             else:
-                answers[dataset, name], timing = retrieval.answers(dataset, name, experiment.config.evaluate.depth)
+                answers[dataset, name], timing = system_answers.answers(dataset, name, experiment.config.evaluate.depth)
                 run = answers[dataset, name].run(name)
                 if timing is not None:
                     timings.append(timing)
@@ -95,7 +80,7 @@ def _evaluated(experiment: Experiment, datasets: Mapping[str, Data], retrieval: 
             _check_found(evaluation, dataset, name)
             evaluations[dataset][name] = evaluation
         except GroupgtError as error:
-            if system.config.on_error == "fail" and not retrieval.lacks_input(dataset, name):
+            if system.config.on_error == "fail" and not system_answers.lacks_input(dataset, name):
                 raise
             # Paths below the file's folder stand there as the file would have them: the same bytes everywhere.
             why = str(error).replace(f"{experiment.path.parent.resolve()}{os.sep}", "")

@@ -25,7 +25,8 @@ from groupgt.experiment.cache import AnswerCache
 from groupgt.experiment.datasets import Data, read_all
 from groupgt.experiment.experiment import Experiment, load
 from groupgt.experiment.process import working_folder
-from groupgt.experiment.retrieval import Done, Task
+from groupgt.experiment.retrieval import retrieve
+from groupgt.experiment.task import Done, Task
 from groupgt.runtime import signals_held_back
 from groupgt.store.cache import Cache
 
@@ -36,7 +37,6 @@ SAFE_PATH = "PYTHONSAFEPATH"
 def in_parallel(
     experiment: Experiment,
     changes: Sequence[str],
-    data: dict[str, Data],
     keeper: AnswerCache,
     tasks: Sequence[Task],
     jobs: int,
@@ -57,14 +57,17 @@ def in_parallel(
         try:
             with signals_held_back(), _own_path(allow_code=experiment.allow_code):
                 # Workers are started here, one for each task that finds none waiting.
-                waiting = {pool.submit(_work, task, number): task for number, task in enumerate(tasks)}
+                waiting = {
+                    pool.submit(_work, task.dataset, task.name, task.depth, number): task
+                    for number, task in enumerate(tasks)
+                }
             for future in as_completed(waiting):
                 task = waiting[future]
                 error, texts = future.result()
                 for text in texts:
                     warnings.warn(text, GroupgtWarning, stacklevel=2)
-                outcome = error or sent.read(experiment, data[task.dataset], task)
-                yield task, outcome or RetrieverError(f"system {task.system!r}: a worker's answers were lost")
+                outcome = error or sent.read(task)
+                yield task, outcome or RetrieverError(f"system {task.name!r}: a worker's answers were lost")
             pool.shutdown()
         except BrokenProcessPool:
             _end(pool)
@@ -79,7 +82,7 @@ def _of_a_dead_worker(at_work: Sequence[Task]) -> str:
     said = "a worker process was killed, or ran out of memory"
     if not at_work:
         return said
-    systems = " or ".join(f"system {task.system!r} on dataset {task.dataset!r}" for task in at_work)
+    systems = " or ".join(f"system {task.name!r} on dataset {task.dataset!r}" for task in at_work)
     return f"{said}; it retrieved {systems}; finished retrievals are cached: try again with fewer --jobs"
 
 
@@ -170,16 +173,16 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(task: Task, number: int) -> tuple[GroupgtError | None, list[str]]:
+def _work(dataset: str, name: str, depth: int, number: int) -> tuple[GroupgtError | None, list[str]]:
     """Retrieves and sends; what went wrong, and what there is to warn of."""
     worker = _workers[-1]
-    data, note = worker.data[task.dataset], worker.job.note(number)
+    task = Task(dataset, name, depth, worker.experiment, worker.data[dataset])
+    note = worker.job.note(number)
     note.touch()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GroupgtWarning)
         try:
-            done = worker.job.keeper.retrieved(worker.experiment, data, task)
-            worker.sent.write(worker.experiment, data, task, done)
+            worker.sent.write(task, retrieve(task, worker.job.keeper))
         except GroupgtError as error:
             return error, []
         finally:

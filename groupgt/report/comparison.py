@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Contrast, Interval, Row, comparisons
-from groupgt.comparison.schema import ContrastDict, PairDict, RowDict, SliceDict
+from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
@@ -24,6 +23,7 @@ from groupgt.render.tables import Grid, counted, signed, small
 from groupgt.report import contrasts, headroom, slices
 from groupgt.report import data as evaluated
 from groupgt.report.means import below_means, population
+from groupgt.report.shapes import plain
 
 # Lost queries that a summary names.
 LOST = 20
@@ -82,29 +82,27 @@ class ComparisonTeller(Teller[Comparison]):
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python, None for what cannot be said."""
         comparison = self.result
-        plain: dict[str, Any] = nulls(
+        shown: dict[str, Any] = nulls(
             {
                 "baseline": comparison.baseline,
                 "convention": comparison.convention,
                 "settings": asdict(comparison.settings),
                 "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
                 "comparisons": comparisons(row.against for row in comparison.rows),
-                "rows": [_row(row) for row in comparison.rows],
-                "pairs": [{**_named(pair, PairDict), "against": _contrast(pair.against)} for pair in comparison.pairs],
-                "slices": [
-                    {**_named(part, SliceDict), "rows": list(map(_row, part.rows))} for part in comparison.slices
-                ],
+                "rows": plain(comparison.rows),
+                "pairs": plain(comparison.pairs),
+                "slices": plain(comparison.slices),
                 "reversals": [
                     {"system": row.system, "metric": row.metric, "by": part.by, "value": part.value}
                     for row, part, _ in comparison.reversals()
                 ],
                 "failures": None if comparison.failures is None else comparison.failures.to_dict(),
-                "headroom": [asdict(metric) for metric in comparison.headroom],
+                "headroom": plain(comparison.headroom),
                 "warnings": self.warnings(),
                 "population": population_of(comparison),
             }
         )
-        return plain
+        return shown
 
 
 # Columns of the CSV that are fields of a contrast.
@@ -122,24 +120,6 @@ def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
     delta = [row.against.delta, *row.against.delta_interval]
     counts = (getattr(row.against, name) for name in COUNTS)
     return [*cells, comparison.baseline, *delta, *counts, *last.values(), int(row.significant)]
-
-
-def _named(value: Any, kind: type) -> dict[str, Any]:
-    """A value by the keys that JSON has for it."""
-    return {name: getattr(value, name, None) for name in kind.__annotations__}
-
-
-def _row(row: Row) -> dict[str, Any]:
-    against = None if row.against is None else _contrast(row.against)
-    return {**_named(row, RowDict), "interval": _ends(row.interval), "against_baseline": against}
-
-
-def _contrast(contrast: Contrast) -> dict[str, Any]:
-    return {**_named(contrast, ContrastDict), "delta_interval": _ends(contrast.delta_interval)}
-
-
-def _ends(interval: Interval) -> list[float] | None:
-    return None if math.isnan(interval[0]) else list(interval)
 
 
 # --- Tables and what stands below them.

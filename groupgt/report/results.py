@@ -1,7 +1,6 @@
 """What a run writes: results.json and the other files of a result folder, each described once.
 
-The types below are what the writers build; `groupgt schema results` makes its JSON Schema of them. `folder` reads them
-back.
+`schema` says what results.json holds, `folder` reads a folder back.
 """
 
 from __future__ import annotations
@@ -14,18 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NotRequired
-
-from annotated_types import Ge
-from typing_extensions import TypedDict
+from typing import Any
 
 import groupgt
-from groupgt.comparison.schema import ComparisonDict, Count
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import all_rankings
 from groupgt.evaluation.runs import per_query_rows
-from groupgt.experiment.cache import libraries
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.task import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
 from groupgt.model.run import Lists, Run
@@ -43,91 +38,13 @@ from groupgt.report.page import page_bytes_of
 from groupgt.retrievers.base import strictly_falling
 from groupgt.store.stamped import write_stamped
 
-# --- What the files hold.
-
-
-class MeanResult(TypedDict):
-    """The mean of one metric over the queries that count."""
-
-    metric: str
-    mean: float | None
-    queries: Count
-
-
-class SliceResult(TypedDict):
-    """The means in one slice."""
-
-    by: str
-    value: str
-    queries: Count
-    means: dict[str, float | None]
-
-
-class EvaluationResult(TypedDict):
-    """One system on one data set: `Evaluation.to_dict`."""
-
-    run: str
-    convention: str
-    labeller: str
-    policy: dict[str, str | float | list[str] | None]
-    counts: dict[str, Count]
-    metrics: dict[str, MeanResult]
-    slices: NotRequired[list[SliceResult]]
-
-
-class GateOutcome(TypedDict):
-    """One gate on one system and data set."""
-
-    gate: Annotated[int, Ge(1)]
-    system: str
-    dataset: str
-    metric: str
-    passed: bool
-    reason: str
-    value: float | None
-    timed: bool
-
-
-class DatasetResult(TypedDict):
-    """One data set: its systems, best first, and why others failed."""
-
-    best: NotRequired[str | None]
-    systems: list[EvaluationResult]
-    failed: NotRequired[dict[str, str]]
-    comparison: NotRequired[ComparisonDict]
-
-
-class Results(TypedDict):
-    """results.json: everything but times; keys that a file does not ask for are absent.
-
-    Gates are all there, those about latency (`timed`) too; `idle_gates` are those that matched no system.
-    """
-
-    name: str
-    datasets: dict[str, DatasetResult]
-    best: NotRequired[str]
-    gates: NotRequired[list[GateOutcome]]
-    idle_gates: NotRequired[list[int]]
-
-
-class Timings(TypedDict):
-    """timings.json: all that is time, what follows from it, and where the experiment file is, seen from the folder."""
-
-    experiment: str | None
-    systems: list[dict[str, Any]]
-    best: NotRequired[dict[str, str | None]]
-    overall: NotRequired[str | None]
-    gates: NotRequired[list[GateOutcome]]
-    kept: NotRequired[str]
-
-
 # --- What is put in them.
 
 
-def results_of(outcome: Outcome) -> Results:
+def results_of(outcome: Outcome) -> dict[str, Any]:
     """What results.json holds."""
     is_timeless = outcome.experiment.rule.is_timeless
-    results: Results = {
+    results: dict[str, Any] = {
         "name": outcome.experiment.title,
         "datasets": {dataset: _dataset(outcome, dataset) for dataset in outcome.evaluations},
     }
@@ -136,15 +53,15 @@ def results_of(outcome: Outcome) -> Results:
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
-    hidden: Results = outcome.experiment.hide.sure(results)
+    hidden: dict[str, Any] = outcome.experiment.hide.sure(results)
     return hidden
 
 
-def _dataset(outcome: Outcome, dataset: str) -> DatasetResult:
+def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
     evaluations: list[Any] = [evaluation.to_dict() for evaluation in outcome.evaluations[dataset].values()]
     for evaluation in evaluations:
         evaluation["labeller"] = outcome.experiment.hide(evaluation["labeller"])
-    result: DatasetResult = {"systems": evaluations}
+    result: dict[str, Any] = {"systems": evaluations}
     if outcome.experiment.rule.is_timeless:
         result = {"best": outcome.best.get(dataset), "systems": evaluations}
     if dataset in outcome.failed:
@@ -154,7 +71,7 @@ def _dataset(outcome: Outcome, dataset: str) -> DatasetResult:
     return result
 
 
-def _gates(outcome: Outcome) -> list[GateOutcome]:
+def _gates(outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {
             "gate": gate.gate,
@@ -170,9 +87,9 @@ def _gates(outcome: Outcome) -> list[GateOutcome]:
     ]
 
 
-def timings_of(outcome: Outcome, folder: Path | None = None) -> Timings:
-    """What timings.json holds, of a result folder below `folder`."""
-    timings: Timings = {
+def timings_of(outcome: Outcome, folder: Path | None = None) -> dict[str, Any]:
+    """What timings.json holds, of a result folder below `folder`: all that is time, and what follows from it."""
+    timings: dict[str, Any] = {
         "experiment": None if folder is None else _way_back(outcome.experiment.path, folder),
         "systems": [timing.as_dict() for timing in outcome.timings],
     }
@@ -183,7 +100,7 @@ def timings_of(outcome: Outcome, folder: Path | None = None) -> Timings:
         timings["gates"] = timed
     if kept := from_cache(outcome):
         timings["kept"] = kept
-    hidden: Timings = outcome.experiment.hide.sure(timings)
+    hidden: dict[str, Any] = outcome.experiment.hide.sure(timings)
     return hidden
 
 

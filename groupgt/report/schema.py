@@ -1,28 +1,145 @@
-"""What `groupgt schema` prints of what is written: the JSON Schemas of results and comparisons."""
+"""What `groupgt schema` prints of what is written: the JSON Schemas of results and comparisons.
+
+Dataclasses bring their own shapes (`shapes.typed`); the others are of what is put together where it is written.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired
 
+from annotated_types import Ge
 from pydantic import TypeAdapter
 
-from groupgt.comparison.schema import ComparisonDict
+from groupgt.comparison.contrast import Pair, Row
+from groupgt.comparison.failures import Headroom
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.slices import Slice
 from groupgt.experiment.json_schema import DRAFT, without_titles
-from groupgt.report.results import Results
+from groupgt.options import schema_of
+from groupgt.report.shapes import Count, of, shape, typed
+
+Rank = Annotated[int, Ge(1)]
+
+
+@dataclass(frozen=True)
+class FieldsOf:
+    """An annotation: a mapping that holds every field of a dataclass of options."""
+
+    kind: type[Any]
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """Called by pydantic."""
+        fields = schema_of(self.kind)
+        return {**fields, "required": list(fields["properties"]), "additionalProperties": False}
+
+
+GROUP = shape(
+    "Group",
+    "One group that few systems meet, and the rank at which each meets it.",
+    qid=str,
+    group=str,
+    alternatives=list[str],
+    systems=Count,
+    ranks=dict[str, Rank | None],
+)
+FAILURES = shape(
+    "Failures",
+    "Who solves what within the cutoff.",
+    cutoff=str | None,
+    queries=Count,
+    solved=dict[str, Count],
+    only=dict[str, list[str]],
+    everybody=Count,
+    nobody=list[str],
+    hardest=of(list, GROUP),
+)
+REVERSAL = shape(
+    "Reversal",
+    "A slice in which a system gains where it loses over all, or the other way round.",
+    system=str,
+    metric=str,
+    by=str,
+    value=str,
+)
+COMPARISON = shape(
+    "Comparison",
+    "Systems side by side, held against a baseline query by query.",
+    baseline=str,
+    convention=str,
+    settings=Annotated[dict[str, Any], FieldsOf(Settings)],
+    metrics=dict[str, str],
+    comparisons=Count,
+    rows=of(list, typed(Row)),
+    pairs=of(list, typed(Pair)),
+    slices=of(list, typed(Slice)),
+    reversals=of(list, REVERSAL),
+    failures=FAILURES | None,
+    headroom=of(list, typed(Headroom)),
+    warnings=list[str],
+    population=list[str],
+)
+MEAN = shape(
+    "Mean", "The mean of one metric over the queries that count.", metric=str, mean=float | None, queries=Count
+)
+SLICE_MEANS = shape(
+    "SliceMeans", "The means in one slice.", by=str, value=str, queries=Count, means=dict[str, float | None]
+)
+EVALUATION = shape(
+    "Evaluation",
+    "One system on one data set: `Evaluation.to_dict`.",
+    run=str,
+    convention=str,
+    labeller=str,
+    policy=dict[str, str | float | list[str] | None],
+    counts=dict[str, Count],
+    metrics=of(dict, str, MEAN),
+    slices=of(NotRequired, of(list, SLICE_MEANS)),
+)
+GATE = shape(
+    "Gate",
+    "One gate on one system and data set.",
+    gate=Rank,
+    system=str,
+    dataset=str,
+    metric=str,
+    passed=bool,
+    reason=str,
+    value=float | None,
+    timed=bool,
+)
+DATASET = shape(
+    "Dataset",
+    "One data set: its systems, best first, and why others failed.",
+    best=NotRequired[str | None],
+    systems=of(list, EVALUATION),
+    failed=NotRequired[dict[str, str]],
+    comparison=of(NotRequired, COMPARISON),
+)
+RESULTS = shape(
+    "Results",
+    "results.json: everything but times; keys that a file does not ask for are absent.\n\n"
+    "Gates are all there, those about latency (`timed`) too; `idle_gates` are those that matched no system.",
+    name=str,
+    datasets=of(dict, str, DATASET),
+    best=NotRequired[str],
+    gates=of(NotRequired, of(list, GATE)),
+    idle_gates=NotRequired[list[int]],
+)
 
 
 def results_schema() -> dict[str, Any]:
     """The schema of results.json; keys that a file does not ask for are absent."""
-    return _written_schema(Results, "groupgt results")
+    return _written_schema(RESULTS, "groupgt results")
 
 
 def comparison_schema() -> dict[str, Any]:
     """The schema of a comparison as JSON."""
-    return _written_schema(ComparisonDict, "groupgt comparison")
+    return _written_schema(COMPARISON, "groupgt comparison")
 
 
 def _written_schema(kind: Any, title: str) -> dict[str, Any]:
-    """The schema of a `TypedDict`: it has these keys and no others."""
+    """The schema of a shape: it has these keys and no others."""
     schema = TypeAdapter(kind).json_schema()
     definitions = schema.pop("$defs", {})
     without_titles(schema, definitions)

@@ -12,10 +12,10 @@ import pytest
 import groupgt
 from groupgt import ConfigError
 from groupgt.cli.compare import compare_command
-from groupgt.comparison.schema import FieldsOf
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import CORRECTIONS, TESTS, CorrectionName, TestName
 from groupgt.options import choices, options_of
+from groupgt.report.schema import FieldsOf
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import groupgt
 from groupgt.cli.main import main
 from groupgt.experiment.datasets import read_all
 from groupgt.experiment.experiment import load
-from groupgt.experiment.retrieval import Task, needed
+from groupgt.experiment.task import needed
 from groupgt.report.run import run_experiment
 from groupgt.store import files
 from tests.experiment.conftest import HANDBOOK, MEMBERS
@@ -117,8 +117,8 @@ def test_only_reports_what_is_asked_and_the_baseline(sweep: Path) -> None:
 def test_a_fusion_deeper_than_the_file_asks_its_inputs_again(sweep: Path) -> None:
     experiment = load(sweep, changes=["systems.fused.with={depth: 50}"])
     tasks = needed(experiment, read_all(experiment))
-    assert tasks[:4] == [Task("handbook", name, 20) for name in MEMBERS]
-    assert tasks[4:] == [Task("handbook", MEMBERS[0], 50), Task("handbook", MEMBERS[3], 50)]
+    expected = [*((name, 20) for name in MEMBERS), (MEMBERS[0], 50), (MEMBERS[3], 50)]
+    assert [(task.dataset, task.name, task.depth) for task in tasks] == [("handbook", *pair) for pair in expected]
 
 
 @pytest.mark.property

@@ -1,0 +1,199 @@
+"""What is to be retrieved: a system asked everything of a data set, how often, and what determines its answers."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import groupgt
+from groupgt.errors import ConfigError
+from groupgt.experiment.datasets import Asked
+from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.gates import UNTIMED
+from groupgt.experiment.systems import System, combined, matching
+from groupgt.experiment.timing import Timing
+from groupgt.formats import corpus as corpus_reader
+from groupgt.retrievers import base
+from groupgt.retrievers.base import Answers
+from groupgt.store.cache import key_of
+from groupgt.store.files import digest_of, sha256
+
+# What lies in the cache is understood by its own kind of groupgt alone.
+LAYOUT = 3
+# Queries that cheap retrievers are asked once more, one by one.
+TIMED = 30
+
+
+@dataclass(frozen=True)
+class Task:
+    """One retrieval: a system on a data set, down to a depth, which tell tasks of one experiment apart."""
+
+    dataset: str
+    name: str
+    depth: int
+    experiment: Experiment = field(compare=False, repr=False)
+    data: Asked = field(compare=False, repr=False)
+
+    @property
+    def system(self) -> System:
+        """The system that is asked."""
+        return self.experiment.systems[self.name]
+
+    @cached_property
+    def options(self) -> Any:
+        """The options of the system on this data set."""
+        return self.experiment.options(self.name, self.dataset)
+
+    # --- How often it is asked.
+
+    def repeats(self, *, singly: bool | None) -> int:
+        """How many queries are asked a second time, one by one: none where each call asked one in the first place."""
+        if singly:
+            return 0
+        timed = self.experiment.config.evaluate.timed
+        if timed is None:
+            timed = TIMED if self.system.kind.cheap else 0
+        return min(timed, len(self.data.queries))
+
+    def calls(self, *, singly: bool | None) -> int:
+        """How often the retriever is called."""
+        size = 1 if singly else self.options.batch_size()
+        return math.ceil(len(self.data.queries) / size) + self.repeats(singly=singly)
+
+    def check_timed(self, *, singly: bool | None) -> None:
+        """Raises `ConfigError` where a gate asks how long one query takes, and no query is asked alone."""
+        if singly or self.repeats(singly=singly):
+            return
+        experiment = self.experiment
+        for number, gate in enumerate(experiment.config.gate, 1):
+            if gate.metric.startswith("latency") and self.dataset in matching(gate.dataset, experiment.config.datasets):
+                for name in matching(gate.system, experiment.systems):
+                    if self.name in combined(experiment.systems, name):
+                        raise ConfigError(f"gate {number}: {gate.metric} {UNTIMED}")
+
+    # --- What determines its answers.
+
+    @cached_property
+    def key(self) -> str:
+        """The hash of everything that determines the answers."""
+        system, data = self.system, self.data
+        paths = self.experiment.paths_of(self.name)
+        digests = {name: digest_of(Path(getattr(self.options, name))) for name in paths}
+        determining = {
+            "layout": LAYOUT,
+            "code": _our_code(),
+            "groupgt": groupgt.__version__,
+            "use": system.config.use,
+            "version": system.config.version,
+            "options": {**asdict(self.options), **digests},
+            # Of code of others the user says what version it is, or nobody does.
+            "libraries": {"python": platform.python_version()} if system.kind.is_foreign else libraries([system]),
+            "corpus": data.corpus_digest,
+            "questions": [data.queries.ids, list(data.queries)],
+            "seed": self.experiment.config.seed,
+            "depth": self.depth,
+        }
+        if paths:
+            determining["all questions"] = data.qids  # rows of files may follow them
+        return key_of(determining)
+
+    @cached_property
+    def part_key(self) -> str:
+        """The name under which a run that does not finish keeps what it has retrieved so far."""
+        return key_of({"part": self.key, "system": self.name, "dataset": self.dataset})
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the cache says of it."""
+        about = {
+            "experiment": self.experiment.title,
+            "dataset": self.dataset,
+            "system": self.name,
+            "use": self.system.config.use,
+            "depth": self.depth,
+            "questions": len(self.data.queries),
+        }
+        hidden: dict[str, Any] = self.experiment.hide.sure(about)
+        return hidden
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """How many answers are an earlier run's: one that was `interrupted` at a time, or had finished.
+
+    `changed` are modules that code of others had loaded, and that are not as they were.
+    """
+
+    count: int
+    at: str
+    interrupted: bool = False
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """The answers of a task, how long they took, and the modules that code of others had loaded.
+
+    `seconds` were spent in the retriever by this run; `earlier` says what is not of this run, `made` when an entry of
+    the cache was written.
+    """
+
+    answers: Answers
+    timing: Timing
+    modules: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    earlier: Earlier | None = None
+    made: str = ""
+
+
+def needed(
+    experiment: Experiment, data: Mapping[str, Asked], pairs: Iterable[tuple[str, str]] | None = None
+) -> list[Task]:
+    """Every retrieval that the systems to report need (or some `pairs`), those of fusions' inputs included, each once.
+
+    A retriever is asked for as many results more as a query of its data set leaves out at most.
+    """
+    tasks: dict[Task, None] = {}
+    depth = experiment.config.evaluate.depth
+    chosen = list(experiment.pairs() if pairs is None else pairs)
+    stack = [Task(dataset, name, depth, experiment, data[dataset]) for dataset, name in reversed(chosen)]
+    seen: set[Task] = set()
+    while stack:
+        task = stack.pop()
+        if task in seen:
+            continue
+        seen.add(task)
+        system = task.system
+        if system.kind.build is not None:
+            tasks[replace(task, depth=task.depth + task.data.left_out)] = None
+        depth = getattr(system.options, "depth", None) or task.depth
+        stack += [replace(task, name=name, depth=depth) for name in reversed(system.inputs)]
+    return list(tasks)
+
+
+@lru_cache(maxsize=1)
+def _our_code() -> str:
+    """The digest of what makes results: our retrievers, and the reader of corpora."""
+    files = {*Path(base.__file__).parent.glob("*.py"), Path(corpus_reader.__file__)}
+    return key_of({file.name: sha256(file) for file in sorted(files)})
+
+
+def libraries(systems: Sequence[System]) -> dict[str, str]:
+    """The versions of the distributions that decide about results, as far as they are installed."""
+    names = sorted({"numpy", *(name for system in systems for name in system.kind.libraries)})
+    versions = {name: _version(name) for name in names}
+    return {name: text for name, text in versions.items() if text is not None}
+
+
+@lru_cache
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

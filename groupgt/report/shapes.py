@@ -1,0 +1,91 @@
+"""Dataclasses as JSON: their plain values, and types of these for a JSON Schema, by fields and annotations.
+
+NaN stands for what cannot be said, and is null: so may any float be that is not `Known`. Whole numbers are counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from functools import lru_cache, reduce
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Len
+from typing_extensions import TypedDict
+
+from groupgt.comparison.contrast import Contrast, Pair, Row
+from groupgt.comparison.failures import Known
+
+Count = Annotated[int, Ge(0)]
+# Keys in JSON, where these are not all fields in their order; `key=name` where the key is not the name of the field.
+KEYS: dict[type, str] = {
+    Contrast: "delta delta_interval pairs unpaired wins ties losses spread effect_size raw_p_value p_value differ "
+    "confidence",
+    Row: "system metric mean interval queries significant against_baseline=against",
+    Pair: "first second metric tukey against",
+}
+
+
+def _names(kind: type[Any]) -> dict[str, str]:
+    """The field or property of each key."""
+    if kind in KEYS:
+        return {key: name or key for key, _, name in (text.partition("=") for text in KEYS[kind].split())}
+    return {field.name: field.name for field in fields(kind)}
+
+
+def plain(value: Any) -> Any:
+    """A dataclass, or lists of such, as plain Python; None for NaN, and for intervals of it.
+
+    >>> from groupgt.comparison.contrast import Row
+    >>> plain(Row("bm25", "recall@5", 0.5, (math.nan, math.nan), 1, None))["interval"] is None
+    True
+    """
+    if is_dataclass(value):
+        return {key: plain(getattr(value, name)) for key, name in _names(type(value)).items()}
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, (list, tuple)):
+        values = [plain(item) for item in value]
+        return None if isinstance(value, tuple) and values and values[0] is None else values
+    return value
+
+
+@lru_cache
+def typed(kind: type[Any]) -> Any:
+    """What `plain` makes of a dataclass, as a type."""
+    hints = get_type_hints(kind, include_extras=True)
+    types = {}
+    for key, name in _names(kind).items():
+        hint = hints[name] if name in hints else get_type_hints(getattr(kind, name).fget, include_extras=True)["return"]
+        types[key] = _of_hint(hint)
+    return shape(kind.__name__, (kind.__doc__ or "").partition("\n")[0], **types)
+
+
+def shape(title: str, description: str, **types: Any) -> Any:
+    """A mapping with these keys, as a type for which pydantic makes a schema."""
+    made: Any = TypedDict(title, types)  # type: ignore[misc]  # mypy wants a class
+    made.__doc__ = description
+    return made
+
+
+def of(generic: Any, *kinds: Any) -> Any:
+    """`generic[kinds]`, for kinds that are made while this runs: to mypy they are no types."""
+    return generic[kinds if len(kinds) > 1 else kinds[0]]
+
+
+def _of_hint(hint: Any) -> Any:
+    """The type that values of a field have in JSON."""
+    if hint is int:
+        return Count
+    if hint is Known:
+        return float
+    if hint is float or get_origin(hint) is Annotated:
+        return hint | None
+    if get_origin(hint) is UnionType:
+        return reduce(or_, map(_of_hint, get_args(hint)))
+    if get_origin(hint) is tuple:
+        first, last = get_args(hint)
+        return of(list, _of_hint(first)) if last is ... else Annotated[list[float], Len(2, 2)] | None
+    return typed(hint) if isinstance(hint, type) and is_dataclass(hint) else hint
