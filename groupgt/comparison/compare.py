@@ -186,7 +186,7 @@ def compare(
     Args:
         baseline: The run to compare with (default: the first).
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
-        correction: Correction of p-values over the systems compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
+        correction: What corrects p over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
         alpha: A difference is significant where its p-value is at most this.
         intervals: The level of intervals.
         resamples: How many are drawn at random.

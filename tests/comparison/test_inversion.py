@@ -93,9 +93,7 @@ def test_false_discovery_rate_is_statsmodels() -> None:
     assert corrected("bh", np.array([0.9, 0.01, math.nan, 0.02])).tolist()[:2] == [0.9, 0.03]
 
 
-def delta_interval_of(
-    test: str, columns: Floats, alpha: float = 0.05, resamples: int = 999
-) -> tuple[Floats, Floats]:
+def delta_interval_of(test: str, columns: Floats, alpha: float = 0.05, resamples: int = 999) -> tuple[Floats, Floats]:
     """p-values and intervals of columns of differences."""
     inference = infer(test, columns, resamples, 0, alpha)
     return inference.p_values, delta_intervals(
