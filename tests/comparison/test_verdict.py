@@ -56,6 +56,18 @@ def test_without_a_significant_difference_the_largest_is_told() -> None:
     assert "; the largest is that of three: -0.3750 (97.5 % CI " in none
 
 
+def test_the_primary_metric_decides() -> None:
+    late = {qid: ["x", "a"] for qid in TRUTH}
+    runs = {"good": GOOD, "late": late}
+    by_first = groupgt.compare(TRUTH, runs, ["recall@2", "mrr"])
+    by_mrr = groupgt.compare(TRUTH, runs, ["recall@2", "mrr"], primary="mrr")
+    assert "in recall@2 (8 queries): the values are the same." in str(by_first)
+    assert str(by_mrr).startswith("late is significantly worse than the baseline good: -0.5000 in mrr (")
+    assert by_first.rows == by_mrr.rows
+    with pytest.raises(groupgt.MetricError, match="was not evaluated"):
+        groupgt.compare(TRUTH, runs, ["recall@2"], primary="mrr")
+
+
 def test_where_all_have_the_same_mean_none_is_the_best() -> None:
     none, both = said({"one": GOOD, "other": GOOD}, "one")
     assert none == "No significant difference from the baseline one in recall@1 (8 queries): the values are the same."
