@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from groupgt.errors import Faults, display
@@ -69,6 +69,32 @@ def ranking(cells: list[Any], where: str, faults: Faults) -> list[str]:
     return ids
 
 
+class Firsts:
+    """Where each thing stands first, and what it is there; `where` says what a message says of a place."""
+
+    def __init__(self, where: Callable[[Any], str] = str) -> None:
+        self.where = where
+        self._entries: dict[Hashable, tuple[Any, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def earlier(self, name: Hashable, place: Any, value: Any = None) -> tuple[str, Any] | None:
+        """The place where something was before, and its value there; None for what comes first."""
+        entry = (place, value)
+        first = self._entries.setdefault(name, entry)
+        return None if first is entry else (self.where(first[0]), first[1])
+
+    def again(self, name: Hashable, place: Any) -> str:
+        """`(first at …); remove one`, for what was there before; empty for what comes first."""
+        earlier = self.earlier(name, place)
+        return "" if earlier is None else f"(first at {earlier[0]}); remove one"
+
+    def value(self, name: Hashable) -> Any:
+        """What something is; None where it was not there."""
+        return self._entries.get(name, (None, None))[1]
+
+
 class Judgments:
     """The judgments of one source, checked row by row, and what is wrong with them.
 
@@ -90,7 +116,7 @@ class Judgments:
         self.faults = Faults()
         self.where, self.called, self.grouped, self.hint = where, called, grouped, hint
         self._rows: list[Judgment] = []
-        self._first: dict[tuple[str, ...], tuple[float, Any]] = {}
+        self._firsts = Firsts(where)
 
     def add(self, place: Any, qid: str, group: str, document: str, grade: float | None, cell: object) -> None:
         """Adds one judgment; `cell` is where its grade was read from."""
@@ -105,14 +131,14 @@ class Judgments:
         if grade is None or not is_grade(grade):
             return f"expected a number within ±2^31 as the {self.called} of {display(document)}, found {display(cell)}"
         key = (qid, group, document) if self.grouped else (qid, document)
-        entry = (grade, place)
-        first, first_place = before = self._first.setdefault(key, entry)
-        if before is entry or (self.hint is None and first == grade):
+        if self.hint is not None:
+            again = self._firsts.again(key, place)
+            return f"{display(document)} is judged twice {again}{self.hint}" if again else None
+        earlier = self._firsts.earlier(key, place, grade)
+        if earlier is None or earlier[1] == grade:
             return None
-        if self.hint is None:
-            what = f"{display(document)} has the grade {number_text(grade)} in the group {group!r}"
-            return f"{what}, and {number_text(first)} at {self.where(first_place)}; remove one"
-        return f"{display(document)} is judged twice (first at {self.where(first_place)}); remove one{self.hint}"
+        what = f"{display(document)} has the grade {number_text(grade)} in the group {group!r}"
+        return f"{what}, and {number_text(earlier[1])} at {earlier[0]}; remove one"
 
     def rows(self) -> list[Judgment]:
         """All of them; raises `DataError` with every fault."""

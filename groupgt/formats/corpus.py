@@ -13,6 +13,7 @@ import numpy as np
 from groupgt.errors import DataError, Faults, GroupgtWarning, display, near_names
 from groupgt.formats import csv, parquet
 from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.checks import Firsts
 from groupgt.formats.jsonl import is_array, objects
 from groupgt.formats.rows import length_of
 from groupgt.formats.source import Source
@@ -80,34 +81,32 @@ def _read(path: str | os.PathLike[str], lengths: dict[str, dict[str, Any]] | Non
     source = _source_of(path)
     faults = Faults()
     texts: dict[str, str] = {}
-    places: dict[str, str] = {}
+    firsts = Firsts()
     for where, row in table_rows(source, faults):
         key = next((name for name in IDS if row.get(name) is not None), None)
         name = id_text(row[key]) if key else None
         text = next((row[column] for column in TEXTS if isinstance(row.get(column), str)), None)
-        told = [] if lengths is None else [unit for unit in LENGTH_UNITS if row.get(unit) not in (None, "")]
+        row_lengths = {unit: row[unit] for unit in LENGTH_UNITS if row.get(unit) not in (None, "")}
         if name is None:
             faults.add(
                 where, f"expected a doc_id (a string or integer), found {row.get(key) if key else ', '.join(row)!r}"
             )
         elif fault := id_fault(name):
             faults.add(where, f"the doc_id {fault}")
-        elif text is None and not told:
+        elif text is None and (lengths is None or not row_lengths):
             faults.add(where, f"document {name!r}: expected text in the column contents, found {', '.join(row)}")
-        elif name in places:
-            faults.add(where, f"duplicate document {name!r} (first at {places[name]}); remove one")
+        elif again := firsts.again(name, where):
+            faults.add(where, f"duplicate document {name!r} {again}")
         else:
-            places[name] = where
-            for unit in told if lengths is not None else ():
-                lengths.setdefault(unit, {})[name] = row[unit]  # type: ignore[union-attr]  # told is empty without
-            if text is None:
-                continue
-            title = row.get("title")
-            texts[name] = (
-                f"{title}\n{text}" if isinstance(title, str) and title and not text.startswith(title) else text
-            )
+            if lengths is not None:
+                for unit, length in row_lengths.items():
+                    lengths.setdefault(unit, {})[name] = length
+            if text is not None:
+                title = row.get("title")
+                is_apart = isinstance(title, str) and title and not text.startswith(title)
+                texts[name] = f"{title}\n{text}" if is_apart else text
     faults.stop()
-    if not places:
+    if not firsts:
         raise DataError(f"{source.path}: the corpus contains no documents")
     return texts
 
@@ -141,28 +140,26 @@ def read_chunks(path: str | os.PathLike[str], *, optional: bool = False) -> Chun
     faults = Faults()
     ids: list[str] = []
     spans: list[Span] = []
-    seen: dict[str, str] = {}
+    firsts = Firsts()
     lost: list[str] = []
     for where, row in table_rows(source, faults):
         key = next((name for name in IDS if name in row), "chunk_id")
-        if optional and not seen and not lost and not _has_places(row):
+        if optional and not firsts and not _has_places(row):
             return None
         name = id_text(row.get(key))
         span = _span(row, key)
         if name is None or (fault := id_fault(name)):
             problem = f"found {display(row.get(key))}" if name is None else f"which {fault}"
             faults.add(where, f"expected the id of a chunk (a string or integer) as {key}, {problem}")
-        elif name in seen:
-            faults.add(where, f"duplicate chunk {name!r} (first at {seen[name]}); remove one")
         elif isinstance(span, str):
             faults.add(where, f"chunk {name!r}: {span}")
+        elif again := firsts.again(name, where):
+            faults.add(where, f"duplicate chunk {name!r} {again}")
+        elif span is None:
+            lost.append(name)
         else:
-            seen[name] = where
-            if span is None:
-                lost.append(name)
-            else:
-                ids.append(name)
-                spans.append(span)
+            ids.append(name)
+            spans.append(span)
     faults.stop()
     if not ids:
         raise DataError(f"{source.path}: the table contains no chunks")

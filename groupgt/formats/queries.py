@@ -11,6 +11,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.beir import QUERIES, table_in
+from groupgt.formats.checks import Firsts
 from groupgt.formats.corpus import table_rows
 from groupgt.formats.csv import header_of
 from groupgt.formats.jsonl import is_array
@@ -40,7 +41,7 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
     source = Source.at(queries_file(Path(path)))
     faults = Faults()
     texts: dict[str, str] = {}
-    first: dict[str, str] = {}
+    firsts = Firsts()
     for where, qid, text in _rows(source, faults):
         name = id_text(qid)
         if name is None:
@@ -49,10 +50,10 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
             faults.add(where, f"the query id {fault}")
         elif not isinstance(text, str) or not text.strip():
             faults.add(where, f"query {display(name)}: expected a text ({', '.join(TEXTS)}), found {display(text)}")
-        elif name in first:
-            faults.add(where, f"duplicate query {display(name)} (first at {first[name]}); remove one")
+        elif again := firsts.again(name, where):
+            faults.add(where, f"duplicate query {display(name)} {again}")
         else:
-            texts[name], first[name] = text, where
+            texts[name] = text
     faults.stop()
     if not texts:
         raise DataError(f"{source.path}: expected questions (TREC topics, TSV, JSONL or BEIR), found none")

@@ -11,6 +11,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, display, near_names
 from groupgt.formats import parquet
+from groupgt.formats.checks import Firsts
 from groupgt.formats.jsonl import is_array, object_of, objects
 from groupgt.formats.rows import rename_hint
 from groupgt.formats.source import Source
@@ -111,7 +112,7 @@ class Questions:
     texts: list[str | None] = field(default_factory=list)
     columns: list[dict[str, Any]] = field(default_factory=list)
     excluded: list[list[str]] = field(default_factory=list)
-    first: dict[Hashable, tuple[Any, str]] = field(default_factory=dict)
+    firsts: Firsts = field(default_factory=Firsts)
     known_faults: int = 0
 
     def add(
@@ -149,18 +150,18 @@ class Questions:
 
     def once(self, name: Hashable, where: str, what: str) -> bool:
         """Whether something is there for the first time; what comes again is a fault that names both places."""
-        if name in self.first:
-            self.faults.add(where, f"{what} twice (first at {self.first[name][1]}); remove one")
-            return False
-        self.first[name] = (None, where)
-        return True
+        again = self.firsts.again(name, where)
+        if again:
+            self.faults.add(where, f"{what} twice {again}")
+        return not again
 
     def agrees(self, name: Hashable, value: Any, where: str, what: str) -> bool:
         """Whether something is what it was before, if it was; what contradicts is a fault that names both places."""
-        before, place = self.first.setdefault(name, (value, where))
-        if before != value:
-            self.faults.add(where, f"{what} {value}, and {before} at {place}; keep one")
-        return bool(before == value)
+        earlier = self.firsts.earlier(name, where, value)
+        if earlier is None or earlier[1] == value:
+            return True
+        self.faults.add(where, f"{what} {value}, and {earlier[1]} at {earlier[0]}; keep one")
+        return False
 
     def is_important(self, qid: Any, nugget: Any, importance: Any, where: str) -> None:
         """Notes the importance of a nugget, where it has one: the same nugget has no other."""
@@ -170,7 +171,7 @@ class Questions:
 
     def importance_of(self, qid: Any, nugget: str) -> Any:
         """The importance of a nugget; None where it has none."""
-        return self.first.get(("importance", str(qid), nugget), (None, ""))[0]
+        return self.firsts.value(("importance", str(qid), nugget))
 
     def list_at(
         self, record: Mapping[str, Any], key: str, where: str, kind: type, *, optional: bool = False

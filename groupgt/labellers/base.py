@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Protocol
@@ -20,7 +20,7 @@ from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Ints
 from groupgt.model.validity import BLANK_IDS
 from groupgt.model.values import Chunks, kind_of
-from groupgt.options import FILE, Rule
+from groupgt.options import FILE, Rule, options_of
 
 
 class Labeller:
@@ -28,10 +28,14 @@ class Labeller:
 
     A subclass says what differs. `column` names what results may carry and be named by instead of their ids: `parent`
     or `span`. `reads_results` says whether `match` looks at results; they are read for it beforehand, else it gets
-    None. `str(labeller)` is what stands below tables.
+    None. `str(labeller)` is what stands below tables: `description` words the options of `described`, any other one
+    that is not at its default follows by its name. Files do not, nor what `decides_nothing`.
     """
 
     name = ""
+    options: Any = None
+    described: frozenset[str] = frozenset()
+    decides_nothing: frozenset[str] = frozenset()
     column = ""
     reads_results = True
 
@@ -80,8 +84,19 @@ class Labeller:
         row, alternative = spread(target, matches.starts, matches.alternatives)
         return query[row], rank[row], alternative, first_hits(alternative, len(truth.ids))
 
+    def description(self) -> str:
+        """How it matches, in words."""
+        return ""
+
     def __str__(self) -> str:
-        return self.name
+        parts = [self.description()]
+        for option in options_of(type(self.options) if is_dataclass(self.options) else None).values():
+            value = getattr(self.options, option.name)
+            shown = not option.is_path and option.name not in self.described | self.decides_nothing
+            if shown and value != option.default:
+                parts.append(f"{option.name.replace('_', ' ')} {display(value)}")
+        text = ", ".join(filter(None, parts))
+        return f"{self.name} ({text})" if text else self.name
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,6 +90,8 @@ class Code(Reader):
     """
 
     name = "code"
+    described = frozenset({"target", "threshold", "version"})
+    decides_nothing = frozenset({"batch_size"})
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
@@ -181,9 +183,10 @@ class Code(Reader):
         faults.stop(DataError)
         return verdicts
 
-    def __str__(self) -> str:
+    def description(self) -> str:
+        """The function, its threshold and its version."""
         version = f", version {self.options.version}" if self.options.version else ""
-        return f"code ({self.title} ≥ {self.options.threshold:g}{version})"
+        return f"{self.title} ≥ {self.options.threshold:g}{version}"
 
 
 def _digest(pair: Pair) -> str:

@@ -53,6 +53,7 @@ class Embedding(Reader):
     """
 
     name = "embedding"
+    described = frozenset({"threshold", "model"})
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
@@ -99,9 +100,10 @@ class Embedding(Reader):
             self.encoded.update(zip(fresh, _unit(vectors)))
         return np.array([self.encoded[text] for text in texts]).reshape(len(texts), -1 if texts else 0)
 
-    def __str__(self) -> str:
-        of = f"model {self.options.model}" if self.options.model else "vectors of files"
-        return f"embedding (cosine ≥ {self.options.threshold:g}, {of})"
+    def description(self) -> str:
+        """The least cosine, and what makes the vectors."""
+        source = f"model {self.options.model}" if self.options.model else "vectors of files"
+        return f"cosine ≥ {self.options.threshold:g}, {source}"
 
 
 def _looked_up(vectors: Mapping[str, Any], names: list[str], what: str, option: str) -> Vectors:

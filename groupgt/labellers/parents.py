@@ -62,6 +62,7 @@ class Parents(Named):
     """
 
     name = "parents"
+    described = frozenset({"pattern"})
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
@@ -109,10 +110,11 @@ class Parents(Named):
             faults.stop()
         return truth.renamed(list(self.names(truth.ids)))
 
-    def __str__(self) -> str:
+    def description(self) -> str:
+        """Where parents come from."""
         if self.options.pattern:
-            return f"parents (pattern {self.options.pattern})"
-        return "parents (a mapping)" if self.options.maps else "parents (as results carry them)"
+            return f"pattern {self.options.pattern}"
+        return "a mapping" if self.options.maps else "as results carry them"
 
 
 class _ParentOf(dict[str, str]):

@@ -76,6 +76,7 @@ class Spans(Labeller):
     """
 
     name = "spans"
+    described = frozenset({"min_overlap", "of", "joint", "unit"})
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
@@ -249,12 +250,11 @@ class Spans(Labeller):
         row, alternative = row[order], alternative[order]
         return query[row], rank[row], alternative, np.zeros(len(row), dtype=np.bool_)
 
-    def __str__(self) -> str:
+    def description(self) -> str:
+        """The least overlap, of what, and in which unit."""
         together = " together" if self.options.joint else ""
         what = {"alternative": "of the alternative", "result": "of the result", "union": "intersection over union"}
-        return (
-            f"spans (at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit})"
-        )
+        return f"at least {self.options.min_overlap:g} {what[self.options.of]}{together}, in {self.options.unit}"
 
 
 def _places_of(truth: GroundTruth) -> list[Span]:

@@ -68,6 +68,7 @@ class Text(Reader):
     """
 
     name = "text"
+    described = frozenset({"method", "threshold", "case_sensitive", "punctuation"})
 
     def __init__(self, options: Options, tables: Tables) -> None:
         self.options = options
@@ -114,9 +115,10 @@ class Text(Reader):
         hits = (METHODS[self.options.method](pairs, least) >= least)[pairs.asked]
         return matches_of(truth, query, keys, result[hits], alternative[hits])
 
-    def __str__(self) -> str:
+    def description(self) -> str:
+        """The method, its threshold, and how texts are normalized."""
         least = "" if self.options.method == "contained" else f" ≥ {self.options.threshold:g}"
-        return f"text ({self.options.method}{least}; {self.normal})"
+        return f"{self.options.method}{least}; {self.normal}"
 
 
 class _Normalized(dict[str, str]):

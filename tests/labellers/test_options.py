@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -12,6 +14,7 @@ from groupgt.cli.main import main
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.experiment import load
 from groupgt.labellers.base import Labeller
+from groupgt.options import Option, choices, options_of
 from groupgt.plugins import find, ours
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +85,54 @@ def test_a_labeller_of_ones_own_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("name", ours("labeller"))
 def test_every_labeller_says_what_its_options_are(name: str) -> None:
     assert len(find("labeller", name).options.__doc__ or "") > 20
+
+
+def other_values(option: Option) -> list[Any]:
+    """Values that an option may have besides its default; a threshold is exact to few digits."""
+    if choices(option.hint):
+        return [choice for choice in choices(option.hint) if choice != option.default]
+    if isinstance(option.default, bool):
+        return [not option.default]
+    return ["x:(y)"] if isinstance(option.default, str) else [option.default / 2]
+
+
+def shown(name: str, **values: Any) -> str:
+    """What a labeller with these options, which may clash, is called."""
+    plugin = find("labeller", name)
+    return str(plugin.built(replace(plugin.options(), **values), MagicMock(**{"chunks.return_value": None})))
+
+
+EVERY_OPTION = [(name, option) for name in ours("labeller") for option in options_of(find("labeller", name).options)]
+
+
+@pytest.mark.parametrize(("name", "option"), EVERY_OPTION)
+def test_no_two_labellers_that_differ_in_an_option_are_called_alike(name: str, option: str) -> None:
+    """But for files, and for what decides no hit; some options count only beside a certain value of another one."""
+    options = options_of(find("labeller", name).options)
+    labeller: Any = find("labeller", name).build
+    if options[option].is_path or option in labeller.decides_nothing:
+        return
+    beside = [{}] + [{other: value} for other in options if other != option for value in other_values(options[other])]
+    changed = [(each, {**each, option: value}) for each in beside for value in other_values(options[option])]
+    assert any(shown(name, **before) != shown(name, **after) for before, after in changed)
+
+
+def test_an_option_that_no_description_words_is_shown_by_its_name() -> None:
+    @dataclass(frozen=True)
+    class Options:
+        stemmer: str = "none"
+        top_words: int = 5
+
+    class Stems(Labeller):
+        name = "stems"
+
+        def __init__(self, options: Options) -> None:
+            self.options = options
+
+    assert [str(Stems(Options())), str(Stems(Options("snowball", 7)))] == [
+        "stems",
+        "stems (stemmer 'snowball', top words 7)",
+    ]
 
 
 def experiment(tmp_path: Path, labeller: str) -> Path:

@@ -88,7 +88,8 @@ def test_a_model_makes_vectors_of_texts_once_and_after_their_prefixes() -> None:
     assert sources.asked == [["d: one", "d: two"], ["a: ein"]]
     assert recall({"p": [["b"]]}, {"p": ["c1"]}, labeller) == 1.0
     assert len(sources.asked) == 2
-    assert str(labeller) == "embedding (cosine ≥ 0.8, model m)"
+    shown = "document prefix 'd: ', alternative prefix 'a: '"
+    assert str(labeller) == f"embedding (cosine ≥ 0.8, model m, {shown})"
 
 
 def test_nothing_to_look_up_is_no_hit() -> None:
