@@ -48,9 +48,12 @@ def _option(setting: Option, *, overriding: bool) -> Decorator:
 
 BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare with (default: the first).")
 
+PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the verdict is by (default: the first).")
+
 
 @click.command("compare")
 @BASELINE
+@PRIMARY
 @setting_options()
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
@@ -62,6 +65,7 @@ BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare w
 def compare_command(
     inputs: Inputs,
     baseline: str | None,
+    primary: str | None,
     per_query: Path | None,
     failures: Path | None,
     page: Path | None,
@@ -79,7 +83,7 @@ def compare_command(
         raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
     check_table_ending(per_query)
     check_table_ending(failures)
-    comparison = _comparison(inputs, baseline, settings, per_query, failures, page, summary)
+    comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary)
     # Nothing is written where something is at fault, and nothing is printed where writing fails.
     print_it = prepared(comparison, style)
     if page is not None:
@@ -92,15 +96,16 @@ def compare_command(
     print_it()
 
 
-def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], *written: Path | None) -> Comparison:
+def _comparison(
+    inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any], *written: Path | None
+) -> Comparison:
     """The runs against the baseline; raises `ConfigError` where there is only one."""
     inputs.check(written=written)
     metrics: list[str] = []
-    primary = None
     if inputs.reopened is not None:
         compare = inputs.reopened.compare
         if not inputs.metric_texts:
-            metrics, primary = compare.get("metrics", []), inputs.reopened.primary
+            metrics, primary = compare.get("metrics", []), primary or inputs.reopened.primary
         # What is not typed is as the experiment compared.
         settings = {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
         named = compare.get("baseline")
@@ -108,12 +113,16 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], 
     if len(inputs.runs) < 2:
         raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
-    chosen = next(iter(evaluations)) if baseline is None else baseline
-    return comparison_of(evaluations, chosen, Settings(**settings), metrics, primary)
+    first = next(iter(evaluations))
+    decisive = None if primary is None else evaluations[first].text_of(primary)
+    if decisive is not None and metrics and decisive not in map(evaluations[first].text_of, metrics):
+        metrics = [*metrics, decisive]
+    return comparison_of(evaluations, first if baseline is None else baseline, Settings(**settings), metrics, decisive)
 
 
 @click.command("power")
 @BASELINE
+@PRIMARY
 @click.option("--difference", type=float, metavar="D", help="The difference to detect (default: the observed one).")
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="Target power.")
 @setting_options("test", "alpha", "correction")
@@ -123,6 +132,7 @@ def _comparison(inputs: Inputs, baseline: str | None, settings: dict[str, Any], 
 def power_command(
     inputs: Inputs,
     baseline: str | None,
+    primary: str | None,
     difference: float | None,
     wanted: float,
     style: str,
@@ -135,5 +145,5 @@ def power_command(
     SciPy. Unless --correction is none, alpha is divided by the number of comparisons.
     """
     # No interval is shown: one resample is enough.
-    comparison = _comparison(inputs, baseline, {**settings, "resamples": 1, "seed": 0})
+    comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
     show_result(comparison.power(difference=difference, wanted=wanted), style)

@@ -125,7 +125,7 @@ class Comparison(Systems, Result):
             powers += power_of(
                 part.rows, self.settings, difference=difference, wanted=wanted, by=part.by, value=part.value
             )
-        return PowerAnalysis(tuple(powers), wanted, alpha_of(self.rows, self.settings), self)
+        return PowerAnalysis(tuple(powers), wanted, alpha_of(self.rows, self.primary, self.settings), self)
 
     def __repr__(self) -> str:
         return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")
@@ -170,6 +170,7 @@ def compare(
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
+    primary: str | None = None,
     test: TestName = "randomization",
     correction: CorrectionName = "holm",
     alpha: float = 0.05,
@@ -185,8 +186,9 @@ def compare(
 
     Args:
         baseline: The run to compare with (default: the first).
+        primary: The metric that the verdict is by (default: the first).
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
-        correction: What is done about many comparisons, over all of the table: `holm`, `bonferroni` or `none`.
+        correction: What corrects p over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
         alpha: A difference is significant where its p-value is at most this.
         intervals: The level of intervals.
         resamples: How many are drawn at random.
@@ -206,7 +208,9 @@ def compare(
         raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
     request = Request.of(metrics, **options)
     evaluations = {each.name: each for each in evaluate_each(request, request.truth_of(truth), named)}
-    return comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, settings)
+    first = next(iter(evaluations))
+    text = None if primary is None else evaluations[first].text_of(primary)
+    return comparison_of(evaluations, first if baseline is None else baseline, settings, primary=text)
 
 
 @takes_options(RequestOptions)
@@ -216,6 +220,7 @@ def power(
     metrics: Sequence[str | Metric],
     *,
     baseline: str | None = None,
+    primary: str | None = None,
     difference: float | None = None,
     wanted: float = 0.8,
     test: TestName = "randomization",
@@ -230,6 +235,7 @@ def power(
 
     Args:
         baseline: The run to compare with (default: the first).
+        primary: The metric that the verdict is by (default: the first).
         difference: The difference to show (default: the observed one).
         wanted: The power with which to show it.
         test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
@@ -241,6 +247,7 @@ def power(
         runs,
         metrics,
         baseline=baseline,
+        primary=primary,
         test=test,
         correction=correction,
         alpha=alpha,

@@ -1,24 +1,33 @@
 """Systems compared with a baseline, and every two with each other: means, deltas, intervals, tests, wins and losses.
 
-`rows_of` makes the rows of a table from the values of every system; `contrast` holds some columns against others, one
-by one, for gates; `pairs_of` bounds all pairs at once, by Tukey's honestly significant difference.
+`contrasts_in` tests families of comparisons; `rows_of` makes the rows of a table from the values of every system;
+`pairs_of` bounds all pairs at once, by Tukey's honestly significant difference.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Generic, Self, TypeVar, overload
+from typing import Annotated, Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from annotated_types import Ge, Le
 
-from groupgt.comparison.intervals import Bounds, intervals, unseen
+from groupgt.comparison.intervals import Bounds, delta_intervals, intervals
 from groupgt.comparison.settings import Settings
-from groupgt.comparison.tests import SLACK, corrected, on_grid, p_values, permutations, scipy_stats, slack_of
+from groupgt.comparison.tests import (
+    SLACK,
+    alpha_at,
+    corrected,
+    infer,
+    on_grid,
+    permutations,
+    scipy_stats,
+    slack_of,
+)
 from groupgt.evaluation.result import mean_of
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats
@@ -34,10 +43,12 @@ class Contrast:
     """One system against another by one metric, over the `pairs` queries that count for both.
 
     `delta` is the mean of the differences (system − other), `unpaired` counts queries that count for one of the two
-    alone, `wins` those where the system is better (lower, where lower is better). `p_value` is corrected for all
-    comparisons of its table, `raw_p_value` is not. `spread` is the standard deviation of the differences,
+    alone, `wins` those where the system is better (lower, where lower is better). `p_value` is corrected over
+    its family, `raw_p_value` is not. `spread` is the standard deviation of the differences,
     `effect_size` Cohen's d_z, their mean ÷ `spread`. NaN stands for what cannot be said. Of those that differ `size` is
     the mean size, 0 where none does, and `alike` says whether all are of that size, as those of 0/1 metrics are.
+    `significant` says that `p_value` is at most alpha; `confidence` is the level of `delta_interval`, at which it
+    agrees with that.
     """
 
     delta: float
@@ -53,6 +64,8 @@ class Contrast:
     p_value: Share
     size: float = 0.0
     alike: bool = False
+    significant: bool = False
+    confidence: Share = 0.95
 
     @property
     def differ(self) -> int:
@@ -93,7 +106,11 @@ class Row:
     interval: Interval
     queries: int
     against: Contrast | None
-    significant: bool = False
+
+    @property
+    def significant(self) -> bool:
+        """Whether it differs significantly from the baseline."""
+        return self.against is not None and self.against.significant
 
     delta = OfContrast(lambda contrast: contrast.delta)
     delta_interval = OfContrast(lambda contrast: contrast.delta_interval)
@@ -115,70 +132,68 @@ class Row:
 Values = Mapping[str, Mapping[str, Floats]]
 
 
-def rows_of(
-    values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings, among: Bools | None = None
-) -> list[Row]:
-    """A row for each system and metric, over all queries or some; p-values are corrected over all of these rows."""
-    means = [(name, text) for text in metrics for name in values]
-    deltas = [(name, text) for name, text in means if name != baseline]
-    columns = {(name, text): _among(values[name][text], among) for name, text in means}
-    bounds = {text: bounds_of(metric, [columns[name, text] for name in values]) for text, metric in metrics.items()}
-    systems, baselines = [columns[key] for key in deltas], [columns[baseline, text] for _, text in deltas]
-    # Means and deltas of all metrics are resampled in one go.
-    spans = _intervals(
-        _Columns([columns[key] for key in means], [bounds[text] for _, text in means]),
-        _Columns(_differences(systems, baselines), [_widened(bounds[text]) for _, text in deltas]),
-        settings,
-    )
-    mean_spans = dict(zip(means, spans))
-    kinds = [metrics[text] for _, text in deltas]
-    contrasts = dict(zip(deltas, _contrasts(systems, baselines, kinds, spans[len(means) :], settings)))
-    rows = []
-    for key in ((name, text) for name in values for text in metrics):
-        counted = int((~np.isnan(columns[key])).sum())
-        rows.append(Row(*key, mean_of(columns[key]), mean_spans[key], counted, contrasts.get(key)))
-    return recorrected(rows, settings)
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Comparisons by one metric that are one question: their p-values are corrected together, and with no others.
+
+    Each of `systems` is compared with the one of `others` at its place, as columns of one length.
+    """
+
+    metric: Metric
+    systems: Sequence[Floats]
+    others: Sequence[Floats]
+    bounds: Bounds | None
+
+
+def rows_of(values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings) -> list[Row]:
+    """A row for each system and metric; each metric is a family."""
+    names = [name for name in values if name != baseline]
+    families = [
+        Family(metric, [values[name][text] for name in names], [values[baseline][text]] * len(names), bounds)
+        for text, metric in metrics.items()
+        for bounds in [bounds_of(metric, [of_system[text] for of_system in values.values()])]
+    ]
+    contrasts = {
+        (name, text): contrast
+        for text, of_metric in zip(metrics, contrasts_in(families, settings))
+        for name, contrast in zip(names, of_metric)
+    }
+    spans = mean_intervals(values, metrics, settings)
+    return [
+        row_of(key, values[key[0]][key[1]], spans[key], contrasts.get(key))
+        for key in ((name, text) for name in values for text in metrics)
+    ]
+
+
+def row_of(key: tuple[str, str], column: Floats, interval: Interval, contrast: Contrast | None) -> Row:
+    """The row of a system and a metric, with the mean of its values."""
+    return Row(*key, mean_of(column), interval, int((~np.isnan(column)).sum()), contrast)
 
 
 def mean_intervals(
-    values: Values, metrics: Mapping[str, Metric], settings: Settings
+    values: Values, metrics: Mapping[str, Metric], settings: Settings, among: Bools | None = None
 ) -> dict[tuple[str, str], Interval]:
-    """The interval of the mean of each system by each metric, as `rows_of` has it."""
+    """The interval of the mean of each system by each metric, over all queries or some."""
     keys = [(name, text) for text in metrics for name in values]
-    bounds = {text: bounds_of(metric, [values[name][text] for name in values]) for text, metric in metrics.items()}
-    columns = _Columns([values[name][text] for name, text in keys], [bounds[text] for _, text in keys])
-    return dict(zip(keys, _intervals(columns, _Columns([], []), settings)))
+    columns = [values[name][text] if among is None else values[name][text][among] for name, text in keys]
+    width = len(values)
+    within = [
+        bounds
+        for place, metric in enumerate(metrics.values())
+        for bounds in [bounds_of(metric, columns[place * width : (place + 1) * width])] * width
+    ]
+    spans: list[Interval] = [(math.nan, math.nan)] * len(columns)
+    for places, block in _by_known_queries(columns):
+        own = [within[place] for place in places]
+        ends = intervals(block, own, settings.intervals, settings.resamples, settings.seed)
+        for place, (low, high) in zip(places, ends.tolist()):
+            spans[place] = (low, high)
+    return dict(zip(keys, spans))
 
 
-def _among(column: Floats, among: Bools | None) -> Floats:
-    return column if among is None else column[among]
-
-
-def comparisons(rows: Sequence[Row]) -> int:
-    """How many comparisons a table makes: those that have a p-value."""
-    return sum(row.against is not None and not math.isnan(row.against.raw_p_value) for row in rows)
-
-
-def recorrected(rows: Sequence[Row], settings: Settings) -> list[Row]:
-    """The same rows with p-values corrected over all of them, and what is significant marked."""
-    raw = np.array([row.against.raw_p_value for row in rows if row.against is not None], dtype=np.float64)
-    p_values_left = iter(corrected(settings.correction, raw).tolist())
-    marked = []
-    for row in rows:
-        if row.against is not None:
-            against = replace(row.against, p_value=next(p_values_left))
-            row = replace(row, against=against, significant=against.p_value <= settings.alpha)
-        marked.append(row)
-    return marked
-
-
-def contrast(
-    systems: Sequence[Floats], others: Sequence[Floats], metric: Metric, bounds: Bounds | None, settings: Settings
-) -> list[Contrast]:
-    """Each system against the other of the same place, all by one metric; p-values are not corrected yet."""
-    differences = _Columns(_differences(systems, others), [_widened(bounds)] * len(systems))
-    spans = _intervals(_Columns([], []), differences, settings)
-    return _contrasts(systems, others, [metric] * len(systems), spans, settings)
+def comparisons(contrasts: Iterable[Contrast | None]) -> int:
+    """How many comparisons a family makes: those that have a p-value."""
+    return sum(contrast is not None and not math.isnan(contrast.raw_p_value) for contrast in contrasts)
 
 
 def bounds_of(metric: Metric, columns: Sequence[Floats]) -> Bounds | None:
@@ -192,83 +207,79 @@ def drop(delta: float, *, higher_is_better: bool) -> float:
     return -delta if higher_is_better else delta
 
 
-def _differences(systems: Sequence[Floats], others: Sequence[Floats]) -> list[Floats]:
-    return [system - other for system, other in zip(systems, others)]
-
-
-def _contrasts(
-    systems: Sequence[Floats],
-    others: Sequence[Floats],
-    metrics: Sequence[Metric],
-    spans: Sequence[Interval],
-    settings: Settings,
-) -> list[Contrast]:
-    columns = _differences(systems, others)
-    raw = np.full(len(columns), np.nan)
-    for places, differences in _by_known_queries(columns):
-        raw[places] = p_values(settings.test, differences, settings.resamples, settings.seed)
-    contrasts = []
-    for place, (system, other, difference) in enumerate(zip(systems, others, columns)):
-        known = difference[~np.isnan(difference)]
-        sign = 1 if metrics[place].higher_is_better else -1
-        wins, losses = int((sign * known > SLACK).sum()), int((sign * known < -SLACK).sum())
-        delta, (low, high) = _without_rounding(mean_of(difference)), spans[place]
-        sizes = np.abs(known[np.abs(known) > SLACK])
-        contrasts.append(
-            Contrast(
-                delta=delta,
-                delta_interval=(low, high) if math.isnan(low) else (min(low, delta), max(high, delta)),
-                pairs=len(known),
-                unpaired=int((np.isnan(system) != np.isnan(other)).sum()),
-                wins=wins,
-                ties=len(known) - wins - losses,
-                losses=losses,
-                spread=_spread(known),
-                effect_size=_effect_size(known),
+def contrasts_in(families: Sequence[Family], settings: Settings) -> list[list[Contrast]]:
+    """The contrasts of each family. What is drawn at random is drawn once for all of them."""
+    differences = [[system - other for system, other in zip(family.systems, family.others)] for family in families]
+    columns = [column for of_family in differences for column in of_family]
+    family_of = np.repeat(np.arange(len(families)), [len(of_family) for of_family in differences])
+    raw, p_values = np.full(len(columns), np.nan), np.full(len(columns), np.nan)
+    blocks = [
+        (places, values, infer(settings.test, values, settings.resamples, settings.seed, settings.alpha))
+        for places, values in _by_known_queries(columns)
+    ]
+    for places, _, inference in blocks:
+        raw[places] = inference.p_values
+    alphas = np.full(len(columns), settings.alpha)
+    for number in range(len(families)):
+        own = family_of == number
+        p_values[own] = corrected(settings.correction, raw[own])
+        compared, rejected = int((~np.isnan(raw[own])).sum()), int((p_values[own] <= settings.alpha).sum())
+        alphas[own] = alpha_at(settings.correction, settings.alpha, compared, rejected)
+    ends = np.full((len(columns), 2), np.nan)
+    for places, values, inference in blocks:
+        within = [_widened(families[family_of[place]].bounds) for place in places]
+        ends[places] = delta_intervals(values, within, inference, alphas[places], settings.resamples, settings.seed)
+    contrasts: list[list[Contrast]] = [[] for _ in families]
+    pairs = ((family, *pair) for family in families for pair in zip(family.systems, family.others))
+    for place, (family, system, other) in enumerate(pairs):
+        contrasts[family_of[place]].append(
+            _contrast(
+                family.metric,
+                system,
+                other,
+                interval=(float(ends[place, 0]), float(ends[place, 1])),
                 raw_p_value=float(raw[place]),
-                p_value=float(raw[place]),
-                size=mean_of(sizes) if len(sizes) else 0.0,
-                alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
+                p_value=float(p_values[place]),
+                confidence=1 - float(alphas[place]),
+                significant=bool(p_values[place] <= settings.alpha),
             )
         )
     return contrasts
 
 
+def _contrast(metric: Metric, system: Floats, other: Floats, *, interval: Interval, **tested: Any) -> Contrast:
+    difference = system - other
+    known = difference[~np.isnan(difference)]
+    sign = 1 if metric.higher_is_better else -1
+    wins, losses = int((sign * known > SLACK).sum()), int((sign * known < -SLACK).sum())
+    delta, (low, high) = _without_rounding(mean_of(difference)), interval
+    sizes = np.abs(known[np.abs(known) > SLACK])
+    return Contrast(
+        delta=delta,
+        delta_interval=(low, high) if math.isnan(low) else (min(low, delta), max(high, delta)),
+        pairs=len(known),
+        unpaired=int((np.isnan(system) != np.isnan(other)).sum()),
+        wins=wins,
+        ties=len(known) - wins - losses,
+        losses=losses,
+        spread=_spread(known),
+        effect_size=_effect_size(known),
+        size=mean_of(sizes) if len(sizes) else 0.0,
+        alike=bool(len(sizes) and np.ptp(sizes) < SLACK),
+        **tested,
+    )
+
+
 def _by_known_queries(columns: Sequence[Floats]) -> list[tuple[list[int], Floats]]:
     """Columns that are known for the same queries, together: their places, and their known values, shape (n, C)."""
-    groups: dict[bytes, list[int]] = {}
+    groups: dict[tuple[int, bytes], list[int]] = {}
     for place, column in enumerate(columns):
-        groups.setdefault(np.packbits(np.isnan(column)).tobytes(), []).append(place)
+        groups.setdefault((len(column), np.packbits(np.isnan(column)).tobytes()), []).append(place)
     blocks = []
     for places in groups.values():
         known = ~np.isnan(columns[places[0]])
         blocks.append((places, np.stack([columns[place][known] for place in places], axis=1)))
     return blocks
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Columns of values, and between what each lies."""
-
-    values: Sequence[Floats]
-    bounds: Sequence[Bounds | None]
-
-
-def _intervals(means: _Columns, differences: _Columns, settings: Settings) -> list[Interval]:
-    """The interval of the mean of each column of values, then of each column of differences."""
-    columns, bounds = [*means.values, *differences.values], [*means.bounds, *differences.bounds]
-    spans: list[Interval] = [(math.nan, math.nan)] * len(columns)
-    for places, values in _by_known_queries(columns):
-        within = [bounds[place] for place in places]
-        added = np.zeros(len(places))
-        for at, place in enumerate(places):
-            if place >= len(means.values):
-                most = within[at]
-                added[at] = unseen(values[:, [at]], None if most is None else most[1])[0]
-        ends = intervals(values, within, settings.intervals, settings.resamples, settings.seed, added)
-        for place, (low, high) in zip(places, ends.tolist()):
-            spans[place] = (low, high)
-    return spans
 
 
 def _widened(bounds: Bounds | None) -> Bounds | None:
@@ -302,7 +313,7 @@ def _effect_size(differences: Floats) -> float:
 class Pair:
     """Two systems by one metric: `first` against `second`.
 
-    `against.p_value` is corrected over all pairs and metrics; `tukey` is the p-value of Tukey's HSD over all systems.
+    `against.p_value` is corrected over the pairs by this metric; `tukey` is that of Tukey's HSD over all systems.
     """
 
     first: str
@@ -319,15 +330,19 @@ def contrasts_of(
     settings: Settings,
     among: Bools | None = None,
 ) -> dict[Key, Contrast]:
-    """Some systems against others by some metrics, over all queries or some; p-values are corrected over all."""
-    contrasts: dict[Key, Contrast] = {}
-    for text, metric in metrics.items() if twos else ():
-        columns = {name: _among(of_system[text], among) for name, of_system in values.items()}
+    """Some systems against others by some metrics, over all queries or some; each metric is a family."""
+    families = []
+    for text, metric in metrics.items():
+        columns = {
+            name: of_system[text] if among is None else of_system[text][among] for name, of_system in values.items()
+        }
         firsts, seconds = [columns[first] for first, _ in twos], [columns[second] for _, second in twos]
-        tested = contrast(firsts, seconds, metric, bounds_of(metric, list(columns.values())), settings)
-        contrasts |= {(first, second, text): each for (first, second), each in zip(twos, tested)}
-    p_values = corrected(settings.correction, np.array([each.raw_p_value for each in contrasts.values()])).tolist()
-    return {key: replace(each, p_value=p) for (key, each), p in zip(contrasts.items(), p_values)}
+        families.append(Family(metric, firsts, seconds, bounds_of(metric, list(columns.values()))))
+    return {
+        (first, second, text): contrast
+        for text, of_metric in zip(metrics, contrasts_in(families, settings))
+        for (first, second), contrast in zip(twos, of_metric)
+    }
 
 
 def pairs_of(values: Values, metrics: Mapping[str, Metric], settings: Settings) -> list[Pair]:

@@ -23,8 +23,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from groupgt.comparison.tests import SLACK, on_grid, resampled_counts
-from groupgt.model.hits import Floats
+from groupgt.comparison.tests import SLACK, Inference, on_grid, resampled_counts
+from groupgt.model.hits import Bools, Floats
 
 Bounds = tuple[float, float]
 Ends = tuple[Floats, Floats]
@@ -34,6 +34,8 @@ AT_ONCE = 1 << 24
 WIDEST = 1.25
 # Beyond this many degrees of freedom Student's quantile is expanded.
 MANY_DEGREES = 1000
+# No interval that is resampled has a higher level.
+HIGHEST = 0.9999
 # Up to FEW differing queries are few; from the second number on they are not.
 FEW, FADED = 5, 15
 
@@ -169,6 +171,51 @@ def unseen(differences: Floats, bound: float | None) -> Floats:
     share = np.clip((FADED - differing) / (FADED - FEW), 0.0, 1.0)
     added: Floats = share * 2 * largest**2 / (count - 1)
     return added
+
+
+def delta_intervals(
+    differences: Floats,
+    bounds: Sequence[Bounds | None],
+    inference: Inference,
+    alphas: Floats,
+    resamples: int,
+    seed: int,
+) -> Floats:
+    """The interval of the mean of each column of differences, shape (C, 2), that agrees with a test, at an alpha each.
+
+    From 15 queries that differ on it is every mean that the test does not reject. Of fewer, and where the test is not
+    inverted, it is that of `intervals` at the level 1 − alpha, for an inverted test covers too rarely where few of
+    many queries differ. Where p is exact, or the test inverted, 0 lies inside if and only if p is above alpha.
+    """
+    count, width = differences.shape
+    if count < 2 or not width:
+        return np.full((width, 2), np.nan)
+    ends = np.full((width, 2), np.nan)
+    is_inverted = ((np.abs(differences) > SLACK).sum(axis=0) >= FADED) & (inference.inverse is not None)
+    if inference.inverse is not None and is_inverted.any():
+        limits = np.array([(-math.inf, math.inf) if pair is None else pair for pair in bounds])
+        inverted = np.clip(inference.inverse(alphas), limits[:, :1], limits[:, 1:])
+        # Without bounds, too few resamples for so small an alpha bound nothing.
+        is_inverted &= np.isfinite(inverted).all(axis=1)
+        ends[is_inverted] = inverted[is_inverted]
+    for alpha in np.unique(alphas[~is_inverted]).tolist():
+        rest = np.flatnonzero(~is_inverted & (alphas == alpha))
+        columns, within = differences[:, rest], [bounds[place] for place in rest.tolist()]
+        added = [unseen(columns[:, [at]], None if pair is None else pair[1])[0] for at, pair in enumerate(within)]
+        level = min(1 - alpha, HIGHEST)
+        ends[rest] = intervals(columns, within, level, resamples, seed, np.array(added))
+    return _agreeing(ends, differences, inference.p_values <= alphas, inference.is_exact | is_inverted)
+
+
+def _agreeing(ends: Floats, differences: Floats, rejected: Bools, decides: Bools) -> Floats:
+    """Ends with 0 outside where it is rejected, and inside where it is not, for columns whose p decides."""
+    mean = np.array([math.fsum(column) / len(column) for column in differences.T.tolist()])
+    low, high = np.minimum(ends[:, 0], mean), np.maximum(ends[:, 1], mean)
+    smallest = np.nextafter(0.0, 1.0)
+    out, inside = decides & rejected, decides & ~rejected
+    low = np.where(out & (mean > 0), np.maximum(low, smallest), np.where(inside, np.minimum(low, 0.0), low))
+    high = np.where(out & (mean < 0), np.minimum(high, -smallest), np.where(inside, np.maximum(high, 0.0), high))
+    return np.stack([low, high], axis=1)
 
 
 def normal_quantile(level: float) -> float:

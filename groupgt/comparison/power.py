@@ -260,7 +260,7 @@ def power_of(
 ) -> list[Power]:
     """What the observed differences of every system allow; `difference` is the observed one where none is given.
 
-    alpha is divided by the number of comparisons where the table corrects for them. Raises `ConfigError`.
+    alpha is divided by the number of comparisons by one metric where they are corrected for. Raises `ConfigError`.
     """
     faults = Faults()
     if isinstance(wanted, bool) or not isinstance(wanted, (int, float)) or not 0 < wanted < 1:
@@ -268,12 +268,13 @@ def power_of(
     if difference is not None and not (math.isfinite(difference) and difference != 0):
         faults.add("difference", f"expected a number other than 0, found {display(difference)}")
     faults.stop(ConfigError)
-    alpha = alpha_of(rows, settings)
+    alpha_by = {metric: alpha_of(rows, metric, settings) for metric in dict.fromkeys(row.metric for row in rows)}
     powers = []
     for row in rows:
         contrast = row.against
         if contrast is None:
             continue
+        alpha = alpha_by[row.metric]
         asked = contrast.delta if difference is None else difference
         least = reached = needed = None
         # Where nothing differs there is nothing to go by.
@@ -303,7 +304,7 @@ def power_of(
     return powers
 
 
-def alpha_of(rows: Sequence[Row], settings: Settings) -> float:
-    """The alpha of one comparison: Bonferroni's share where the table corrects."""
-    count = comparisons(rows) if settings.correction != "none" else 1
+def alpha_of(rows: Sequence[Row], metric: str, settings: Settings) -> float:
+    """The alpha of one comparison by a metric: Bonferroni's share of its family, where that is corrected."""
+    count = comparisons(row.against for row in rows if row.metric == metric) if settings.correction != "none" else 1
     return settings.alpha / max(count, 1)

@@ -21,7 +21,9 @@ class Settings:
     """How systems are compared; raises `ConfigError` with everything that is out of range."""
 
     test: Annotated[TestName, Doc("The paired test; t and wilcoxon need SciPy.")] = "randomization"
-    correction: Annotated[CorrectionName, Doc("Correction of p-values over all comparisons in a table.")] = "holm"
+    correction: Annotated[CorrectionName, Doc("Correction of p-values over the systems compared in one metric.")] = (
+        "holm"
+    )
     alpha: Annotated[float, Gt(0), Lt(1), Doc("Significance level.")] = 0.05
     intervals: Annotated[float, Gt(0), Le(0.9999), Doc("Confidence level of the intervals.")] = 0.95
     resamples: Annotated[int, Ge(1), Le(10**6), Doc("Number of resamples for intervals and tests.")] = 10_000

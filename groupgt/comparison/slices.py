@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from groupgt.comparison.contrast import Contrast, Row, Values, drop, recorrected, rows_of
+from groupgt.comparison.contrast import (
+    Contrast,
+    Family,
+    Row,
+    Values,
+    bounds_of,
+    contrasts_in,
+    drop,
+    mean_intervals,
+    row_of,
+)
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.evaluation.slices import Slicer
@@ -19,7 +29,7 @@ MOST_SLICES = 200
 class Slice:
     """The rows of one slice: the queries whose column `by` has this value, `queries` of which are defined.
 
-    p-values are corrected over all slices of the column.
+    p-values are corrected over systems and values of the column, by each metric alone.
     """
 
     by: str
@@ -36,17 +46,32 @@ class Slice:
 def slices_of(
     values: Values, metrics: Mapping[str, Metric], baseline: str, settings: Settings, slicer: Slicer
 ) -> list[Slice]:
-    """The comparison within every slice."""
+    """The comparison within every slice; systems × values of a column, by one metric, are a family."""
     slices: list[Slice] = []
     defined = slicer.truth.judgments.defined
     left_out = too_many(slicer)
-    for column in (by for by in slicer.by if by not in left_out):
-        parts = [
-            Slice(name, value, int((mask & defined).sum()), tuple(rows_of(values, metrics, baseline, settings, mask)))
-            for name, value, mask in Slicer(slicer.truth, [column])
+    names = [name for name in values if name != baseline]
+    for by in (by for by in slicer.by if by not in left_out):
+        parts = [(value, mask) for _, value, mask in Slicer(slicer.truth, [by])]
+        families = [
+            Family(
+                metric,
+                [values[name][text][mask] for _, mask in parts for name in names],
+                [values[baseline][text][mask] for _, mask in parts for _ in names],
+                bounds_of(metric, [of_system[text] for of_system in values.values()]),
+            )
+            for text, metric in metrics.items()
         ]
-        rows = iter(recorrected([row for part in parts for row in part.rows], settings))
-        slices += [replace(part, rows=tuple(next(rows) for _ in part.rows)) for part in parts]
+        tested = dict(zip(metrics, map(iter, contrasts_in(families, settings))))
+        for value, mask in parts:
+            spans = mean_intervals(values, metrics, settings, mask)
+            # Families hold slice by slice, and in each system by system.
+            contrasts = {(name, text): next(tested[text]) for text in metrics for name in names}
+            rows = tuple(
+                row_of(key, values[key[0]][key[1]][mask], spans[key], contrasts.get(key))
+                for key in ((name, text) for name in values for text in metrics)
+            )
+            slices.append(Slice(by, value, int((mask & defined).sum()), rows))
     return slices
 
 

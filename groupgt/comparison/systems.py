@@ -286,20 +286,27 @@ class Systems:
         return list(reversals(self.rows, self.slices))
 
     @cached_property
-    def others(self) -> dict[Key, Contrast]:
-        """Every two systems that are not compared with the baseline, by metric.
+    def against_baseline(self) -> dict[str, Contrast]:
+        """Every other system compared with the baseline by the primary metric."""
+        if self.is_compared:
+            return {name: row.against for name in self.names if (row := self.row_of[name, self.primary]).against}
+        twos = [(name, self.baseline) for name in self.names if name != self.baseline]
+        return {first: each for (first, *_), each in self._contrasts([self.primary], twos).items()}
 
-        p-values are corrected over all of these. By metrics other than the primary, and without the best, only where
-        they are not too many.
+    @cached_property
+    def others(self) -> dict[Key, Contrast]:
+        """Every two systems neither of which is the baseline, by metric.
+
+        By metrics other than the primary, and without the best, only where they are not too many.
         """
         primary, count = self.primary, len(self.qids)
-        twos = list(combinations([name for name in self.names if name != self.baseline or not self.is_compared], 2))
+        twos = list(combinations([name for name in self.names if name != self.baseline], 2))
         metrics = list(dict.fromkeys([primary, *self._compared]))
         if not self.is_compared or len(twos) * len(metrics) * max(1, count // 1000) > PAIRS:
             metrics = [primary]
         if len(twos) > PAIRS or len(twos) * count > NUMBERS:
             twos = [two for two in twos if self.best in two][:PAIRS]
-        return contrasts_of(self.values, {text: self.metrics[text] for text in metrics}, twos, self.settings)
+        return self._contrasts(metrics, twos)
 
     def others_within(self) -> Iterator[tuple[int, dict[Key, Contrast]]]:
         """The same by the primary metric in each slice, counted from 0, where that is not too much."""
@@ -310,15 +317,30 @@ class Systems:
         if len(parts) * len(twos) > WITHIN or len(twos) * len(self.qids) > NUMBERS:
             return
         for place, (_, _, mask) in enumerate(parts):
-            metrics = {self.primary: self.metrics[self.primary]}
-            yield place, contrasts_of(self.values, metrics, twos, self.settings, mask)
+            yield place, self._contrasts([self.primary], twos, mask)
+
+    def _contrasts(
+        self, metrics: Sequence[str], twos: Sequence[tuple[str, str]], among: Bools | None = None
+    ) -> dict[Key, Contrast]:
+        return contrasts_of(self.values, {text: self.metrics[text] for text in metrics}, twos, self.settings, among)
+
+    @cached_property
+    def has_clear_winner(self) -> bool:
+        """Whether the system with the best mean differs significantly from every other, each p not corrected.
+
+        That all of them must reject is the correction already.
+        """
+        if self.best is None or len(self.names) < 2:
+            return False
+        lead = self._contrasts([self.primary], [(self.best, name) for name in self.names if name != self.best])
+        return all(contrast.raw_p_value <= self.settings.alpha for contrast in lead.values())
 
     def between(self, first: str, second: str) -> Contrast | None:
         """One system against another by the primary metric; None where that was not computed."""
-        if self.is_compared and second == self.baseline:
-            return self.row_of[first, self.primary].against
-        if self.is_compared and first == self.baseline:
-            return turned(self.row_of[second, self.primary].against)
+        if second == self.baseline:
+            return self.against_baseline.get(first)
+        if first == self.baseline:
+            return turned(self.against_baseline.get(second))
         contrast = self.others.get((first, second, self.primary))
         return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
 
@@ -328,8 +350,8 @@ class Systems:
             return ""
         if name == self.baseline:
             return "baseline"
-        contrast = self.between(name, self.baseline)
-        if contrast is None or not contrast.p_value <= self.settings.alpha:
+        contrast = self.against_baseline.get(name)
+        if contrast is None or not contrast.significant:
             return "not significant"
         return "better" if (contrast.delta > 0) == self.higher else "worse"
 

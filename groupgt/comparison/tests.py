@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from groupgt.errors import ConfigError
-from groupgt.model.hits import Floats, Ints
+from groupgt.model.hits import Bools, Floats, Ints
 
 # Differences of figures that are equal on paper may differ by a few bits.
 SLACK = 1e-12
@@ -129,9 +129,31 @@ def _step(values: Floats) -> Floats:
 
 
 TestName = Literal["randomization", "t", "wilcoxon", "bootstrap"]
-CorrectionName = Literal["holm", "bonferroni", "none"]
+CorrectionName = Literal["holm", "bonferroni", "bh", "none"]
 # The slack of t, whose variance is rounded too.
 SLACK_OF_T = 1e-9
+
+# alpha of each column, shape (C,), to the ends of the interval of every μ that its test does not reject, shape (C, 2).
+Inverse = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """The p-value of each column of differences, shape (C,), and the same test asked for other means than 0.
+
+    `inverse` gives the ends of the interval of every μ with p(μ) > alpha, infinite where alpha is too small to reject
+    any; alpha is at most the one that was tested at. None for tests that are not inverted. `is_exact` says which
+    p-values count all sign patterns and not a sample of them.
+    """
+
+    p_values: Floats
+    is_exact: Bools
+    inverse: Inverse | None = None
+
+    @classmethod
+    def of(cls, p_values: Floats, inverse: Inverse | None = None) -> Inference:
+        """Of a test none of whose p-values counts all sign patterns."""
+        return cls(p_values, np.zeros(len(p_values), dtype=np.bool_), inverse)
 
 
 def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Floats:
@@ -140,64 +162,141 @@ def p_values(test: str, differences: Floats, resamples: int, seed: int) -> Float
     >>> p_values("randomization", np.array([[0.1], [0.2], [0.3], [0.0]]), 10_000, 0).tolist()
     [0.25]
     """
+    return infer(test, differences, resamples, seed).p_values
+
+
+def infer(test: str, differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
+    """Each column, shape (n, C), by a test of `TESTS`, to be inverted at up to `alpha`.
+
+    NaN for no queries; columns in which nothing differs have p 1 and no interval (NaN).
+    """
     count, width = differences.shape
     if not count:
-        return np.full(width, np.nan)
+        return Inference.of(np.full(width, np.nan))
     exact = on_grid(np.where(np.abs(differences) > SLACK, differences, 0.0))
-    values = np.ones(width)
+    values, is_exact = np.ones(width), np.zeros(width, dtype=np.bool_)
     differing = np.flatnonzero(exact.any(axis=0))
-    if len(differing):
-        values[differing] = TESTS[test].function(exact[:, differing], resamples, seed)
-    return values
+    if not len(differing):
+        return Inference(values, is_exact)
+    result = TESTS[test].function(exact[:, differing], resamples, seed, alpha)
+    values[differing], is_exact[differing] = result.p_values, result.is_exact
+    inverse = result.inverse
+
+    def ends_of_all(alphas: Floats) -> Floats:
+        ends = np.full((width, 2), np.nan)
+        if inverse is not None:
+            ends[differing] = inverse(alphas[differing])
+        return ends
+
+    return Inference(values, is_exact, None if inverse is None else ends_of_all)
 
 
-def randomization(differences: Floats, resamples: int, seed: int) -> Floats:
+def _place(alphas: Floats, resamples: int) -> Ints:
+    """How many of the draws must be as far for p = (1 + as far) ÷ (1 + resamples) to be above alpha, shape (C,)."""
+    return np.floor(alphas * (1 + resamples) * (1 + SLACK)).astype(np.int64)
+
+
+def _at(ordered: Floats, places: Ints, otherwise: float) -> Floats:
+    """Of each column the value at a place counted from 1; `otherwise` at place 0."""
+    picked = np.take_along_axis(ordered, np.maximum(places - 1, 0)[None, :], axis=0)[0]
+    return np.where(places > 0, picked, otherwise)
+
+
+def _smallest(values: Floats, count: int) -> Floats:
+    """The smallest of each column in ascending order, shape (count, C)."""
+    if count < len(values):
+        values = np.partition(values, count - 1, axis=0)[:count]
+    return np.sort(values, axis=0)
+
+
+def randomization(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
     """Fisher's randomization: signs of the differences are flipped at will, p the share of sums as far from 0.
 
     All 2^m sign patterns of the m queries that differ where that is no more than `resamples`, else that many random
     ones and p = (1 + as far) ÷ (1 + resamples). Source: Smucker, Allan & Carterette, CIKM 2007; Phipson & Smyth 2010.
+
+    Inverted: with μ taken from every difference, a pattern is as far as the observed mean m > μ where the mean over
+    the queries that keep their sign, or that over those that change it, is at most μ. So p(μ) rises up to m and falls
+    beyond, and the ends are order statistics of the lesser, and of the greater, of the two means of each draw.
     """
+    count = len(differences)
     # Sums that are equal on paper are as far.
     bound = np.abs(differences.sum(axis=0)) - slack_of(differences)
     differing = (differences != 0).sum(axis=0)
     values = np.ones(len(bound))
-    for column in np.flatnonzero(differing <= math.log2(resamples)).tolist():
+    few = differing <= math.log2(resamples)
+    for column in np.flatnonzero(few).tolist():
         sums = np.zeros(1)
         for difference in differences[differences[:, column] != 0, column].tolist():
             sums = np.concatenate([sums + difference, sums - difference])
         values[column] = float((np.abs(sums) >= bound[column]).mean())
-    drawn = np.flatnonzero(differing > math.log2(resamples))
-    if len(drawn):
-        columns = differences[:, drawn]
-        whole, as_far = columns.sum(axis=0), np.zeros(len(drawn))
-        for coins in halves(len(columns), resamples, seed):
-            # Σ ±d = 2 Σ over heads − Σ d; all of it is exact.
-            as_far += (np.abs(2 * (coins @ columns) - whole) >= bound[drawn]).sum(axis=0)
-        values[drawn] = (1 + as_far) / (1 + resamples)
-    return values
+    most = int(_place(np.array([alpha]), resamples)[0])
+    drawn = np.flatnonzero(~few | (most > 0))
+    if not len(drawn):
+        return Inference(values, few)
+    columns = differences[:, drawn]
+    total, as_far = columns.sum(axis=0), np.zeros(len(drawn))
+    lows, highs = np.full((0, len(drawn)), np.inf), np.full((0, len(drawn)), np.inf)
+    for coins in halves(count, resamples, seed):
+        kept = coins @ columns
+        # Σ ±d = 2 Σ over heads − Σ d; all of it is exact.
+        as_far += (np.abs(2 * kept - total) >= bound[drawn]).sum(axis=0)
+        if most:
+            heads = coins.sum(axis=1)[:, None]
+            one_sided = (heads == 0) | (heads == count)
+            means = kept / np.maximum(heads, 1), (total - kept) / np.maximum(count - heads, 1)
+            # A pattern that changes no sign, or all of them, is as far whatever μ is.
+            low, high = (np.where(one_sided, -np.inf, end) for end in (np.minimum(*means), -np.maximum(*means)))
+            lows, highs = (_smallest(np.concatenate(pair), most) for pair in ((lows, low), (highs, high)))
+    values[drawn] = np.where(few[drawn], values[drawn], (1 + as_far) / (1 + resamples))
+    if not most:
+        return Inference(values, few)
+
+    def ends(alphas: Floats) -> Floats:
+        places = _place(alphas, resamples)
+        return np.stack([_at(lows, places, -np.inf), -_at(highs, places, -np.inf)], axis=1)
+
+    return Inference(values, few, ends)
 
 
-def bootstrap(differences: Floats, resamples: int, seed: int) -> Floats:
+def bootstrap(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
     """The bootstrap test of a mean of 0: t of resamples of the centred differences, p the share as far as the observed.
 
     p = (1 + as far) ÷ (1 + resamples). Source: Efron & Tibshirani 1993, ch. 16; Sakai, SIGIR 2006.
+
+    Inverted: the mean ± the quantile of |t| over the resamples × the standard error.
     """
     count, width = differences.shape
     if count < 2:
-        return np.full(width, np.nan)
-    whole = differences.sum(axis=0)
-    mean = np.where(np.abs(whole) <= slack_of(differences), 0.0, whole) / count
+        return Inference.of(np.full(width, np.nan))
+    total = differences.sum(axis=0)
+    mean = np.where(np.abs(total) <= slack_of(differences), 0.0, total) / count
     centred = on_grid(differences - mean)
     squared = on_grid(centred * centred)
     noise = SLACK * np.abs(differences).max(axis=0) ** 2
-    observed = _t(mean, squared.sum(axis=0) / count, count, noise) * (1 - SLACK_OF_T)
+    variance = squared.sum(axis=0) / count
+    observed = _t(mean, variance, count, noise) * (1 - SLACK_OF_T)
     both = np.concatenate([centred, squared], axis=1)
     as_far = np.zeros(width)
+    most = int(_place(np.array([alpha]), resamples)[0])
+    largest = np.full((0, width), np.inf)
     for counts in resampled_counts(count, resamples, seed):
         means, squares = np.split(counts @ both / count, 2, axis=1)
-        as_far += (_t(means, squares - means * means, count, noise) >= observed).sum(axis=0)
+        t = _t(means, squares - means * means, count, noise)
+        as_far += (t >= observed).sum(axis=0)
+        if most:
+            largest = _smallest(np.concatenate([largest, -t]), most)
     values: Floats = (1 + as_far) / (1 + resamples)
-    return values
+    if not most:
+        return Inference.of(values)
+    error = np.sqrt(np.where(variance <= noise, 0.0, variance) / (count - 1))
+
+    def ends(alphas: Floats) -> Floats:
+        quantiles = -_at(largest, _place(alphas, resamples), -np.inf)
+        half = np.where(error > 0, quantiles * error, 0.0)
+        return np.stack([mean - half, mean + half], axis=1)
+
+    return Inference.of(values, ends)
 
 
 def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
@@ -209,21 +308,36 @@ def _t(mean: Floats, variance: Floats, count: int, noise: Floats) -> Floats:
     return t
 
 
-def student(differences: Floats, resamples: int, seed: int) -> Floats:
-    """Student's paired t, by SciPy's `ttest_rel`. Source: Student 1908."""
+def student(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
+    """Student's paired t, by SciPy's `ttest_rel`. Source: Student 1908.
+
+    Inverted: the mean ± the quantile of Student's t × the standard error.
+    """
     stats = scipy_stats("the t test")
-    if len(differences) < 2:
-        return np.full(differences.shape[1], np.nan)
+    count, width = differences.shape
+    if count < 2:
+        return Inference.of(np.full(width, np.nan))
     with warnings.catch_warnings():
         # Differences that are all the same: t is infinite and p 0, which SciPy says with a warning.
         warnings.simplefilter("ignore")
-        return np.array(stats.ttest_rel(differences, np.zeros_like(differences)).pvalue, dtype=np.float64)
+        values = np.array(stats.ttest_rel(differences, np.zeros_like(differences)).pvalue, dtype=np.float64)
+    mean = differences.sum(axis=0) / count
+    error = np.sqrt(((differences - mean) ** 2).sum(axis=0) / (count - 1) / count)
+
+    def ends(alphas: Floats) -> Floats:
+        half = stats.t.isf(alphas / 2, count - 1) * error
+        return np.stack([mean - half, mean + half], axis=1)
+
+    return Inference.of(values, ends)
 
 
-def wilcoxon(differences: Floats, resamples: int, seed: int) -> Floats:
-    """Wilcoxon's signed ranks, by SciPy's `wilcoxon`, which leaves out queries that do not differ. Wilcoxon 1945."""
+def wilcoxon(differences: Floats, resamples: int, seed: int, alpha: float = 0.0) -> Inference:
+    """Wilcoxon's signed ranks, by SciPy's `wilcoxon`, which leaves out queries that do not differ. Wilcoxon 1945.
+
+    Not inverted, for it is a test of ranks and not of means.
+    """
     stats = scipy_stats("Wilcoxon's test")
-    return np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T])
+    return Inference.of(np.array([float(stats.wilcoxon(column).pvalue) for column in differences.T]))
 
 
 def scipy_stats(what: str) -> ModuleType:
@@ -238,9 +352,9 @@ def scipy_stats(what: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test: (differences, resamples, seed) → p-values, its name in a sentence, and whether it draws at random."""
+    """A test: (differences, resamples, seed, alpha) → `Inference`, its name in a sentence, and whether it draws."""
 
-    function: Callable[[Floats, int, int], Floats]
+    function: Callable[[Floats, int, int, float], Inference]
     title: str
     draws: bool = False
     needs_scipy: bool = False
@@ -280,8 +394,38 @@ def bonferroni(values: Floats) -> Floats:
     return np.minimum(values * len(values), 1.0)
 
 
+def benjamini_hochberg(values: Floats) -> Floats:
+    """Benjamini & Hochberg 1995: the i-th smallest times number ÷ i, none above the one after it; at most 1.
+
+    Controls the false discovery rate, the expected share of differences called significant that are none, not the
+    probability of any.
+    """
+    order = np.argsort(values, kind="stable")
+    factors = len(order) / np.arange(1, len(order) + 1)
+    result = np.empty(len(order))
+    result[order] = np.minimum(np.minimum.accumulate((values[order] * factors)[::-1])[::-1], 1.0)
+    return result
+
+
+def alpha_at(correction: str, alpha: float, comparisons: int, rejected: int) -> float:
+    """The alpha at which every single raw p of a family is decided, so that intervals agree with the decisions.
+
+    For m comparisons of which R are rejected: `none` alpha, `bonferroni` alpha ÷ m, `holm` alpha ÷ (m − R) (alpha
+    where R = m), `bh` max(R, 1) · alpha ÷ m. A p is at most this if and only if it is rejected after correction.
+
+    >>> [round(alpha_at(name, 0.05, 5, 1), 4) for name in ("none", "bonferroni", "holm", "bh")]
+    [0.05, 0.01, 0.0125, 0.01]
+    """
+    if correction == "none" or comparisons < 1:
+        return alpha
+    if correction == "holm":
+        return alpha / max(comparisons - rejected, 1)
+    return alpha * (max(rejected, 1) if correction == "bh" else 1) / comparisons
+
+
 CORRECTIONS: Mapping[str, Callable[[Floats], Floats]] = {
     "holm": holm,
     "bonferroni": bonferroni,
+    "bh": benjamini_hochberg,
     "none": lambda values: values,
 }

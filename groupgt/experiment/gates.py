@@ -14,7 +14,7 @@ import numpy as np
 from annotated_types import Ge
 from typing_extensions import Doc
 
-from groupgt.comparison.contrast import Contrast, bounds_of, contrast, drop
+from groupgt.comparison.contrast import Contrast, Family, bounds_of, contrasts_in, drop
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import GroupgtError, near_names
@@ -301,7 +301,8 @@ class _Trial:
             return self._failed("no baseline")
         metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
         columns = [self._values(evaluation), self._values(baseline)]
-        against = contrast(columns[:1], columns[1:], metric, bounds_of(metric, columns), settings)[0]
+        family = Family(metric, columns[:1], columns[1:], bounds_of(metric, columns))
+        against = contrasts_in([family], settings)[0][0]
         if not against.pairs:
             return self._failed("no pair")
         lost = drop(against.delta, higher_is_better=metric.higher_is_better)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
-from groupgt.comparison.contrast import Row, comparisons
+from groupgt.comparison.contrast import Contrast, Row, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
@@ -88,7 +88,7 @@ class ComparisonTeller(Teller[Comparison]):
                 "convention": comparison.convention,
                 "settings": asdict(comparison.settings),
                 "metrics": {text: str(metric) for text, metric in comparison.metrics.items()},
-                "comparisons": comparisons(comparison.rows),
+                "comparisons": comparisons(row.against for row in comparison.rows),
                 "rows": plain(comparison.rows),
                 "pairs": plain(comparison.pairs),
                 "slices": plain(comparison.slices),
@@ -177,7 +177,7 @@ def population_of(comparison: Systems) -> list[str]:
 
 def _footer(comparison: Systems) -> str:
     settings = comparison.settings
-    over = _corrected(settings, comparisons(comparison.rows))
+    over = _corrected(settings, *_family_sizes(comparison.rows))
     lines = [
         f"against {comparison.baseline}: {described(settings)}, p {over}, "
         f"{tables.MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
@@ -185,18 +185,37 @@ def _footer(comparison: Systems) -> str:
     ]
     if settings.correction != "none":
         for by in dict.fromkeys(part.by for part in comparison.slices):
-            count = sum(comparisons(part.rows) for part in comparison.slices if part.by == by)
-            lines.append(f"slices by {by}: p {_corrected(settings, count)}")
+            sizes = _family_sizes(row for part in comparison.slices if part.by == by for row in part.rows)
+            lines.append(f"slices by {by}: p {_corrected(settings, *sizes)}")
         if comparison.pairs:
-            count = len(comparison.pairs)
-            lines.append(f"pairs: p {_corrected(settings, count)}; Tukey's HSD over {len(comparison.names):,} runs")
+            count, families = math.comb(len(comparison.names), 2), len(comparison.metrics)
+            lines.append(
+                f"pairs: p {_corrected(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
+            )
     return "\n".join(lines)
 
 
-def _corrected(settings: Settings, count: int) -> str:
+def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
+    """How many comparisons the largest family of some rows makes, and how many families there are."""
+    families: dict[str, list[Contrast | None]] = {}
+    for row in rows:
+        families.setdefault(row.metric, []).append(row.against)
+    return max(map(comparisons, families.values()), default=0), len(families)
+
+
+def _pairs_in(systems: Systems) -> tuple[int, int]:
+    """How many pairs without the baseline were compared by each metric, and by how many."""
+    families: dict[str, int] = {}
+    for *_, text in systems.others:
+        families[text] = families.get(text, 0) + 1
+    return max(families.values(), default=0), len(families)
+
+
+def _corrected(settings: Settings, count: int, families: int = 1) -> str:
     if settings.correction == "none":
         return "not corrected"
-    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}"
+    each = " per metric" if families > 1 else ""
+    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
 
 
 def described(settings: Settings) -> str:
@@ -242,8 +261,8 @@ def _tests(systems: Systems) -> list[str]:
         return [intervals]
     lines = [
         f"{described(settings)}; significant at alpha {settings.alpha:g}; {intervals}",
-        f"p against the baseline {_corrected(settings, comparisons(systems.rows))}",
+        f"p against the baseline {_corrected(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:
-        lines.append(f"p of other pairs {_corrected(settings, len(systems.others))}")
+        lines.append(f"p of other pairs {_corrected(settings, *_pairs_in(systems))}")
     return lines

@@ -15,88 +15,120 @@ from groupgt.render import figures, tables
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure, template
 from groupgt.render.page import data
-from groupgt.render.tables import counted, p_text, signed, small, span
+from groupgt.render.tables import counted, fixed, p_text, signed, small, span
 from groupgt.report import headroom
 from groupgt.report.means import about, best_sentence
-from groupgt.report.sentences import doubt, doubts
+from groupgt.report.sentences import doubt, doubts, enumerated, every
 
 NO_BREAK = "\u00a0"
 # More comparisons than this are counted and not named.
 LISTED = 5
 
 
-# --- Sentences: who is best, by how much, whether that is real, and doubts.
+# --- Sentences: what changed against the baseline, who is best, and doubts; all by the primary metric.
+
+# Systems that the sentences name.
+TOLD = 3
 
 
 def sentences(systems: Systems) -> Iterator[data.Sentence]:
     """All sentences, in the order in which they are read."""
-    yield best_sentence(systems)
-    yield from _leads(systems)
-    yield from _losses(systems)
+    if len(systems.names) > 1 and systems.is_baseline_named:
+        yield from _changes(systems)
+    yield _winner(systems)
+    yield from _changes_in_slices(systems)
     yield from headroom.sentences(systems)
     for warning in warnings(systems):
         yield doubt(warning.removeprefix("warning: "))
 
 
-def _leads(systems: Systems) -> Iterator[data.Sentence]:
-    """By how much the best leads the baseline and the next best, and whether that is real."""
-    best, baseline, tied = systems.best, systems.baseline, systems.tied
-    if best is None or len(tied) == len(systems.names):
+def _changes(systems: Systems) -> Iterator[data.Sentence]:
+    """Significant losses, then significant gains, the largest first; or that there are none, and the largest of all."""
+    contrasts = {name: each for name, each in systems.against_baseline.items() if each.pairs}
+    if not contrasts:
         return
-    in_table = comparisons(systems.rows) if systems.is_compared else len(systems.others)
-    if systems.is_baseline_named and baseline in tied:
-        unbeaten = ["No system is better than the baseline ", baseline, "."]
-        alone = ["It is the baseline: no other system is better."]
-        yield {"kind": "same", "parts": alone if len(tied) == 1 else unbeaten}
-    elif best != baseline and (contrast := systems.between(best, baseline)) is not None:
-        yield _lead(systems, "the baseline ", baseline, contrast, in_table)
-    means = {name: mean for name in systems.names if (mean := systems.mean(name)) is not None}
-    others = [name for name in means if name != baseline and name not in tied]
-    if others:
-        following = (max if systems.higher else min)(others, key=means.__getitem__)
-        if (contrast := systems.between(best, following)) is not None:
-            over = in_table if best == baseline else len(systems.others)
-            yield _lead(systems, "the next best, ", following, contrast, over, ",")
+    by_size = sorted(contrasts, key=lambda name: -abs(contrasts[name].delta))
+    for kind, verb in (("worse", "worse"), ("better", "better")):
+        names = [name for name in by_size if systems.kind(name) == kind]
+        for name in names[:TOLD]:
+            rest = f": {_measured(systems, contrasts[name])}."
+            parts = ["", name, f" is significantly {verb} than the baseline ", systems.baseline, rest]
+            yield {"kind": "loss" if kind == "worse" else "gain", "parts": parts}
+        if more := names[TOLD:]:
+            others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
+            yield {"kind": "loss" if kind == "worse" else "gain", "parts": [f"{others} than the baseline."]}
+    if any(contrast.significant for contrast in contrasts.values()):
+        return
+    largest = by_size[0]
+    queries = counted(contrasts[largest].pairs, "query", "queries")
+    begins = ["No significant difference from the baseline ", systems.baseline, f" in {systems.label} ({queries})"]
+    if not contrasts[largest].differ:
+        yield {"kind": "same", "parts": [*begins[:2], f"{begins[2]}: the values are the same."]}
+        return
+    size = _measured(systems, contrasts[largest], metric=False)
+    largest_of_all = (
+        [f"{begins[2]}: {size}."]
+        if len(contrasts) == 1
+        else [f"{begins[2]}; the largest is that of ", largest, f": {size}."]
+    )
+    yield {"kind": "same", "parts": [*begins[:2], *largest_of_all]}
 
 
-def _subject(systems: Systems) -> list[str]:
-    """The best system as the beginning of a sentence: by its name, where the sentence before named several."""
-    return ["It", ""] if len(systems.tied) == 1 else ["", systems.tied[0]]
-
-
-def _lead(systems: Systems, who: str, name: str, contrast: Contrast, over: int, comma: str = "") -> data.Sentence:
+def _measured(systems: Systems, contrast: Contrast, *, metric: bool = True) -> str:
+    """A difference with its interval and its p."""
     settings = systems.settings
-    is_significant = contrast.p_value <= settings.alpha
     low, high = contrast.delta_interval
-    between = "" if math.isnan(low) else f" (interval {signed(low)} to {signed(high)})"
-    sure, unsure = (" significantly, by", "") if is_significant else (" by", ", which may be chance")
-    corrected = settings.correction != "none" and over > 1
-    note = f" after correction for {counted(over, 'comparison')} ({settings.correction})" if corrected else ""
-    counts = f"better on {counted(contrast.wins, 'query', 'queries')}, worse on {contrast.losses:,}"
+    level = f"{100 * contrast.confidence:.3g} % CI"
+    between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
+    count = comparisons(systems.against_baseline.values())
+    is_corrected = settings.correction != "none" and count > 1
+    note = f" after correction ({settings.correction}) over {counted(count, 'comparison')}" if is_corrected else ""
     chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
-    rest = f"{comma}{sure} {signed(contrast.delta)}{between}{unsure}: {chance}{note}; {counts}."
-    parts = [*_subject(systems), f" leads {who}", name, rest]
-    return {"kind": "gain" if is_significant else "same", "parts": parts}
+    of = f" in {systems.label}" if metric else ""
+    return f"{signed(contrast.delta)}{of} ({between}{chance}{note})"
 
 
-def _losses(systems: Systems) -> Iterator[data.Sentence]:
-    """On what the best loses to the baseline: the slice in which it loses most."""
+def _winner(systems: Systems) -> data.Sentence:
+    """Which system is best, where a test says so against every other; else which has the highest mean."""
     best = systems.best
-    if best is None or best == systems.baseline:
+    if best is None or len(systems.names) == 1 or not systems.baseline:
+        return best_sentence(systems)
+    tied, count = systems.tied, len(systems.names)
+    mean, between = systems.mean(best), systems.intervals.get((best, systems.primary))
+    over = counted(systems.queries_of(best), "query", "queries")
+    level = f"{100 * systems.settings.intervals:g} % CI"
+    size = f"{fixed(mean)}" + ("" if between is None else f" ({level} {span(between)})")
+    if len(tied) == count:
+        same = f"{every(count, 'system')} have the same mean {systems.label}: {size}, {over}."
+        return {"kind": "best", "parts": [same]}
+    if systems.has_clear_winner:
+        rest = f" is the best of {count:,} systems in {systems.label}, significantly so: mean {size}, {over}."
+        return {"kind": "best", "parts": ["", best, rest]}
+    highest = "highest" if systems.higher else "lowest"
+    begins = f"No clear winner among {count:,} systems; {highest} mean {systems.label}: "
+    return {"kind": "best", "parts": [begins, *enumerated(tied, f", {size}, {over}.")[1:]]}
+
+
+def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
+    """The slice in which a system loses most to the baseline, and that in which it gains most, where significant."""
+    if not systems.is_baseline_named or not systems.is_compared:
         return
-    lost = []
-    for part in systems.slices:
-        row = part.index.get((best, systems.primary))
-        contrast = None if row is None else row.against
-        if row is not None and contrast is not None and contrast.pairs:
-            gain = contrast.delta if systems.higher else -contrast.delta
-            lost += [(gain, part, row, contrast)] if gain < -SLACK else []
-    if lost:
-        _, part, row, contrast = min(lost, key=lambda each: each[0])
-        significant = "significant" if row.significant else "not significant"
-        rest = f": {signed(contrast.delta)} over {counted(contrast.pairs, 'query', 'queries')} ({significant})."
-        where = f" loses to the baseline where {part.by} = "
-        yield {"kind": "loss", "parts": [*_subject(systems), where, part.value, rest]}
+    rows = [
+        (row.against, part, row.system)
+        for part in systems.slices
+        for row in part.rows
+        if row.metric == systems.primary and row.against is not None and row.against.significant
+    ]
+    rows.sort(key=lambda row: row[0].delta if systems.higher else -row[0].delta)
+    gain = 1 if systems.higher else -1
+    ends = [row for row in (*rows[:1], *rows[1:][-1:]) if row]
+    for contrast, part, name in ends:
+        is_gain = gain * contrast.delta > 0
+        verb = "better" if is_gain else "worse"
+        queries = counted(contrast.pairs, "query", "queries")
+        rest = f": {signed(contrast.delta)} in {systems.label} ({queries}, {p_text(contrast.p_value)})."
+        where = f" is significantly {verb} than the baseline where {part.by} = "
+        yield {"kind": "gain" if is_gain else "loss", "parts": ["", name, where, part.value, rest]}
 
 
 def warnings(systems: Systems) -> list[str]:
@@ -105,8 +137,9 @@ def warnings(systems: Systems) -> list[str]:
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = [(row, row.against) for row in systems.rows if row.against is not None]
     tested = [(row, contrast) for row, contrast in contrasts if not math.isnan(contrast.raw_p_value)]
-    # The smallest p of a comparison is multiplied by their number, but Holm's last by 1 alone.
-    factor = len(tested) if settings.correction == "bonferroni" else 1
+    # The smallest p of a family is multiplied by their number, but Holm's last by 1 alone.
+    in_family = max((sum(row.metric == text for row, _ in tested) for text in systems.metrics), default=1)
+    factor = in_family if settings.correction == "bonferroni" else 1
     # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
     needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
     few = [f"{_cell(systems, row)} ({contrast.differ:,})" for row, contrast in tested if contrast.differ < needed]
@@ -143,19 +176,21 @@ def _some(names: Sequence[str]) -> str:
 # --- Tables.
 
 # Columns that a narrow terminal does without, first first.
-SHED = ("differ", "effect", "p", "queries")
+SHED = ("differ", "effect", "queries", "p")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """One table a metric: a row a system."""
     level = f"{100 * systems.settings.intervals:g} % interval"
     corrected = corrected_headers(systems.settings)
-    against = ["delta", f"{level} of delta", "p", *corrected, "effect", "wins/ties/losses", "differ"]
     for text in metrics:
+        contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
+        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.intervals):.3g} % CI of delta"
+        against = ["delta", of_delta, "p", *corrected, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
         shed = [name for name in SHED if name != "p" or corrected]
-        yield Table(headers, rows, (*shed, level, "wins/ties/losses", f"{level} of delta"))
+        yield Table(headers, rows, (*shed, level, "wins/ties/losses", of_delta))
 
 
 def p_header(settings: Settings) -> str:
@@ -197,7 +232,7 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         rows: list[list[Any]] = []
         for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
-            delta = delta_text(contrast.delta, significant=contrast.p_value <= systems.settings.alpha)
+            delta = delta_text(contrast.delta, significant=contrast.significant)
             p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + len(corrected)]
             rows.append([pair.first, pair.second, delta, *p_values, small(pair.tukey), contrast.pairs])
         if rows:
@@ -301,7 +336,7 @@ def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
         "raw": finite(contrast.raw_p_value),
         "p": finite(contrast.p_value),
         "effect": finite(contrast.effect_size),
-        "significant": bool(contrast.p_value <= systems.settings.alpha),
+        "significant": contrast.significant,
     }
 
 

@@ -21,7 +21,8 @@ from groupgt.comparison.failures import Known
 Count = Annotated[int, Ge(0)]
 # Keys in JSON, where these are not all fields in their order; `key=name` where the key is not the name of the field.
 KEYS: dict[type, str] = {
-    Contrast: "delta delta_interval pairs unpaired wins ties losses spread effect_size raw_p_value p_value differ",
+    Contrast: "delta delta_interval pairs unpaired wins ties losses spread effect_size raw_p_value p_value differ "
+    "confidence",
     Row: "system metric mean interval queries significant against_baseline=against",
     Pair: "first second metric tukey against",
 }

@@ -63,7 +63,9 @@ def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
     main(["compare", *paths, "-m", "recall@2", "--summary", str(tmp_path / "summary.md")])
     assert "\x1b" not in capsys.readouterr().out
     summary = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert summary.startswith("## against old\n\n- old is the best of 2 systems")
+    assert summary.startswith(
+        "## against old\n\n- new is significantly worse than the baseline old: -1.0000 in recall@2"
+    )
     assert "| new      | recall@2 | 0.0000 |" in summary
     assert "20 queries that old solves and new does not: q0, q1" in summary
 

@@ -48,15 +48,42 @@ def test_identical_runs_differ_nowhere(table: groupgt.Comparison) -> None:
         assert not row.significant
 
 
-def test_holm_is_over_all_comparisons_of_the_table(table: groupgt.Comparison) -> None:
-    rows = [row for row in table.rows if row.against is not None]
-    assert len(rows) == 6
-    ordered = sorted(rows, key=lambda row: row.raw_p_value)
-    highest = 0.0
-    for place, row in enumerate(ordered):
-        highest = max(highest, min(1.0, row.raw_p_value * (6 - place)))
-        assert row.p_value == pytest.approx(highest, abs=1e-15)
-        assert row.significant == (row.p_value <= 0.05)
+def test_holm_is_over_the_systems_compared_in_one_metric(table: groupgt.Comparison) -> None:
+    for text in table.metrics:
+        rows = [row for row in table.rows if row.against is not None and row.metric == text]
+        assert len(rows) == len(table.names) - 1
+        highest = 0.0
+        for place, row in enumerate(sorted(rows, key=lambda row: row.raw_p_value)):
+            highest = max(highest, min(1.0, row.raw_p_value * (len(rows) - place)))
+            assert row.p_value == pytest.approx(highest, abs=1e-15)
+            assert row.significant == (row.p_value <= 0.05)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_other_metrics_change_nothing(pairs: bool) -> None:
+    """p-values, intervals, stars, sentences and power of a metric, whatever else is listed."""
+    rng = random.Random(3)
+    truth = {f"q{n}": [[f"d{i}"] for i in range(2 + n % 2)] for n in range(40)}
+    ids = ["d0", "d1", "d2", "x", "y", "z"]
+    runs = {name: {qid: rng.sample(ids, 4) for qid in truth} for name in ("base", "one", "two", "three")}
+    alone = groupgt.compare(truth, runs, ["ndcg@3"], by=["n_groups"], pairs=pairs)
+    among = groupgt.compare(truth, runs, ["ndcg@3", "recall@1", "recall@2", "mrr", "map"], by=["n_groups"], pairs=pairs)
+    assert [row for row in among.rows if row.metric == "ndcg@3"] == alone.rows
+    assert [pair for pair in among.pairs if pair.metric == "ndcg@3"] == alone.pairs
+    for part, other in zip(alone.slices, among.slices, strict=True):
+        assert [row for row in other.rows if row.metric == "ndcg@3"] == list(part.rows)
+    sentences = [str(each).split("\n\n")[0] for each in (alone, among)]
+    # Complete within the largest cutoff asked, which is not of one metric.
+    assert [line for line in sentences[0].splitlines() if "all groups" not in line] == [
+        line for line in sentences[1].splitlines() if "all groups" not in line
+    ]
+
+
+def test_intervals_of_deltas_agree_with_their_p(table: groupgt.Comparison) -> None:
+    for row in table.rows:
+        if row.against is not None and row.against.differ >= 15:
+            low, high = row.against.delta_interval
+            assert (low <= 0 <= high) == (not row.significant)
 
 
 def test_means_are_those_of_evaluate(table: groupgt.Comparison) -> None:

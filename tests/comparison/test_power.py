@@ -220,7 +220,7 @@ def test_of_differences_of_several_sizes() -> None:
     assert not row.alike
     recall, complete = table.power(difference=0.2)[:2]
     assert (recall.exact, complete.exact) == (False, True)
-    assert recall.reached == power(0.2, row.spread, 60, 0.05 / 4)
+    assert recall.reached == power(0.2, row.spread, 60, 0.05 / 2)
     settings = Settings()
     assert whose_power([recall], settings) == "paired t test"
     assert whose_power([complete], settings) == "paired randomization test"

@@ -22,7 +22,7 @@ from groupgt.report.schema import FieldsOf
     ("options", "words"),
     [
         ({"test": "randomisation"}, "did you mean 'randomization'"),
-        ({"correction": "fdr"}, "expected holm, bonferroni or none"),
+        ({"correction": "fdr"}, "expected holm, bonferroni, bh or none"),
         ({"alpha": 0}, "alpha: expected a number above 0 and below 1, found 0"),
         ({"intervals": 95}, "intervals: expected a number above 0, at most 0.9999, found 95"),
         ({"resamples": 0}, "resamples: expected a whole number from 1"),

@@ -2,5 +2,5 @@
 
 `python -m tests.mutation --module groupgt/metrics/sets.py --budget 600` changes one operator, constant, comparison or
 statement at a time and runs the tests that concern the module, until the budget of seconds is spent. Who survives is
-printed; `survivors.toml` keeps those that cannot be told from the original, each with the reason.
+printed: a hole in the tests, or a change that nothing can tell from the original, which only a reader can say.
 """

@@ -19,7 +19,6 @@ import random
 import sys
 import tempfile
 import time
-import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from typing import Any
 from tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
-SURVIVORS = Path(__file__).with_name("survivors.toml")
 METRICS = ("tests/metrics", "tests/goldens", "tests/test_reference.py", "tests/test_agreement.py", "tests/laws")
 VALIDITY = ("tests/model", "tests/formats")
 # The tests that concern a module or a folder; else those of the same name.
@@ -198,12 +196,6 @@ class Trial:
         return warm.forked(work, first.limit([*first.seconds]))
 
 
-def explained(module: str) -> dict[str, str]:
-    """The mutants that survive for a reason."""
-    kept = tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))
-    return {each["mutant"]: each["why"] for each in kept.get("survivor", []) if each["module"] == module}
-
-
 def survivors(trial: Trial, seed: int) -> int:
     """Tries the mutants of some modules, and says what came of it; how many survived."""
     start = time.monotonic()
@@ -220,8 +212,7 @@ def survivors(trial: Trial, seed: int) -> int:
         tried = sum(of.values())
         print(
             f"{module}: {tried:,} of {len(mutated):,} mutants tried (seed {seed}): "
-            f"{tried - of['passed']:,} killed ({of['late']:,} by time), {of['passed']:,} survived; "
-            f"{len(explained(module)):,} more are explained in {SURVIVORS.name}"
+            f"{tried - of['passed']:,} killed ({of['late']:,} by time), {of['passed']:,} survived"
         )
     print(f"{time.monotonic() - start:.0f} s", flush=True)
     return sum(of["passed"] for of in counts.values())
@@ -240,13 +231,11 @@ def main() -> int:
     os.chdir(ROOT)
     by_tests: dict[tuple[str, ...], dict[str, list[Mutant]]] = {}
     for module in _modules(asked.module):
-        known = explained(module)
         every = mutants(ROOT / module)
         wanted = [one for one in every if not asked.only or any(text in one.name for text in asked.only)]
         if asked.list:
             print(*(f"{module}:{mutant.line}: {mutant.name}" for mutant in wanted), sep="\n")
             continue
-        wanted = [mutant for mutant in wanted if mutant.name not in known]
         random.Random(asked.seed).shuffle(wanted)
         tests = tuple(asked.tests or ()) or concerned(module) or sys.exit(f"{module}: name its tests with --tests")
         if wanted:
