@@ -288,7 +288,9 @@ def _checked(text: _Text, header: Sequence[str]) -> Run:
 
     def rows(faults: Faults) -> Iterator[tuple[str | float | None, ...]]:
         for qid, document, score, cells in _results(text, faults):
-            others = (field.number(cells[name].strip()) if field.is_whole else cells[name] or None for field, name in fields)
+            others = (
+                field.number(cells[name].strip()) if field.is_whole else cells[name] or None for field, name in fields
+            )
             yield qid, document, score, *others
 
     return checked_columns(rows, schema, text.title)
