@@ -26,6 +26,7 @@ from groupgt.experiment.timing import LATENCIES, Timing, machine
 from groupgt.experiment.yaml import Document, KeyPath
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Bools, Floats
+from groupgt.render.results import Result
 
 UNTIMED = (
     "is the time of one query asked alone, and this retriever is asked in batches: set evaluate.timed to the number "
@@ -75,7 +76,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class GateResult:
+class GateResult(Result):
     """One gate (counted from 1) on one system and data set: whether it passed, and by which figures.
 
     `asks` is the gate itself. Where it has no `value`, `problem` says why, and `detail` of what. `drop` holds what
@@ -91,6 +92,11 @@ class GateResult:
     problem: Problem | None = None
     detail: str = ""
     drop: Drop | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it passed or failed, in one line: what `print` shows."""
+        return self.text()
 
     @property
     def metric(self) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 
 from groupgt.experiment.gates import Drop, GateResult
 from groupgt.experiment.outcome import Outcome
-from groupgt.render.document import Block
+from groupgt.render.document import Block, Item
 from groupgt.render.exports import junit_text
 from groupgt.render.page import data
-from groupgt.render.tables import counted, fixed, p_text
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, fixed, p_text
 from groupgt.report.sentences import every
 
 # Reasons of failed gates that a sentence holds.
@@ -40,6 +41,23 @@ def reason(result: GateResult) -> str:
         bound = f"minimum {asks.min:g}" if asks.min is not None else f"maximum {asks.max:g}"
         why = f"is {fixed(result.value)} ({bound})"
     return f"{result.system} on {result.dataset}{where}: {result.metric} {why}"
+
+
+class GateTeller(Teller[GateResult]):
+    """Tells one gate: its line."""
+
+    def blocks(self) -> list[Item]:
+        return [reason(self.result)]
+
+    def csv_rows(self) -> Grid:
+        gate = self.result
+        return ["gate", "system", "dataset", "passed", "reason"], [
+            [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        headers, [row] = self.csv_rows()
+        return dict(zip(headers, row, strict=True))
 
 
 def _drop(result: GateResult, drop: Drop) -> str:

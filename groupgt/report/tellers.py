@@ -15,6 +15,7 @@ TELLERS = {
     "Depths": ("depth", "DepthsTeller"),
     "Evaluation": ("evaluation", "EvaluationTeller"),
     "Evaluations": ("evaluation", "EvaluationsTeller"),
+    "GateResult": ("gates", "GateTeller"),
     "HardestGroups": ("misses", "HardestGroupsTeller"),
     "Misses": ("misses", "MissesTeller"),
     "Outcome": ("outcome", "OutcomeTeller"),
