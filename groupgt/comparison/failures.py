@@ -17,7 +17,6 @@ from groupgt.errors import DataError
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import sets, views
 from groupgt.metrics.base import Cut, ratio
-from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget, total
@@ -284,12 +283,3 @@ def _recall_at(evaluation: Evaluation, size: float) -> Floats:
 
 def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def cutoff_of(metrics: Mapping[str, Metric]) -> int | Budget | None:
-    """Where failures are looked at: the largest number of results asked, else the largest budget, else everything."""
-    cutoffs = [metric.cutoff for metric in metrics.values()]
-    budgets = [cutoff for cutoff in cutoffs if isinstance(cutoff, Budget)]
-    if numbers := [cutoff for cutoff in cutoffs if isinstance(cutoff, int)]:
-        return max(numbers)
-    return max((each for each in budgets if each.unit == budgets[0].unit), key=lambda each: each.amount, default=None)

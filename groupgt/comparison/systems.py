@@ -25,7 +25,7 @@ from groupgt.comparison.contrast import (
     pairs_of,
     rows_of,
 )
-from groupgt.comparison.failures import Failures, Headroom, cutoff_of, failures_of, headroom_of
+from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
 from groupgt.evaluation.result import Evaluation, mean_of
@@ -141,8 +141,8 @@ class Systems:
 
     @property
     def cutoff(self) -> int | Budget | None:
-        """Within what a query must be complete to be solved."""
-        return cutoff_of(self.metrics) if self.evaluations else None
+        """Within what a query must be complete to be solved: the cutoff of the primary metric, or the whole ranking."""
+        return self.metrics[self.primary].cutoff if self.evaluations else None
 
     @property
     def names(self) -> list[str]:
@@ -185,17 +185,21 @@ class Systems:
         """The ends of the interval of that mean."""
         return self.intervals.get((name, self.primary)) or (None, None)
 
+    def best_mean(self, metric: str) -> float | None:
+        """The best mean that any system has by a metric."""
+        means = [mean for name in self.names if (mean := self.means[name][metric]) is not None]
+        choose = max if self.metrics[metric].higher_is_better else min
+        return choose(means) if means else None
+
     @property
     def best(self) -> str | None:
         """The system with the best mean by the primary metric; the first of several."""
-        means = {name: mean for name in self.names if (mean := self.mean(name)) is not None}
-        choose = max if self.higher else min
-        return choose(means, key=means.__getitem__) if means else None
+        return self.tied[0] if self.tied else None
 
     @property
     def tied(self) -> list[str]:
         """The systems with the best mean by the primary metric."""
-        best = None if self.best is None else self.mean(self.best)
+        best = self.best_mean(self.primary)
         return [name for name in self.names if best is not None and self.mean(name) == best]
 
     def queries_of(self, name: str) -> int:
@@ -271,12 +275,12 @@ class Systems:
         """Every two systems by every metric, with Tukey's HSD; none unless `settings.pairs` asks for them."""
         return pairs_of(self.values, self._compared, self.settings) if self.settings.pairs else []
 
-    @shared
+    @cached_property
     def failures(self) -> Failures | None:
-        """Who meets which group within the largest cutoff asked; None where only values are known."""
-        return failures_of(self.evaluations, cutoff_of(self._compared)) if self.evaluations else None
+        """Who meets which group within the cutoff of the primary metric; None where only values are known."""
+        return failures_of(self.evaluations, self.cutoff) if self.evaluations else None
 
-    @shared
+    @cached_property
     def headroom(self) -> list[Headroom]:
         """For each metric what a perfect choice among the systems, or all their results together, would reach."""
         return headroom_of(self.evaluations, self.failures, list(self._compared)) if self.failures is not None else []
@@ -344,16 +348,21 @@ class Systems:
         contrast = self.others.get((first, second, self.primary))
         return contrast if contrast is not None else turned(self.others.get((second, first, self.primary)))
 
-    def kind(self, name: str) -> str:
-        """Against the baseline: better, worse, not significant, or the baseline itself; empty if it is alone."""
+    def kind(self, name: str, metric: str | None = None) -> str:
+        """Against the baseline: better, worse, not significant, or the baseline itself; empty if it is alone.
+
+        By the primary metric, where none is named.
+        """
         if not self.always:
             return ""
         if name == self.baseline:
             return "baseline"
-        contrast = self.against_baseline.get(name)
+        text = metric or self.primary
+        row = self.row_of.get((name, text))
+        contrast = self.against_baseline.get(name) if text == self.primary else row.against if row else None
         if contrast is None or not contrast.significant:
             return "not significant"
-        return "better" if (contrast.delta > 0) == self.higher else "worse"
+        return "better" if (contrast.delta > 0) == self.metrics[text].higher_is_better else "worse"
 
 
 def turned(contrast: Contrast | None) -> Contrast | None:

@@ -38,7 +38,7 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How the best is chosen: a strategy over `metrics` (none: nothing is chosen), under a ceiling of latency.
+    """How the best is chosen: a strategy over `metrics`, under a ceiling of latency.
 
     `texts` are the metrics as the file spells them.
     """
@@ -49,12 +49,9 @@ class Rule:
     max_latency_ms: float | None
 
     @classmethod
-    def of(cls, best: Best, primary: str | None, metrics: Mapping[str, Metric], convention: str) -> Rule:
+    def of(cls, best: Best, primary: str, metrics: Mapping[str, Metric], convention: str) -> Rule:
         """The rule of an experiment file, whose metrics are evaluated or at least can be read."""
-        if best.strategy == "primary":
-            texts = [primary] if primary is not None else []
-        else:
-            texts = list(best.metrics or metrics)
+        texts = [primary] if best.strategy == "primary" else list(best.metrics or metrics)
         parsed = [metrics[text] if text in metrics else parse_metric(text, convention) for text in texts]
         return cls(best.strategy, texts, parsed, best.max_latency_ms)
 
@@ -89,7 +86,7 @@ class Rule:
 def check_best(
     document: Document,
     best: Best,
-    primary: str | None,
+    primary: str,
     timed: int | None,
     metrics: Mapping[str, Metric],
     convention: str,
@@ -101,8 +98,6 @@ def check_best(
     if best.strategy == "primary":
         if best.metrics:
             document.fault((*path, "metrics"), "the strategy primary only uses `evaluate.primary`; remove this key")
-        if best.max_latency_ms is not None and primary is None:
-            document.fault(path, "the strategy primary needs `evaluate.primary`")
     elif best.strategy != "rank":
         rule = Rule.of(best, primary, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
@@ -117,8 +112,6 @@ def best_systems(
     timings: Mapping[tuple[str, str], Timing],
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The best of each data set, and of all by the macro mean of what decides; several systems where they tie."""
-    if not rule.metrics:
-        return {}, []
     best: dict[str, list[str]] = {}
     means_everywhere: dict[str, list[list[float]]] = {}
     for dataset, by_system in evaluations.items():

@@ -68,7 +68,10 @@ class Evaluate:
     depth: Annotated[Positive, Doc("Number of results to retrieve per query.")] = 100
     k: Annotated[list[Positive], LISTED, Doc("Cutoffs for metrics written without one.")] = field(default_factory=list)
     metrics: Annotated[list[str], LISTED, MinLen(1), Doc("The metrics, such as [recall, ndcg@10].")]
-    primary: Annotated[str | None, Doc("Primary metric: sorts tables and selects the best system.")] = None
+    primary: Annotated[
+        str | None,
+        Doc("The metric that the verdict is by, which sorts tables and selects the best (default: the first)."),
+    ] = None
     best: Annotated[Best, Short("strategy"), Doc("How the best system is selected.")] = field(default_factory=Best)
     by: Annotated[Texts, Doc("Columns of the ground truth, or n_groups, to slice by.")] = field(default_factory=list)
     labeller: Annotated[LabellerConfig, Short("use"), Doc("How results are matched to alternatives.")] = field(

@@ -60,8 +60,12 @@ class Experiment:
     @cached_property
     def rule(self) -> Rule:
         """How the best is chosen."""
-        section = self.config.evaluate
-        return Rule.of(section.best, section.primary, self.metrics, self.config.convention)
+        return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.config.convention)
+
+    @property
+    def primary(self) -> str:
+        """The metric that the verdict is by: the one that the file names, else its first."""
+        return self.config.evaluate.primary or next(iter(self.metrics))
 
     @cached_property
     def settings(self) -> Settings:
@@ -379,7 +383,8 @@ class Checks:
             self._metric(("compare", "metrics", position), text, convention, all_known=all_known)
         is_sound = document.is_sound("evaluate", "best") and document.is_sound("evaluate", "primary")
         if all_known and all(best_are_known) and is_sound:
-            check_best(document, section.best, section.primary, section.timed, self.metrics, convention)
+            primary = section.primary or next(iter(self.metrics))
+            check_best(document, section.best, primary, section.timed, self.metrics, convention)
         return all_known
 
     def _metric(self, path: KeyPath, text: str, convention: str, *, all_known: bool) -> bool:

@@ -240,6 +240,15 @@ def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
     return results
 
 
+def members(gate: Gate, evaluation: Evaluation) -> Bools:
+    """Which queries are in a gate's slice, shape (Q,)."""
+    mask = np.ones(len(evaluation.truth), dtype=np.bool_)
+    for column, text, inside in Slicer(evaluation.truth, list(gate.slice)) if gate.slice else ():
+        if text != str(gate.slice[column]):
+            mask &= ~inside
+    return mask
+
+
 @dataclass(frozen=True, eq=False)
 class _Trial:
     """One gate held against one system on one data set."""
@@ -275,19 +284,7 @@ class _Trial:
 
     def _values(self, evaluation: Evaluation) -> Floats:
         """The values of the gate's metric in the gate's slice."""
-        values = evaluation.values[evaluation.text_of(self.gate.metric)]
-        mask = self._mask(evaluation)
-        return values if mask is None else values[mask]
-
-    def _mask(self, evaluation: Evaluation) -> Bools | None:
-        """Which queries are in the gate's slice; None for all."""
-        if not self.gate.slice:
-            return None
-        mask = np.ones(len(evaluation.truth), dtype=np.bool_)
-        for column, text, members in Slicer(evaluation.truth, list(self.gate.slice)):
-            if text != str(self.gate.slice[column]):
-                mask &= ~members
-        return mask
+        return evaluation.values[evaluation.text_of(self.gate.metric)][members(self.gate, evaluation)]
 
     def _bounded(self, value: float) -> GateResult:
         if math.isnan(value):

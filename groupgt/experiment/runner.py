@@ -142,7 +142,7 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
         comparison = replace(untested, is_baseline_named=False)
     answers = {name: outcome.answers.get((dataset, name)) for name in evaluations}
     return comparison.by(
-        experiment.config.evaluate.primary,
+        experiment.primary,
         passages=outcome.passages.get(dataset, {}),
         absent=frozenset(outcome.absent.get(dataset, [])),
         scores={name: each.scores for name, each in answers.items() if each is not None and each.scores},
@@ -151,14 +151,11 @@ def _table(outcome: Outcome, dataset: str, comparison: Comparison | None) -> Com
 
 
 def _ranked(experiment: Experiment, evaluations: dict[str, Evaluation]) -> dict[str, Evaluation]:
-    """Best first by the primary metric; in the order of the file where there is none."""
-    primary = experiment.config.evaluate.primary
-    if primary is None:
-        return evaluations
+    """Best first by the primary metric."""
 
     def worse(system: str) -> tuple[bool, float]:
         evaluation = evaluations[system]
-        text = evaluation.text_of(primary)
+        text = evaluation.text_of(experiment.primary)
         mean = evaluation.means[text]
         return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
 

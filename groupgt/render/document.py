@@ -191,5 +191,6 @@ def _typeset(table: str) -> str:
     'dense & $-$0.0312$^{*}$ & -- & +$\\\\infty$'
     """
     table = re.sub(r"(?<![\w$])-(?=[0-9∞])", "$-$", table)
-    table = re.sub(r"(?<=[0-9])\*", "$^{*}$", table)
+    for mark, raised in ((tables.MARK, "*"), (tables.BETTER, r"\uparrow"), (tables.WORSE, r"\downarrow")):
+        table = re.sub(rf"(?<=[0-9]){re.escape(mark)}", lambda _: f"$^{{{raised}}}$", table)  # noqa: B023
     return table.replace("–", "--").replace("∞", r"$\infty$")

@@ -88,6 +88,12 @@ def _lines(text: str, width: int, indent: str) -> Iterator[str]:
     yield line.rstrip()
 
 
+class Strong(str):
+    """The text of a cell that stands out: bold, where the format has it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Cells:
     """A table whose cells are text: `right` says which columns are figures, `shed` which may be left out, first first.
@@ -207,10 +213,10 @@ def painted(text: str, color: str) -> str:
 
 
 def paint_cell(text: str) -> str:
-    """A cell as a terminal shows it: failures red, what is significant bold."""
+    """A cell as a terminal shows it: failures red, what is significant or the best bold."""
     if text == "FAILED":
         return painted(text, "red")
-    return painted(text, "bold") if re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
+    return painted(text, "bold") if isinstance(text, Strong) or re.fullmatch(r"[-+]?[0-9.]+\*", text) else text
 
 
 def paint_line(text: str) -> str:

@@ -107,13 +107,15 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], style: str = D
     import tabulate
 
     check_style(style)
-    return tabulate.tabulate(
+    opens, closes = STRONG.get(style, ("", ""))
+    drawn = tabulate.tabulate(
         cells.rows,
         headers=cells.headers,
         tablefmt=style,
         disable_numparse=True,
         colalign=["right" if right else "left" for right in cells.right] if rows else None,
     )
+    return drawn.replace(OPENS, opens).replace(CLOSES, closes)
 
 
 def cells_of(
@@ -129,9 +131,10 @@ def cells_of(
     texts = [[_cell(cell, style) for cell in row] for row in rows]
     for column in (place for place, is_right in enumerate(right) if is_right and style == DEFAULT):
         # Marks of significance stand outside the column of digits.
-        if any(row[column].endswith(MARK) for row in texts):
+        if any(row[column].endswith(MARKS) for row in texts):
             for row in texts:
-                row[column] += "" if row[column].endswith(MARK) else " "
+                if not row[column].endswith(MARKS):
+                    row[column] = type(row[column])(f"{row[column]} ")
     return layout.Cells(
         [_cell(header, style) for header in headers],
         texts,
@@ -141,9 +144,17 @@ def cells_of(
     )
 
 
-# What marks a significant difference.
-MARK = "*"
-_FIGURE = re.compile(r"[-+<>]?[0-9][0-9,]*(\.[0-9]+)?\*?|[-+]?∞")
+# What marks a significant difference, and a mean that is significantly better or worse than another.
+MARK, BETTER, WORSE = "*", "▲", "▼"
+MARKS = (MARK, BETTER, WORSE)
+# What a cell that stands out begins and ends with, by the format; these two stand for it until a table is drawn.
+OPENS, CLOSES = "\ue000", "\ue001"
+STRONG = {
+    **dict.fromkeys(("github", "pipe", "rst"), ("**", "**")),
+    **dict.fromkeys(("html", "unsafehtml"), ("<strong>", "</strong>")),
+    **dict.fromkeys(("latex", "latex_raw", "latex_booktabs", "latex_longtable"), ("\\textbf{", "}")),
+}
+_FIGURE = re.compile(rf"[-+<>]?[0-9][0-9,]*(\.[0-9]+)?[{''.join(MARKS)}]?|[-+]?∞")
 # What stands in columns of figures where there is none.
 _NO_FIGURE = ("", "–", "baseline", "none", "never")
 
@@ -175,6 +186,8 @@ def _cell(cell: Cell, style: str) -> str:
     text = _text(cell).strip()
     if not text.isprintable():
         text = printable(" ".join(text.split()))
+    if isinstance(cell, layout.Strong):
+        return layout.Strong(text) if style == DEFAULT else f"{OPENS}{text}{CLOSES}"
     return text.replace("|", "\\|") if style in ("github", "pipe") else text
 
 

@@ -19,14 +19,11 @@ from groupgt.render.exports import nulls
 from groupgt.render.page import data
 from groupgt.render.page.page import single_page
 from groupgt.render.results import Teller
-from groupgt.render.tables import Grid, counted, signed, small
-from groupgt.report import contrasts, headroom, slices
+from groupgt.render.tables import Grid, counted
+from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
 from groupgt.report.means import below_means, population
 from groupgt.report.shapes import plain
-
-# Lost queries that a summary names.
-LOST = 20
 
 
 class ComparisonTeller(Teller[Comparison]):
@@ -48,9 +45,10 @@ class ComparisonTeller(Teller[Comparison]):
         return document(list(contrasts.grids(self.result, list(self.result.metrics))), style)
 
     def summary(self) -> str:
-        """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
-        verdict = Verdict(list(contrasts.sentences(self.result.by())))
-        return document([f"## {self.title}", verdict, *changed(self.result)], "github")
+        """Short Markdown for a pull request: the verdict, and what changed against the baseline."""
+        systems = self.result.by()
+        verdict = Verdict(list(contrasts.sentences(systems, brief=True)))
+        return document([f"## {self.title}", verdict, *changed(systems)], "github")
 
     def footer(self) -> list[str]:
         """What was measured: counted, or as it was read from result folders."""
@@ -126,37 +124,25 @@ def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
 
 
 def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
-    """The tables, where differences come from and who fails where; at last the test.
+    """The leaderboard, every difference, where they come from and who fails where; at last the test.
 
-    A `brief` one has the tables of means and deltas alone; all else are details.
+    Pairs and slices are shown where somebody asked for them, but in a `brief` one; all else are details.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
-    yield from contrasts.grids(comparison, chosen)
-    for section in (contrasts.pairs, slices.deltas, headroom.blocks):
+    yield from leaderboard.grids(comparison.by())
+    for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
+        is_shown = section in (contrasts.pairs, slices.deltas) and not brief
         for item in section(comparison, chosen):
-            yield Detail(bare(item)) if brief else item
-    yield _footer(comparison)
+            yield item if is_shown else Detail(bare(item))
+    yield from _footer(comparison, details=brief)
 
 
 def changed(comparison: Systems) -> Iterator[Item]:
-    """Only what differs significantly from the baseline, and which queries were lost with it."""
-    rows = [row for row in comparison.rows if row.significant]
-    if not rows:
-        yield f"Nothing differs significantly from {comparison.baseline}."
-        return
-    against = f"against {comparison.baseline}"
-    headers = ["system", "metric", "mean", against, contrasts.p_header(comparison.settings)]
-    cells: list[list[Any]] = [
-        [row.system, comparison.labels[row.metric], row.mean, signed(row.delta), small(row.p_value)] for row in rows
-    ]
-    yield headers, cells
-    failures = comparison.failures
-    for name in dict.fromkeys(row.system for row in rows) if failures is not None else ():
-        lost = failures.lost(name, comparison.baseline) if failures is not None else []
-        if lost:
-            named = f"{', '.join(lost[:LOST])}{' …' if len(lost) > LOST else ''}"
-            queries = counted(len(lost), "query", "queries")
-            yield f"{queries} that {comparison.baseline} solves and {name} does not: {named}"
+    """What a pull request shows: the primary metric, the queries lost and gained, slices that differ significantly."""
+    yield leaderboard.primary_grid(comparison)
+    if len(comparison.names) > 1 and comparison.is_baseline_named:
+        yield from headroom.lost_and_gained(comparison)
+        yield from slices.significant(comparison)
 
 
 def _notes(comparison: Systems) -> Iterator[Item]:
@@ -175,14 +161,19 @@ def population_of(comparison: Systems) -> list[str]:
     return population(comparison.every, [comparison.convention])
 
 
-def _footer(comparison: Systems) -> str:
+def _footer(comparison: Systems, *, details: bool) -> Iterator[Item]:
+    """How differences were tested; with `details` what stands below tables that are details is one, too."""
     settings = comparison.settings
     over = _corrected(settings, *_family_sizes(comparison.rows))
-    lines = [
-        f"against {comparison.baseline}: {described(settings)}, p {over}, "
-        f"{tables.MARK} significant at alpha {settings.alpha:g}; {100 * settings.intervals:g} % bootstrap intervals"
+    marks = f"{tables.BETTER} significantly better, {tables.WORSE} worse, {tables.MARK} different"
+    tested = (
+        f"against {comparison.baseline}: {described(settings)}, p {over}; {marks} at alpha {settings.alpha:g}; "
+        f"{100 * settings.intervals:g} % bootstrap intervals"
         + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
-    ]
+    )
+    several = len(comparison.by().metrics) > 1
+    yield tested + (f"\nverdict by {comparison.label}; the other metrics are exploratory" if several else "")
+    lines = []
     if settings.correction != "none":
         for by in dict.fromkeys(part.by for part in comparison.slices):
             sizes = _family_sizes(row for part in comparison.slices if part.by == by for row in part.rows)
@@ -192,7 +183,8 @@ def _footer(comparison: Systems) -> str:
             lines.append(
                 f"pairs: p {_corrected(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
             )
-    return "\n".join(lines)
+    if lines:
+        yield Detail("\n".join(lines)) if details else "\n".join(lines)
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:

@@ -31,13 +31,16 @@ LISTED = 5
 TOLD = 3
 
 
-def sentences(systems: Systems) -> Iterator[data.Sentence]:
-    """All sentences, in the order in which they are read."""
-    if len(systems.names) > 1 and systems.is_baseline_named:
+def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentence]:
+    """All sentences, in the order in which they are read; a `brief` verdict is on what changed, where anything did."""
+    is_compared = len(systems.names) > 1 and systems.is_baseline_named
+    if is_compared:
         yield from _changes(systems)
-    yield _winner(systems)
+    if not (brief and is_compared and not any(each.differ for each in systems.against_baseline.values())):
+        yield _winner(systems)
     yield from _changes_in_slices(systems)
-    yield from headroom.sentences(systems)
+    if not brief:
+        yield from headroom.sentences(systems)
     for warning in warnings(systems):
         yield doubt(warning.removeprefix("warning: "))
 
@@ -132,17 +135,16 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
 
 
 def warnings(systems: Systems) -> list[str]:
-    """What keeps a reader from concluding too much: few queries that differ, or that count for one alone."""
+    """What keeps a reader from concluding too much by the primary metric: few queries that differ, or left out."""
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
-    contrasts = [(row, row.against) for row in systems.rows if row.against is not None]
-    tested = [(row, contrast) for row, contrast in contrasts if not math.isnan(contrast.raw_p_value)]
+    contrasts = systems.against_baseline
+    tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
     # The smallest p of a family is multiplied by their number, but Holm's last by 1 alone.
-    in_family = max((sum(row.metric == text for row, _ in tested) for text in systems.metrics), default=1)
-    factor = in_family if settings.correction == "bonferroni" else 1
+    factor = len(tested) if settings.correction == "bonferroni" else 1
     # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
     needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
-    few = [f"{_cell(systems, row)} ({contrast.differ:,})" for row, contrast in tested if contrast.differ < needed]
+    few = [f"{name} in {systems.label} ({each.differ:,})" for name, each in tested.items() if 0 < each.differ < needed]
     if few:
         where = "every comparison" if 1 < len(few) == len(tested) else _some(few)
         lines.append(
@@ -155,17 +157,13 @@ def warnings(systems: Systems) -> list[str]:
             f"warning: {settings.resamples:,} resamples cannot give a p-value below {least:.2g} over {factor:,} "
             "comparisons; increase resamples"
         )
-    alone = [f"{_cell(systems, row)} {contrast.unpaired:,}" for row, contrast in contrasts if contrast.unpaired]
+    alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
         lines.append(
             "queries that count for only one of the two are left out of deltas: "
             f"{_some(alone)} against {systems.baseline}"
         )
     return lines
-
-
-def _cell(systems: Systems, row: Row) -> str:
-    return f"{row.system} in {systems.labels[row.metric]}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -205,7 +203,12 @@ def corrected_headers(settings: Settings) -> list[str]:
 
 def delta_text(delta: float | None, *, significant: bool) -> str:
     """A difference, marked where it is significant."""
-    return signed(delta) + (tables.MARK if significant else "")
+    return marked(signed(delta), significant=significant)
+
+
+def marked(text: str, *, significant: bool) -> str:
+    """A figure with the mark of what is significant, where it is."""
+    return text + (tables.MARK if significant else "")
 
 
 def _cells(row: Row, corrected: int) -> list[Any]:
@@ -232,9 +235,11 @@ def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         rows: list[list[Any]] = []
         for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
-            delta = delta_text(contrast.delta, significant=contrast.significant)
-            p_values = [small(contrast.raw_p_value), small(contrast.p_value)][: 1 + len(corrected)]
-            rows.append([pair.first, pair.second, delta, *p_values, small(pair.tukey), contrast.pairs])
+            # A mark stands beside the p of the test that says so.
+            decisive = marked(small(contrast.p_value), significant=contrast.significant)
+            p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
+            tukey = marked(small(pair.tukey), significant=pair.tukey <= systems.settings.alpha)
+            rows.append([pair.first, pair.second, signed(contrast.delta), *p_values, tukey, contrast.pairs])
         if rows:
             headers = [systems.labels[text], "against", "delta", "p", *corrected, "p (Tukey's HSD)", "queries"]
             yield headers, rows

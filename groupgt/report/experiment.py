@@ -15,7 +15,7 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, corpora, gates, means, sweeps, times
+from groupgt.report import comparison, contrasts, corpora, gates, leaderboard, means, sweeps, times
 from groupgt.report.sentences import doubt, enumerated, every
 
 # What is read after the gates.
@@ -36,18 +36,14 @@ def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
 
 def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     several = len(outcome.evaluations) > 1
-    yield Verdict(list(across(outcome, timed=timed)))
-    for dataset in outcome.evaluations:
-        if several:
-            yield f"dataset {dataset}"
-        yield Verdict(sentences(outcome, dataset, timed=timed))
-    yield from gates.blocks(outcome, timed=timed)
+    yield from verdicts(outcome, timed=timed)
     yield from corpora.blocks(outcome.experiment, outcome.evaluations)
     for dataset, by_system in outcome.evaluations.items():
         if several:
             yield f"dataset {dataset}"
         if by_system:
             yield from _tables(outcome, dataset)
+    yield from gates.blocks(outcome, timed=timed)
     if timed:
         yield from times.blocks(outcome)
 
@@ -55,15 +51,36 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 # --- Sentences.
 
 
-def sentences(outcome: Outcome, dataset: str, *, timed: bool) -> list[Sentence]:
-    """All sentences of one data set, doubts last; with `timed` those on time as well, which differ from run to run."""
-    compared = list(contrasts.sentences(outcome.systems[dataset])) if outcome.evaluations[dataset] else []
+def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
+    """Whether gates passed, what is best over all, and the sentences of every data set; one verdict of a single one."""
+    first = opening(outcome, timed=timed)
+    if len(outcome.evaluations) == 1:
+        yield Verdict([*first, *sentences(outcome, next(iter(outcome.evaluations)), timed=timed)])
+        return
+    yield Verdict(first)
+    for dataset in outcome.evaluations:
+        yield f"dataset {dataset}"
+        yield Verdict(sentences(outcome, dataset, timed=timed))
+
+
+def opening(outcome: Outcome, *, timed: bool) -> list[Sentence]:
+    """Before any data set: whether gates passed (with `timed` those on time, too), and what is best over all."""
+    judged = [result for result in outcome.gates if not result.timed]
+    on_time = [result for result in outcome.gates if timed and result.timed]
+    return [
+        *gates.sentences(judged, timed=False),
+        *gates.sentences(on_time, timed=True),
+        *across(outcome, timed=timed),
+    ]
+
+
+def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:
+    """The sentences of one data set but those on gates, doubts last; with `timed` what differs from run to run, too."""
+    compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
     return [
         *(sentence for sentence in compared if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
-        *_on_gates(outcome, dataset, timed=False),
-        *(_on_gates(outcome, dataset, timed=True) if timed else []),
         *failed_sentences(outcome.failed.get(dataset, {})),
         *([doubt(absent_ids(dataset, absent))] if absent else []),
         *(sentence for sentence in compared if sentence["kind"] in LAST),
@@ -74,11 +91,7 @@ def on_time(outcome: Outcome, dataset: str) -> Iterator[Sentence]:
     """The sentences of one data set that differ from run to run."""
     if not outcome.experiment.rule.is_timeless:
         yield from _best(outcome, dataset, timed=True)
-    yield from _on_gates(outcome, dataset, timed=True)
-
-
-def _on_gates(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
-    return gates.sentences(gates.of_dataset(outcome, dataset, timed=timed), timed=timed)
+    yield from gates.sentences(gates.of_dataset(outcome, dataset, timed=True), timed=True)
 
 
 def failed_sentences(failed: Mapping[str, str]) -> Iterator[Sentence]:
@@ -119,14 +132,17 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
 
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
-    convention, primary = outcome.experiment.config.convention, outcome.experiment.config.evaluate.primary
-    yield from means.grids(evaluations, [convention])
-    if len(evaluations) > means.MOST_COLUMNS and primary is not None:
+    convention, primary = outcome.experiment.config.convention, outcome.experiment.primary
+    is_compared = dataset in outcome.comparison and len(evaluations) > 1
+    if not is_compared:
+        several = len(evaluations) > 1
+        yield from leaderboard.grids(outcome.systems[dataset]) if several else means.grids(evaluations, [convention])
+    if len(evaluations) > means.MOST_COLUMNS:
         yield from map(Detail, means.slices_of(evaluations, primary))
     else:
         sliced = means.slice_grids(evaluations)
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
-    if dataset in outcome.comparison and len(evaluations) > 1:
+    if is_compared:
         yield from _against(outcome, dataset)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield Detail(f"policy {evaluations[0].policy}")
@@ -134,13 +150,13 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
 
 def _against(outcome: Outcome, dataset: str) -> Iterator[Item]:
     """The whole comparison by the primary metric (by all, where that is not compared), and the deltas of all others."""
-    table, primary = outcome.comparison[dataset], outcome.experiment.config.evaluate.primary
+    table, primary = outcome.comparison[dataset], outcome.experiment.primary
     first = next(iter(outcome.evaluations[dataset].values()))
     compared = list(table.metrics)
-    in_full = [text for text in compared if primary is not None and text == first.text_of(primary)] or compared
+    in_full = [text for text in compared if text == first.text_of(primary)] or compared
     if len(in_full) < len(compared):
         yield from map(Detail, _deltas(table, first))
-    yield from comparison.items(table, in_full, brief=True)
+    yield from comparison.items(outcome.systems[dataset], in_full, brief=True)
 
 
 def _deltas(table: Comparison, first: Evaluation) -> Iterator[Grid]:

@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from groupgt.experiment.gates import Drop, GateResult
+import numpy as np
+
+from groupgt.comparison.tests import SLACK
+from groupgt.experiment.gates import Drop, GateResult, members
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Block, Item
 from groupgt.render.exports import junit_text
@@ -16,8 +19,8 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed, p_text
 from groupgt.report.sentences import every
 
-# Reasons of failed gates that a sentence holds.
-REASONS = 3
+# Reasons of failed gates that a sentence holds, and queries that a summary names.
+REASONS, FAILING = 3, 10
 # What there is in place of a value.
 PROBLEMS = {
     "failed": "has no value: the system failed: {}",
@@ -47,15 +50,18 @@ class GateTeller(Teller[GateResult]):
     """Tells one gate: its line."""
 
     def blocks(self) -> list[Item]:
+        """Its line."""
         return [reason(self.result)]
 
     def csv_rows(self) -> Grid:
+        """Headers and its row."""
         gate = self.result
         return ["gate", "system", "dataset", "passed", "reason"], [
             [gate.gate, gate.system, gate.dataset, gate.passed, reason(gate)]
         ]
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain Python."""
         headers, [row] = self.csv_rows()
         return dict(zip(headers, row, strict=True))
 
@@ -98,11 +104,35 @@ def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
         yield f"{'gate' if len(idle) == 1 else 'gates'} {' and '.join(map(str, idle))} matched no system"
 
 
-def failed(gates: Sequence[GateResult]) -> Iterator[Block]:
-    """The gates that failed, as a table."""
-    rows: list[list[Any]] = [[gate.gate, "FAILED", reason(gate)] for gate in gates if not gate.passed]
+def failed(outcome: Outcome, dataset: str) -> Iterator[Block]:
+    """The gates that failed on a data set, as a table, with the queries that fail them, the worst first."""
+    rows: list[list[Any]] = [
+        [gate.gate, "FAILED", reason(gate), ", ".join(_failing(outcome, gate)) or "–"]
+        for gate in outcome.gates
+        if gate.dataset == dataset and not gate.passed
+    ]
     if rows:
-        yield ["gate", "result", "why"], rows
+        yield ["gate", "result", "why", "queries that fail it"], rows
+
+
+def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
+    """The queries beyond the bound of a gate, or worse than the baseline's, the worst first."""
+    if gate.timed or gate.problem is not None:
+        return
+    evaluation = outcome.evaluations[gate.dataset][gate.system]
+    text = evaluation.text_of(gate.metric)
+    values = np.where(members(gate.asks, evaluation), evaluation.values[text], np.nan)
+    bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
+    sign = 1 if gate.asks.min is not None else -1
+    if gate.drop is not None:
+        bound = outcome.evaluations[gate.dataset][gate.drop.baseline].values[text]
+        sign = 1 if evaluation.metrics[text].higher_is_better else -1
+    below = sign * (bound - values)
+    failing = np.flatnonzero(below > SLACK)
+    worst = failing[np.argsort(-below[failing], kind="stable")]
+    yield from (evaluation.truth.qids[place] for place in worst[:FAILING].tolist())
+    if len(worst) > FAILING:
+        yield f"and {len(worst) - FAILING:,} more"
 
 
 def page_rows(gates: Sequence[GateResult]) -> list[data.Gate]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from groupgt.comparison.failures import Failures
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
@@ -21,9 +22,7 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
-    within = ""
-    if failures.cutoff is not None:
-        within = f" within {failures.cutoff:,} results" if isinstance(failures.cutoff, int) else f" @{failures.cutoff}"
+    within = _within(failures)
     who = "No system meets" if len(systems.names) > 1 else "It does not meet"
     count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
     parts = [f"{who} all groups{within} for {count}: "]
@@ -31,6 +30,39 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
         parts += [name, ", "]
     parts[-1] = " …" if len(failures.nobody) > NAMED else "."
     yield {"kind": "note", "parts": parts}
+
+
+def _within(failures: Failures) -> str:
+    """Within what a query must be complete, in a sentence."""
+    if failures.cutoff is None:
+        return ""
+    return f" within {failures.cutoff:,} results" if isinstance(failures.cutoff, int) else f" @{failures.cutoff}"
+
+
+def lost_and_gained(systems: Systems) -> Iterator[Item]:
+    """For each system the queries that only the baseline completes, and those that only the system does, by name."""
+    failures, baseline = systems.failures, systems.baseline
+    if failures is None:
+        return
+    rows: list[list[Any]] = []
+    for name in (name for name in systems.names if name != baseline):
+        lost, gained = failures.lost(name, baseline), failures.lost(baseline, name)
+        if lost or gained:
+            rows.append([name, _first_of(lost), _first_of(gained)])
+    if rows:
+        yield ["run", "queries lost", "queries gained"], rows
+        yield f"Lost: {baseline} meets all groups{_within(failures)} and the run does not. Gained: the other way round."
+
+
+# Queries that a cell names.
+NAMED_IN_CELL = 10
+
+
+def _first_of(qids: Sequence[str]) -> str:
+    if not qids:
+        return "none"
+    more = f" and {len(qids) - NAMED_IN_CELL:,} more" if len(qids) > NAMED_IN_CELL else ""
+    return f"{len(qids):,}: {', '.join(qids[:NAMED_IN_CELL])}{more}"
 
 
 def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from groupgt.evaluation.result import Evaluation
+from groupgt.metrics.language import Metric
 from groupgt.model.policy import Policy
 from groupgt.render import tables
 from groupgt.render.tables import Grid, counted, fixed, span
@@ -46,15 +47,21 @@ def grids(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list
     first = evaluations[0]
     if len(conventions) > 1 or len(evaluations) <= MOST_COLUMNS or len(first.metrics) <= tables.WIDEST:
         return [side_by_side(evaluations, conventions)]
+    return [_run_rows(evaluations, part) for part in parts_of(first.metrics)]
+
+
+def parts_of(metrics: Mapping[str, Metric]) -> list[list[str]]:
+    """The metrics of each table that fits a terminal: all in one, or those of each cutoff."""
+    if len(metrics) <= tables.WIDEST:
+        return [list(metrics)]
     by_cutoff: dict[object, list[str]] = {}
-    for text, metric in first.metrics.items():
+    for text, metric in metrics.items():
         by_cutoff.setdefault(metric.cutoff, []).append(text)
-    parts = [
+    return [
         texts[start : start + tables.WIDEST]
         for texts in by_cutoff.values()
         for start in range(0, len(texts), tables.WIDEST)
     ]
-    return [_run_rows(evaluations, part) for part in parts]
 
 
 def side_by_side(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> Grid:

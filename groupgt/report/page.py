@@ -54,8 +54,9 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     """The tables of one data set."""
     dataset = dataset_of(outcome.systems[name], name)
     dataset["failed"] = list(outcome.failed.get(name, {}).items())
-    dataset["gates"] = gates.page_rows(gates.of_dataset(outcome, name, timed=False))
-    dataset["verdict"] = sentences(outcome, name, timed=False)
+    judged = gates.of_dataset(outcome, name, timed=False)
+    dataset["gates"] = gates.page_rows(judged)
+    dataset["verdict"] = [*gates.sentences(judged, timed=False), *sentences(outcome, name, timed=False)]
     for system in dataset["systems"]:
         system["about"] = _about(outcome, system["name"])
     swept = sweeps.figures(outcome, outcome.systems[name])

@@ -7,19 +7,24 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Item, Verdict, document
 from groupgt.report import gates
 from groupgt.report.comparison import changed
-from groupgt.report.experiment import across, sentences
+from groupgt.report.experiment import opening, sentences
 
 
 def summary(outcome: Outcome) -> str:
-    """The verdict, gates that failed, and what differs significantly from the baseline."""
-    parts: list[Item] = [f"## {outcome.experiment.title}", Verdict(list(across(outcome, timed=True)))]
-    for dataset in outcome.evaluations:
-        if len(outcome.evaluations) > 1:
-            parts.append(f"### {dataset}")
-        parts.append(Verdict(sentences(outcome, dataset, timed=True)))
-        parts += gates.failed([gate for gate in outcome.gates if gate.dataset == dataset])
-        if dataset in outcome.comparison:
-            parts += changed(outcome.comparison[dataset])
+    """Gates first; of each data set the verdict, gates that failed, the primary metric, queries lost and gained."""
+    first = opening(outcome, timed=True)
+    parts: list[Item] = [f"## {outcome.experiment.title}"]
+    for dataset, evaluations in outcome.evaluations.items():
+        said = sentences(outcome, dataset, timed=True, brief=True)
+        if len(outcome.evaluations) == 1:
+            parts.append(Verdict([*first, *said]))
+        else:
+            parts += [*([Verdict(first)] if len(parts) == 1 else []), f"### {dataset}", Verdict(said)]
+        parts += gates.failed(outcome, dataset)
+        if evaluations:
+            parts += changed(outcome.systems[dataset])
+    if outcome.folder is not None and (outcome.folder / "report.html").is_file():
+        parts.append("Every query: open `report.html` in the result folder of this run.")
     return document(outcome.experiment.hide.sure(parts), "github")
 
 

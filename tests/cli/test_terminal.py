@@ -66,8 +66,8 @@ def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert summary.startswith(
         "## against old\n\n- new is significantly worse than the baseline old: -1.0000 in recall@2"
     )
-    assert "| new      | recall@2 | 0.0000 |" in summary
-    assert "20 queries that old solves and new does not: q0, q1" in summary
+    assert "| new   |    0.0000▼ |          -1.0000 | -1.0000 to -1.0000 |    <0.0001 |        20 |" in summary
+    assert "20: q0, q1, q2, q3, q4, q5, q6, q7, q8, q9 and 10 more |             none |" in summary
 
 
 def test_silence_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,9 +7,7 @@ import random
 import pytest
 
 import groupgt
-from groupgt.comparison.failures import cutoff_of, failures_of, headroom_of
-from groupgt.metrics.language import parse_metric
-from groupgt.model.values import Budget
+from groupgt.comparison.failures import failures_of, headroom_of
 
 TRUTH = {"p": [["a", "b"], ["c"]], "q": [["d"]], "r": [["e"]], "s": [["f"]], "t": []}
 ONE = {"p": ["b", "x", "c"], "q": ["d"], "r": ["x"], "s": ["x", "x", "f"]}
@@ -130,11 +128,16 @@ def test_missing_queries_are_failures_or_left_out() -> None:
     assert counted == {"zero": [True, True, True, True, False], "skip": [True, False, False, False, False]}
 
 
-def test_the_cutoff_looked_at() -> None:
-    def metrics(*texts: str) -> dict[str, groupgt.Metric]:
-        return {text: parse_metric(text) for text in texts}
-
-    assert cutoff_of(metrics("recall@5", "ndcg@10", "mrr")) == 10
-    assert cutoff_of(metrics("recall@2000tokens", "mrr")) == Budget(2000, "tokens")
-    assert cutoff_of(metrics("recall@100chars", "recall@2000chars", "mrr")) == Budget(2000, "chars")
-    assert cutoff_of(metrics("mrr")) is None
+def test_the_cutoff_is_that_of_the_primary_metric() -> None:
+    """However many other metrics and cutoffs are listed."""
+    alone = groupgt.compare(TRUTH, {"one": ONE, "two": TWO}, ["recall@1"], resamples=10)
+    among = groupgt.compare(
+        TRUTH, {"one": ONE, "two": TWO}, ["ndcg@10", "mrr", "recall@1"], primary="recall@1", resamples=10
+    )
+    assert alone.failures is not None
+    assert among.failures is not None
+    assert alone.failures.cutoff == among.failures.cutoff == 1
+    assert alone.failures.to_dict() == among.failures.to_dict()
+    budget = groupgt.compare(TRUTH, {"one": ONE, "two": TWO}, ["mrr", "recall@5"], resamples=10)
+    assert budget.failures is not None
+    assert budget.failures.cutoff is None

@@ -126,13 +126,6 @@ FAULTS: list[Fault] = [
         "evaluate.best.metrics",
         "the strategy primary only uses `evaluate.primary`; remove this key",
     ),
-    (
-        "best: no primary",
-        [("  primary: ndcg@3\n", ""), ("strategy: rank\n    metrics: [recall@1, ndcg@3]\n", "strategy: primary\n")],
-        "44:5",
-        "evaluate.best",
-        "the strategy primary needs `evaluate.primary`",
-    ),
     ("best: no latency", [("max_latency_ms: 10000", "max_latency_ms: 0")], "47:21", "evaluate.best.", "number above 0"),
 ]
 

@@ -1,0 +1,67 @@
+"""The leaderboard: systems × metrics, the first table of what compares systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from groupgt.comparison.systems import Systems
+from groupgt.render.document import Table
+from groupgt.render.layout import Strong
+from groupgt.render.tables import BETTER, WORSE, fixed, signed, small, span
+from groupgt.report.means import parts_of
+
+MARKS = {"better": BETTER, "worse": WORSE}
+
+
+def grids(systems: Systems) -> Iterator[Table]:
+    """A row a system, a column a metric: the best mean stands out, and marks say what differs from the baseline.
+
+    The primary metric has its difference, the interval and the p too. Many metrics are divided by cutoff, the part
+    with the primary first.
+    """
+    parts = parts_of(systems.metrics)
+    parts.sort(key=lambda part: systems.primary not in part)
+    against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
+    for place, part in enumerate(parts):
+        more = against if place == 0 else {}
+        headers = ["run", *(systems.labels[text] for text in part), *more.get("", [])]
+        yield Table(headers, [[name, *_means(systems, name, part), *more.get(name, [])] for name in systems.names])
+
+
+def primary_grid(systems: Systems) -> Table:
+    """The same by the primary metric alone, with the number of queries."""
+    against = _against(systems) if systems.is_baseline_named and len(systems.names) > 1 else {}
+    headers = ["run", systems.label, *against.get("", []), "queries"]
+    rows = [
+        [name, *_means(systems, name, [systems.primary]), *against.get(name, []), systems.queries_of(name)]
+        for name in systems.names
+    ]
+    return Table(headers, rows)
+
+
+def _means(systems: Systems, name: str, metrics: Sequence[str]) -> Iterator[str]:
+    for text in metrics:
+        mean = systems.means[name][text]
+        mark = MARKS.get(systems.kind(name, text), "") if systems.is_baseline_named else ""
+        is_best = len(systems.names) > 1 and mean is not None and mean == systems.best_mean(text)
+        yield Strong(fixed(mean) + mark) if is_best else fixed(mean) + mark
+
+
+def _against(systems: Systems) -> dict[str, list[Any]]:
+    """How each system stands to the baseline by the primary metric: its last cells; the headers under ``""``."""
+    contrasts = systems.against_baseline
+    if not contrasts:
+        return {}
+    level = 100 * next(iter(contrasts.values())).confidence
+    settings = systems.settings
+    p = "p" if settings.correction == "none" else f"p ({settings.correction})"
+    cells: dict[str, list[Any]] = {"": [f"delta {systems.label}", f"{level:.3g} % CI", p]}
+    for name in systems.names:
+        contrast = contrasts.get(name)
+        cells[name] = (
+            ["baseline", "", ""]
+            if contrast is None
+            else [signed(contrast.delta), span(contrast.delta_interval), small(contrast.p_value)]
+        )
+    return cells

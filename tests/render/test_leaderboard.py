@@ -1,0 +1,145 @@
+"""The leaderboard, and what a pull request shows: what stands first, and in which words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import groupgt
+from groupgt.render.document import document
+from groupgt.render.layout import Screen
+from groupgt.report.gates import failed
+from groupgt.report.leaderboard import grids
+from groupgt.report.summary import summary
+
+QIDS = [f"q{number:02}" for number in range(16)]
+TRUTH = {qid: [["a"]] for qid in QIDS}
+GOOD = {qid: ["a", "b", "c"] for qid in QIDS}
+BAD = {qid: ["b", "c", "a"] for qid in QIDS}
+# One query worse than the best.
+NEAR = {qid: GOOD[qid] if qid != "q00" else BAD[qid] for qid in QIDS}
+METRICS = ["mrr", "recall@1", "recall@3"]
+
+
+@pytest.fixture(scope="module")
+def table() -> groupgt.Comparison:
+    return groupgt.compare(TRUTH, {"near": NEAR, "good": GOOD, "bad": BAD}, METRICS, baseline="near", resamples=999)
+
+
+def test_marks_and_the_primary_metric(table: groupgt.Comparison) -> None:
+    (board,) = grids(table)
+    # One of two is rejected: Holm's level for the other is 1 − .05 ÷ (2 − 1).
+    assert board.headers == ["run", "mrr", "recall@1", "recall@3", "delta mrr", "95 % CI", "p (holm)"]
+    cells = {row[0]: row[1:5] for row in board.rows}
+    # near: (15 + 1/3) ÷ 16 and 15 ÷ 16; bad: 1/3 and 0.
+    assert cells["near"] == ["0.9583", "0.9375", "1.0000", "baseline"]
+    assert cells["good"] == ["1.0000", "1.0000", "1.0000", "+0.0417"]
+    assert cells["bad"] == ["0.3333▼", "0.0000▼", "1.0000", "-0.6250"]
+
+
+def test_what_is_best_stands_out(table: groupgt.Comparison) -> None:
+    board = list(grids(table))
+    assert "**1.0000**" in document(board, "github")
+    assert "<strong>1.0000</strong>" in document(board, "html")
+    assert r"\textbf{1.0000}" in document(board, "latex_booktabs")
+    assert "\x1b[1m1.0000\x1b[0m" in document(board, screen=Screen(color=True)).replace(" \x1b[0m", "\x1b[0m")
+    plain = document(board)
+    assert "*" not in plain
+    assert "\ue000" not in document(board, "rst") + document(board, "orgtbl") + plain
+
+
+def test_many_metrics_are_divided_by_cutoff_the_primary_first() -> None:
+    metrics = [f"{name}@{k}" for k in (1, 2, 3) for name in ("recall", "precision", "ndcg", "mrr")]
+    table = groupgt.compare(TRUTH, {"good": GOOD, "bad": BAD}, metrics, primary="ndcg@3", resamples=99)
+    first, *rest = grids(table)
+    assert first.headers[1:5] == ["recall@3", "precision@3", "ndcg@3", "mrr@3"]
+    assert first.headers[5] == "delta ndcg@3"
+    assert [board.headers[1] for board in rest] == ["recall@1", "recall@2"]
+    assert all("delta" not in " ".join(board.headers) for board in rest)
+
+
+def test_all_else_is_a_detail(table: groupgt.Comparison) -> None:
+    short = document(table.blocks(), screen=Screen(details=False))
+    assert "wins/ties/losses" not in short
+    assert "wins/ties/losses" in document(table.blocks())
+    assert "verdict by mrr; the other metrics are exploratory" in short
+
+
+def test_more_metrics_change_no_sentence_and_no_warning() -> None:
+    runs = {"near": NEAR, "good": GOOD, "bad": BAD}
+    alone = groupgt.compare(TRUTH, runs, ["recall@1"], resamples=999)
+    among = groupgt.compare(TRUTH, runs, ["ndcg@10", "recall@1", "mrr", "recall@3"], primary="recall@1", resamples=999)
+    assert alone.blocks()[0] == among.blocks()[0]
+    assert alone.summary() == among.summary()
+    assert alone.to_dict()["warnings"] == among.to_dict()["warnings"]
+
+
+def test_with_pairs_each_test_has_its_marks(table: groupgt.Comparison) -> None:
+    every = groupgt.compare(TRUTH, {"near": NEAR, "good": GOOD, "bad": BAD}, ["mrr"], pairs=True, resamples=999)
+    text = every.text("github")
+    rows = [list(map(str.strip, line.split("|")[1:-1])) for line in text.splitlines() if line.startswith("| ")]
+    header = next(row for row in rows if row[:2] == ["mrr", "against"])
+    pairs = {tuple(row[:2]): dict(zip(header, row)) for row in rows if len(row) == len(header) and row != header}
+    apart, close = pairs["near", "bad"], pairs["near", "good"]
+    assert not apart["delta"].endswith("*")
+    assert apart["p (holm)"].endswith("*")
+    assert apart["p (Tukey's HSD)"].endswith("*")
+    assert not close["p (holm)"].endswith("*")
+    assert not close["p (Tukey's HSD)"].endswith("*")
+
+
+EXPERIMENT = """
+version: 1
+name: pull
+convention: coverage
+datasets: {{one: {{ground_truth: truth.jsonl}}}}
+systems:
+  main: {{use: results, with: {{path: main.jsonl}}}}
+  change: {{use: results, with: {{path: change.jsonl}}}}
+evaluate: {{metrics: [mrr, recall@1]}}
+compare: {{baseline: main}}
+gate: [{{system: change, metric: mrr, max_drop: 0.1}}, {{system: change, metric: recall@1, min: 0.5}}]
+output: {{formats: [{formats}]}}
+"""
+
+
+def outcome(folder: Path, change: dict[str, list[str]], formats: str = "json") -> groupgt.Outcome:
+    rows = [{"qid": qid, "query": "why", "retrieval_gt": groups} for qid, groups in TRUTH.items()]
+    (folder / "truth.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for name, run in (("main", NEAR), ("change", change)):
+        lines = [{"qid": qid, "retrieved_ids": ids} for qid, ids in run.items()]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    text = EXPERIMENT.format(formats=formats)
+    (folder / "experiment.yaml").write_text(text, encoding="utf-8")
+    return groupgt.run_experiment(folder / "experiment.yaml")
+
+
+def test_a_pull_request_that_breaks_a_retriever(tmp_path: Path) -> None:
+    lines = summary(outcome(tmp_path, BAD, "json, report")).replace("\u00a0", " ").splitlines()
+    assert lines[2].startswith("- FAILED: 2 of 2 gates failed: change on one: mrr is worse than main by 0.6250")
+    # The primary metric is the first of the file, for it names none.
+    assert lines[3].startswith("- change is significantly worse than the baseline main: -0.6250 in mrr (95 % CI -")
+    text = "\n".join(lines)
+    worst = ", ".join(QIDS[1:11])
+    assert f"| {worst}, and 5 more |" in text
+    assert f"| {', '.join(QIDS[:10])}, and 6 more |" in text
+    assert lines[-1] == "Every query: open `report.html` in the result folder of this run."
+
+
+def test_a_pull_request_that_changes_nothing_says_so_in_two_lines(tmp_path: Path) -> None:
+    lines = summary(outcome(tmp_path, NEAR)).splitlines()
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- Both gates passed.",
+        "- No significant difference from the baseline main in mrr (16 queries): the values are the same.",
+    ]
+
+
+def test_queries_lost_and_gained(tmp_path: Path) -> None:
+    swapped = {**NEAR, "q00": ["a"], "q05": ["b"], "q06": ["c"]}
+    text = summary(outcome(tmp_path, swapped))
+    rows = [list(map(str.strip, line.split("|")[1:-1])) for line in text.splitlines() if line.startswith("| change")]
+    # By mrr, which has no cutoff, a query is solved wherever its group is met.
+    assert rows[-1] == ["change", "2: q05, q06", "none"]
+    assert list(failed(outcome(tmp_path, swapped), "one")) == []
