@@ -53,7 +53,13 @@ def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
 
 def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     """Whether gates passed, what is best over all, and the sentences of every data set; one verdict of a single one."""
-    first = opening(outcome, timed=timed)
+    judged = [result for result in outcome.gates if not result.timed]
+    on_time = [result for result in outcome.gates if timed and result.timed]
+    first = [
+        *gates.sentences(judged, timed=False),
+        *gates.sentences(on_time, timed=True),
+        *across(outcome, timed=timed),
+    ]
     if len(outcome.evaluations) == 1:
         yield Verdict([*first, *sentences(outcome, next(iter(outcome.evaluations)), timed=timed)])
         return
@@ -61,17 +67,6 @@ def verdicts(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     for dataset in outcome.evaluations:
         yield f"dataset {dataset}"
         yield Verdict(sentences(outcome, dataset, timed=timed))
-
-
-def opening(outcome: Outcome, *, timed: bool) -> list[Sentence]:
-    """Before any data set: whether gates passed (with `timed` those on time, too), and what is best over all."""
-    judged = [result for result in outcome.gates if not result.timed]
-    on_time = [result for result in outcome.gates if timed and result.timed]
-    return [
-        *gates.sentences(judged, timed=False),
-        *gates.sentences(on_time, timed=True),
-        *across(outcome, timed=timed),
-    ]
 
 
 def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = False) -> list[Sentence]:

@@ -7,12 +7,12 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Item, Verdict, document
 from groupgt.report import gates
 from groupgt.report.comparison import changed
-from groupgt.report.experiment import opening, sentences
+from groupgt.report.experiment import across, sentences
 
 
 def summary(outcome: Outcome) -> str:
     """Gates first; of each data set the verdict, gates that failed, the primary metric, queries lost and gained."""
-    first = opening(outcome, timed=True)
+    first = [*gates.sentences(outcome.gates, timed=False), *across(outcome, timed=True)]
     parts: list[Item] = [f"## {outcome.experiment.title}"]
     for dataset, evaluations in outcome.evaluations.items():
         said = sentences(outcome, dataset, timed=True, brief=True)
