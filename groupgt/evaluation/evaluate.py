@@ -63,6 +63,7 @@ def evaluate(
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
     """Measures one run as a request asks: labels it, takes every metric, and warns of what looks like a mistake."""
+    request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     with no_garbage_collection():
         grouped = labeller.read(truth)
@@ -90,6 +91,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         labelled=labelled,
         policy=policy,
         convention=request.convention,
+        is_auto=request.is_auto,
         slicer=slicer,
         labeller=labeller,
     )
