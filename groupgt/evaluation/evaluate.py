@@ -17,6 +17,7 @@ from groupgt.engines.calls import in_call_order
 from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.errors import DataError, Faults
+from groupgt.evaluation.inputs import refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -58,6 +59,7 @@ def evaluate(
     """
     with no_garbage_collection():
         request = Request.of(metrics, **options)
+        refuse_swapped(truth, run)
         return evaluate_run(request, request.truth_of(truth), run)
 
 

@@ -138,6 +138,33 @@ def _refuse_twins(names: list[str], title: str) -> None:
     faults.stop()
 
 
+# What other libraries call a column of their frames.
+ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
+
+
+def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
+    """The same frame with the columns `qid`, `doc_id` and `grade` called so, where another name stands for them."""
+    if is_pandas(value):
+        names = list(map(str, value.columns))
+    elif isinstance(value, pl.LazyFrame):
+        names = value.collect_schema().names()
+    else:
+        names = list(getattr(value, "columns" if isinstance(value, pl.DataFrame) else "column_names", []))
+    renamed = {
+        other: name
+        for name in aliases
+        for other in [next((other for other in ALIASES[name] if other in names), None)]
+        if other is not None and name not in names and names.count(other) == 1
+    }
+    if not renamed:
+        return value
+    if is_pandas(value):
+        return value.rename(columns=renamed)
+    if isinstance(value, (pl.DataFrame, pl.LazyFrame)):
+        return value.rename(renamed)
+    return value.rename_columns([renamed.get(name, name) for name in names])
+
+
 def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
     """The columns that are missing of the shape of which the most are there; none where one shape is complete."""
     return min(([name for name in shape if name not in names] for shape in shapes), key=len)
@@ -145,6 +172,7 @@ def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> l
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth of a frame: `qid, retrieval_gt[, query]` a query, or `qid, group, doc_id[, grade]` a judgment."""
+    value = value if is_remote(value) else _in_our_words(value)
     held = is_pandas(value)
     if held:
         names = list(map(str, value.columns))
@@ -226,6 +254,7 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
+    value = guard(lambda: _in_our_words(value, ("qid", "doc_id")))
     held = is_pandas(value)
     frame = to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy() if held else _lazy(value, title)
     names = guard(frame.collect_schema).names()

@@ -14,10 +14,10 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
-from groupgt.model.groups import ALONE, read_excluded, read_groups
+from groupgt.model.groups import ALONE, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
-from groupgt.model.validity import BLANK_IDS
+from groupgt.model.validity import BLANK_IDS, shown
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
 # What the rows of ground truth were: documents alone, documents of subtopics that are to be covered, or groups.
@@ -75,7 +75,7 @@ class GroundTruth:
         excluded_ids: Mapping[Any, Any] | None = None,
         shape: Shape = "groups",
     ) -> GroundTruth:
-        """Reads `{qid: groups}`; raises `DataError` with every fault found.
+        """Reads `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raises `DataError` with every fault found.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`; an alternative is an id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end":
@@ -91,8 +91,26 @@ class GroundTruth:
                     faults.add(f"excluded_ids of query {qid!r}", "this query is not in the ground truth")
             faults.stop()
             excluded = [excluded_ids.get(qid) for qid in groups]
-        truth = cls.from_rows(list(groups), list(groups.values()), Policy.of(policy), excluded=excluded)
+        qids, rows = list(groups), list(groups.values())
+        if rows and isinstance(rows[0], Mapping):
+            return cls._of_qrels(qids, rows, Policy.of(policy), excluded)
+        truth = cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded)
         return truth.of_shape(shape)
+
+    @classmethod
+    def _of_qrels(
+        cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
+    ) -> GroundTruth:
+        """Flat ground truth of `{id: grade}` for each query."""
+        if other := [qid for qid, row in zip(qids, rows) if not isinstance(row, Mapping)]:
+            raise DataError(
+                f"query {other[0]!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found "
+                f"{shown(rows[qids.index(other[0])])}; write all queries as {{id: grade}}, or all as lists of groups"
+            )
+        truth = cls(**read_qrels(qids, rows), policy=policy, shape="flat")
+        if excluded is None:
+            return truth
+        return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
 
     def of_shape(self, shape: Shape) -> GroundTruth:
         """The same as ground truth of another shape; raises `DataError` where `flat` has alternatives."""
