@@ -79,7 +79,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     inputs.check()
     # By their full names: what two spellings ask is worked out once.
     metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
-    name = inputs.named_runs[0][0] if inputs.reopened is not None else ""
+    name = inputs.named_runs[0][0]
     evaluation = evaluate_run(inputs.request_for(metrics, inputs.conventions[0]), inputs.truth, inputs.run, name)
     if style == "json":
         show_json(evaluation.explain_dict(qid))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, wraps
@@ -25,6 +26,7 @@ from groupgt.evaluation.slices import where
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import all_there
+from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import forms, tokenizer_named
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import AUTO, CONVENTIONS, OF_SHAPE
@@ -129,16 +131,30 @@ class Inputs:
         """The path of every run: each file of a folder or glob is one, unless --parts makes them one run."""
         if self.reopened is not None:
             return [path for _, path in self.reopened.runs]
-        for path in self.run_paths:
+        for _, path in self._given:
             if _is_result_folder(path):
                 what = "expected a run, found a result folder; name one of the files in its folder `runs`"
                 raise ConfigError(f"{path}: {what}{', or give it alone' if self.takes_folder else ''}")
-        return list(all_there(self.truth_path, self.run_paths, in_parts=self.in_parts))
+        return list(all_there(self.truth_path, [path for _, path in self._given], in_parts=self.in_parts))
 
     @property
+    def _given(self) -> list[tuple[str, Any]]:
+        """The name and the path of each run as typed: `NAME=PATH`, or a path alone."""
+        return [_name_and_path(given) for given in self.run_paths]
+
+    @cached_property
     def named_runs(self) -> list[tuple[str, Any]]:
         """(name, path) of every run; the name is empty where the path says it."""
-        return self.reopened.runs if self.reopened is not None else [("", run) for run in self.runs]
+        if self.reopened is not None:
+            return self.reopened.runs
+        named: list[tuple[str, Any]] = []
+        for name, path in self._given:
+            files = all_there(self.truth_path, [path], in_parts=self.in_parts)
+            if name and (len(files) > 1 or str(files[0]) != str(path)):
+                what = f"expected one file as the run {name!r}, found a folder or a pattern"
+                raise ConfigError(f"{path}: {what}; name one file, or add --parts if all of it is one run")
+            named += [(name, file) for file in files]
+        return named
 
     @property
     def run(self) -> Any:
@@ -300,6 +316,15 @@ def _is_result_folder(path: Path) -> bool:
     # What is at a URL comes as text.
     path = Path(path)
     return (path.name == LATEST and path.is_file()) or any((path / name).is_file() for name in (LAST, LATEST))
+
+
+def _name_and_path(given: Path | str) -> tuple[str, Path | str]:
+    """The name and the path of `NAME=PATH`; no name where that is a path, or a URL, by itself."""
+    text = str(given)
+    name, equals, path = text.partition("=")
+    if not equals or is_url(text) or not name or not path or {"/", os.sep} & set(name) or Path(text).exists():
+        return "", given
+    return name, path if is_url(path) else Path(path)
 
 
 def _pairs(option: str, expected: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -138,7 +138,8 @@ class _File(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value).strip():
             self.fail(f"expected the path of a file, found the empty string {value!r}", param, ctx)
-        if is_url(value):
+        # Of `NAME=URL` too the slashes stay.
+        if is_url(value) or is_url(str(value).partition("=")[2]):
             return value
         return super().convert(value, param, ctx)
 

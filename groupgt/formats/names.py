@@ -73,12 +73,15 @@ def name_of(path: str) -> str:
 def told_apart(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     """What the runs of these files are called: where names are equal, with the parts of their folders that differ.
 
-    Files of one folder that differ in their endings alone keep these.
+    Beginnings and endings that all share, up to a dot, are left out. Files of one folder that differ in their endings
+    alone keep these.
 
     >>> told_apart(["a/run/bm25.trec", "b/run/bm25.trec", "b/run/dense.trec"])
     ['a/bm25', 'b/bm25', 'dense']
+    >>> told_apart(["runs/input.uwmt.gz", "runs/input.pircs.gz"])
+    ['uwmt', 'pircs']
     """
-    names = [without_endings(PurePath(path).name) for path in paths]
+    names = _without_shared([without_endings(PurePath(path).name) for path in paths])
     alike: dict[str, list[int]] = {}
     for place, name in enumerate(names):
         alike.setdefault(name, []).append(place)
@@ -90,6 +93,19 @@ def told_apart(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
             beside = {other for other in files if other.parent == file.parent}
             names[place] = "/".join((*folders, names[place] if len(beside) == 1 else file.name))
     return names
+
+
+def _without_shared(names: Sequence[str]) -> list[str]:
+    """The names without the parts between dots that all begin or end with, where something is left of each."""
+    parts = [name.split(".") for name in names]
+    if len(set(names)) < 2:
+        return list(names)
+    # The point of a number is none between parts.
+    while min(map(len, parts)) > 1 and len({each[0] for each in parts}) == 1 and not parts[0][0][-1:].isdigit():
+        parts = [each[1:] for each in parts]
+    while min(map(len, parts)) > 1 and len({each[-1] for each in parts}) == 1 and not parts[0][-1][:1].isdigit():
+        parts = [each[:-1] for each in parts]
+    return [".".join(each) for each in parts]
 
 
 def _differing(folders: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
