@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of
+from groupgt.metrics.catalogue import ALIASES, CATALOGUE, SETS, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.validity import shown
@@ -22,7 +22,10 @@ _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
     re.DOTALL,
 )
-IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)", re.IGNORECASE)
+IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})[_.](?P<k>[0-9]+)", re.IGNORECASE)
+# Interpolated precision in ir_measures and trec_eval: IPrec@0.1, iprec_at_recall_0.10.
+_IPREC = re.compile(r"iprec(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE)
+_CONTINUED = re.compile(rf"(?P<name>(?:{'|'.join(TREC_EVAL)}|iprec_at_recall)\.)[0-9.]+", re.IGNORECASE)
 # ranx's name of a persistence: rbp.95.
 _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
@@ -170,7 +173,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= HIGHEST_K:
             faults.add("k", f"expected whole numbers from 1 to 10^15, found {shown(k)}")
     metrics: dict[str, Metric] = {}
-    for text in texts:
+    for text in expanded(texts):
         try:
             metric = parse_metric(text, convention)
         except MetricError as error:
@@ -196,23 +199,37 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
 
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
     """Warns where cutoffs change no metric, since each has one of its own or takes none."""
-    metrics = [(str(text), parse_metric(text, convention)) for text in texts]
+    metrics = [(str(text), parse_metric(text, convention)) for text in expanded(texts)]
     if ks and not any(_takes_k(text, metric) for text, metric in metrics):
         warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
     """Whether a metric takes the cutoffs that are given for all: one without a cutoff of its own."""
-    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in text
+    written = ALIASES.get(text.lower(), text)
+    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
 
 
 def split_names(text: str) -> list[str]:
-    """Splits `recall@5,err(max_grade=3),ndcg` at commas outside brackets.
+    """Splits `recall@5,err(max_grade=3),ndcg` at commas outside brackets; bare numbers continue trec_eval's `P.5`.
 
-    >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2)")
-    ['recall@5', 'nrbp(alpha=0.1, beta=0.2)']
+    >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2), P.5,10")
+    ['recall@5', 'nrbp(alpha=0.1, beta=0.2)', 'P.5', 'P.10']
     """
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    parts: list[str] = []
+    for part in filter(None, map(str.strip, re.split(r",(?![^(]*\))", text))):
+        dotted = _CONTINUED.fullmatch(parts[-1]) if parts else None
+        parts.append(dotted["name"] + part if dotted and re.fullmatch(r"[0-9]*\.?[0-9]+", part) else part)
+    return parts
+
+
+def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
+    """The same, with the members of sets such as `official` and `iprec11` in the place of their names."""
+    return [
+        member
+        for text in texts
+        for member in (SETS.get(text.strip().lower(), (text,)) if isinstance(text, str) else (text,))
+    ]
 
 
 def list_metrics() -> list[Definition]:
@@ -252,7 +269,7 @@ class _Parser:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
         definition = definition_of(match["name"])
         if definition is None:
-            candidates = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
+            candidates = [*names("metric"), *ALIASES, *SETS, *(f"{name}_10" for name in TREC_EVAL)]
             near = near_names(match["name"], candidates) or "; `groupgt metrics` lists them all"
             raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
@@ -265,11 +282,13 @@ class _Parser:
 
     def expand(self, text: str) -> str:
         """Resolves aliases in any case; what the alias fixes may not be said again."""
-        trec_eval, ranx = IN_TREC_EVAL.fullmatch(text), _IN_RANX.fullmatch(text)
+        trec_eval, ranx, iprec = (known.fullmatch(text) for known in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"
         if ranx:
             return f"rbp(p=0.{ranx[2]}){ranx[3] or ''}"
+        if iprec:
+            return f"iprec(recall={iprec['recall']})"
         while True:
             match = re.match(r"[A-Za-z][A-Za-z0-9_-]*", text)
             if match is None:
@@ -284,6 +303,8 @@ class _Parser:
                 text = target + (".autorag" if definition and "autorag" in definition.formulas else "") + tail
             elif name in ALIASES:
                 target = ALIASES[name]
+                if "@" in target and tail:
+                    raise self.fail(f"{name} means {target} and takes nothing further")
                 if ("." in target and tail.startswith(".")) or ("(" in target and tail.startswith("(")):
                     raise self.fail(f"{name} means {target} and takes only a cutoff")
                 text = target + tail

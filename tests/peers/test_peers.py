@@ -51,7 +51,8 @@ def test_pytrec_eval(graded: bool) -> None:
     truth, run = data(1, graded=graded, shared=True)
     ks = "1,3,5,10,100"
     asked = {f"{name}.{ks}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success")}
-    asked |= {"map", "ndcg", "recip_rank", "Rprec", "bpref"}
+    asked |= {"map", "ndcg", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F"}
+    asked |= {"num_ret", "num_rel", "num_rel_ret", "iprec_at_recall"}
     found = pytrec_eval.RelevanceEvaluator(qrels_of(truth), asked).evaluate(run)
     names = sorted(next(iter(found.values())))
     ours = {name: {"map": "map.trec", "ndcg": "ndcg.trec"}.get(name, name) for name in names}
@@ -136,12 +137,21 @@ def test_ir_measures() -> None:
         "RR": "recip_rank",
         "AP": "map.trec",
         "nDCG@10": "ndcg_cut_10",
-        "Judged@10": "judged@10",
+        "Judged@10": "judged(negative=True)@10",
+        "IPrec@0.1": "iprec@0.1",
+        "IPrec@0.7": "IPrec@0.7",
+        "SetP": "SetP",
+        "SetR": "SetR",
+        "SetF": "SetF",
+        "NumRet": "NumRet",
+        "NumRel": "NumRel",
+        "NumRelRet": "num_rel_ret",
     }
     measures = {name: ir_measures.parse_measure(name) for name in ours}
+    names = {str(measure): name for name, measure in measures.items()}
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for each in ir_measures.iter_calc(list(measures.values()), flat, run):
-        found[str(each.measure)][each.query_id] = each.value
+        found[names[str(each.measure)]][each.query_id] = each.value
     result = groupgt.evaluate(truth, run, list(ours.values()))
     for name, text in ours.items():
         for position, qid in enumerate(truth):
