@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from groupgt.engines.choice import Engine, engine_of
@@ -65,6 +65,8 @@ class Request:
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
         asked = parse_metrics(texts, convention, ks)
         warn_of_idle_cutoffs(texts, convention, ks)
+        if asked and all(metric.judged_only for metric in asked.values()):
+            rules = replace(rules, unjudged="drop")
         check_policy(rules, asked)
         sources = Sources(corpus)
         judge = labeller_of(labeller, sources)

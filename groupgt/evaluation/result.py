@@ -18,6 +18,7 @@ from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
@@ -105,6 +106,19 @@ class Evaluation(Result):
             "irrelevant_groups": self.truth.irrelevant_groups,
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
         }
+
+    def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
+        """`judged` at the cutoff of a metric, or of the first, and its mean, before any result was dropped.
+
+        None where the ground truth holds nothing judged non-relevant.
+        """
+        hits = self.labelled.uncondensed or self.labelled.hits
+        if not self.metrics or not hits.judgments.rejected.any():
+            return None
+        cutoff = self.metrics[next(iter(self.metrics)) if primary is None else primary].cutoff
+        metric = Metric("judged", cutoff=cutoff if isinstance(cutoff, int) or cutoff in hits.prefixes else None)
+        values = values_of({"judged": metric}, hits, self.labelled.present, self.policy)
+        return metric, mean_of(values["judged"])
 
     @cached_property
     def per_query(self) -> pl.DataFrame:

@@ -34,7 +34,8 @@ _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 class Metric:
     """One metric with its convention, parameters and cutoff; `str` gives its canonical text, which reads back to it.
 
-    `parameters` holds only those that differ from their defaults, sorted by name.
+    `parameters` holds only those that differ from their defaults, sorted by name. `judged_only` is ir_measures' way to
+    ask for the policy unjudged=drop, which takes all metrics of a request.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -44,6 +45,7 @@ class Metric:
     convention: str | None = None
     parameters: tuple[tuple[str, float | str], ...] = ()
     cutoff: int | Budget | None = None
+    judged_only: bool = False
 
     @property
     def definition(self) -> Definition:
@@ -75,7 +77,8 @@ class Metric:
         return self._text(None if self.convention == convention else self.convention)
 
     def _text(self, convention: str | None) -> str:
-        values = ", ".join(f"{name}={_number_text(value)}" for name, value in self.parameters)
+        named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
+        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])
         parts = [self.name, f".{convention}" if convention else "", f"({values})" if values else ""]
         return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
@@ -253,6 +256,15 @@ def _number_text(value: float | str) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
+def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
+    """Whether what stands in brackets asks for judged results only, and what else it asks."""
+    parts = [part.strip() for part in (in_brackets or "").split(",")]
+    others = [part for part in parts if not re.fullmatch(r"judged_only\s*=\s*(True|False)", part)]
+    if len(others) == len(parts):
+        return False, in_brackets
+    return any(part.endswith("True") for part in parts if part not in others), ", ".join(others) or None
+
+
 class _Parser:
     """Reads one text; every fault quotes the whole of it."""
 
@@ -273,11 +285,13 @@ class _Parser:
             near = near_names(match["name"], candidates) or "; `groupgt metrics` lists them all"
             raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
+        judged_only, parameters = _without_judged_only(match["parameters"])
         return Metric(
             definition.name,
             convention,
-            self.read_parameters(definition, convention, match["parameters"]),
+            self.read_parameters(definition, convention, parameters),
             self.read_cutoff(definition, match["cutoff"]),
+            judged_only,
         )
 
     def expand(self, text: str) -> str:

@@ -38,6 +38,15 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
 
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` where the policy does not go with a metric."""
+    if policy.unjudged == "drop":
+        if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
+            raise ConfigError(f"unjudged=drop compares ids, and these compare texts: leave out {', '.join(texts)}")
+    elif only := [text for text, metric in metrics.items() if metric.judged_only]:
+        others = [text for text in metrics if text not in only]
+        beside = f", but not for {', '.join(others)}: one request measures all or none so" if others else ""
+        raise ConfigError(
+            f"judged_only=True is asked for {', '.join(only)}{beside}; choose the policy unjudged=drop, for all metrics"
+        )
     if policy.duplicates != "keep":
         return
     refused = [
@@ -57,6 +66,8 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         raise ConfigError(f"per_query knows no lengths, calls or texts of results: leave out {', '.join(texts)}")
     if policy.missing == "error" or policy.extra == "error":
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
+    if policy.unjudged == "drop":
+        raise ConfigError("values of a batch: expected the policy unjudged=nonrelevant; use groupgt.evaluate for drop")
     if policy.importance:
         raise ConfigError("a batch does not know all groups: leave out importance, or keep only such groups yourself")
     check_policy(policy, metrics)

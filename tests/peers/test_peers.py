@@ -159,6 +159,35 @@ def test_ir_measures() -> None:
                 assert result.values[text][position] == pytest.approx(found[name][qid], abs=1e-9), (name, qid)
 
 
+def test_condensed_lists() -> None:
+    """unjudged=drop is trec_eval's -J and ir_measures' judged_only."""
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
+    ir_measures = pytest.importorskip("ir_measures", reason=REASON.format("ir_measures"))
+    truth, run = data(6, graded=True)
+    flat = qrels_of(truth)
+    names = {"P_5", "recall_5", "ndcg_cut_10", "map", "recip_rank", "Rprec", "set_P", "num_ret", "iprec_at_recall_0.10"}
+    asked = {"P.5", "recall.5", "ndcg_cut.10", "map", "recip_rank", "Rprec", "set_P", "num_ret", "iprec_at_recall"}
+    condensed = pytrec_eval.RelevanceEvaluator(flat, asked, judged_docs_only_flag=True).evaluate(run)
+    ours = {name: {"map": "map.trec"}.get(name, name) for name in sorted(names)}
+    result = groupgt.evaluate(truth, run, list(ours.values()), policy="unjudged=drop")
+    spelled = {f"{name}(judged_only=True){at}": name + at for name, at in (("nDCG", "@10"), ("P", "@5"), ("RR", ""))}
+    with_measures = groupgt.evaluate(truth, run, list(spelled), convention="trec")
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for text in spelled:
+        for each in ir_measures.iter_calc([ir_measures.parse_measure(text)], flat, run):
+            found[text][each.query_id] = each.value
+    compared = 0
+    for position, qid in enumerate(truth):
+        if not result.truth.judgments.defined[position]:
+            continue
+        for name, text in ours.items():
+            assert result.values[text][position] == pytest.approx(condensed[qid][name], abs=1e-9), (qid, name)
+        for text in spelled:
+            assert with_measures.values[text][position] == pytest.approx(found[text][qid], abs=1e-9), (qid, text)
+        compared += len(ours) + len(spelled)
+    assert compared > 1500
+
+
 def test_evret() -> None:
     evret = pytest.importorskip("evret", reason=REASON.format("evret"))
     truth, run = data(5)
