@@ -57,7 +57,9 @@ def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     rows = views.judged_results(hits)
     within = (rows.gain >= 0) & (rows.rank <= cut.top[rows.query])
     terms = ideals.power(p, rows.rank[within] - 1)
-    return np.maximum(1 - (1 - p) * total(rows.query[within], terms, hits.size), 0.0)
+    residual = np.maximum(1 - (1 - p) * total(rows.query[within], terms, hits.size), 0.0)
+    residual[cut.top == 0] = np.nan
+    return residual
 
 
 def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
