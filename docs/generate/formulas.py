@@ -70,6 +70,10 @@ TEX: dict[str, tuple[str, str]] = {
         r"\max_{r \,:\, c(r) \ge \lfloor \mathrm{recall} \cdot R + 0.9 \rfloor} \frac{c(r)}{r}, \quad "
         r"c(r) = \sum_{s=1}^{r} \mathrm{rel}_s",
     ),
+    "gm_map": (
+        "exp of the mean over queries of ln max(map.trec, 0.00001)",
+        r"\exp \left( \frac{1}{Q} \sum_{q=1}^{Q} \ln \max(\mathrm{AP}_q, \, 10^{-5}) \right)",
+    ),
     "num_ret": ("number of results", r"n"),
     "num_rel": ("R", r"R"),
     "rbp_residual": (

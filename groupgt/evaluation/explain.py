@@ -121,6 +121,7 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
             "value": float(metric.values(hits)[query]) if defined else float("nan"),
         }
         for metric in metrics
+        if metric.definition.aggregate is None
     ]
 
 

@@ -11,7 +11,7 @@ from groupgt.evaluation.inputs import as_ground_truth, as_run
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
-from groupgt.metrics.values import check_policy
+from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -68,6 +68,8 @@ class Request:
         if asked and all(metric.judged_only for metric in asked.values()):
             rules = replace(rules, unjudged="drop")
         check_policy(rules, asked)
+        if by:
+            check_aggregates(asked, "a slice")
         sources = Sources(corpus)
         judge = labeller_of(labeller, sources)
         known = as_lengths(lengths)

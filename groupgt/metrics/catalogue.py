@@ -62,7 +62,7 @@ TREC_EVAL: dict[str, str] = {
 # Names that stand for several metrics.
 SETS: dict[str, tuple[str, ...]] = {"iprec11": tuple(f"iprec@{tenth / 10:g}" for tenth in range(11))}
 SETS["official"] = (
-    *("num_ret", "num_rel", "num_rel_ret", "map.trec", "r_precision", "bpref", "recip_rank"),
+    *("num_ret", "num_rel", "num_rel_ret", "map.trec", "gm_map", "r_precision", "bpref", "recip_rank"),
     *SETS["iprec11"],
     *(f"P_{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)),
 )

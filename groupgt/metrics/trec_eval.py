@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut, Formula, Parameter, one_meaning
+from groupgt.metrics.ranks import map_trec
 from groupgt.metrics.worksheet import Sheet, number
 from groupgt.model.hits import Floats, Hits
 
@@ -26,6 +29,11 @@ def num_ret(hits: Hits, cut: Cut) -> Floats:
 
 def num_rel(hits: Hits, cut: Cut) -> Floats:
     return hits.judgments.relevant.astype(np.float64)
+
+
+def gm_map(hits: Hits, cut: Cut) -> Floats:
+    logarithms: Floats = np.log(np.maximum(map_trec(hits, cut), 1e-5))
+    return logarithms
 
 
 def _explain_iprec(sheet: Sheet, recall: float = 0) -> str:
@@ -61,5 +69,13 @@ DEFINITIONS = (
         Formula(num_rel, "R", lambda sheet: number(sheet.relevant), "trec_eval num_rel"),
         bounded=False,
         takes_cutoff=False,
+    ),
+    one_meaning(
+        "gm_map",
+        "The geometric mean of average precision over queries, in which poor queries count more.",
+        Formula(gm_map, "exp of the mean over queries of ln max(map.trec, 0.00001)", None, "trec_eval gm_map"),
+        takes_cutoff=False,
+        aggregate=math.exp,
+        warning="gm_map is a number of the whole run: it has no value per query, and so no test, slice or gate.",
     ),
 )

@@ -209,6 +209,14 @@ def test_contents(metric: str, expected: float) -> None:
     assert found[metric] == pytest.approx(expected, abs=EXACT)
 
 
+def test_the_geometric_mean_of_average_precision() -> None:
+    truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
+    run = {"q1": ["a", "x", "b"], "q2": ["x", "c"], "q3": ["x"]}
+    # AP is (1 + 2/3)/2, 1/2, and 0, which counts as 0.00001
+    expected = ((1 + 2 / 3) / 2 * (1 / 2) * 1e-5) ** (1 / 3)
+    assert groupgt.evaluate(truth, run, ["gm_map"])["gm_map"] == pytest.approx(expected, abs=EXACT)
+
+
 def test_every_metric_has_a_value_by_hand() -> None:
     from groupgt.metrics.catalogue import CATALOGUE
 

@@ -143,7 +143,7 @@ def test_a_bare_name_takes_the_convention_in_force() -> None:
 def test_ks_are_for_metrics_without_a_cutoff_of_their_own() -> None:
     assert list(parse_metrics(["set_P", "recall"], "trec", [5])) == ["set_P", "recall@5"]
     assert list(parse_metrics(["IPREC11", "map"], "trec"))[::4] == ["iprec@0", "iprec@0.4", "iprec@0.8"]
-    assert len(parse_metrics(["official"], "autorag")) == 27
+    assert len(parse_metrics(["official"], "autorag")) == 28
     found = parse_metrics(["recall", "ndcg@3", "map@all", "bpref", "P_5"], "autorag", [1, 10])
     assert list(found) == ["recall@1", "recall@10", "ndcg@3", "map@all", "bpref", "P_5"]
     assert [str(metric) for metric in found.values()][2:] == [
