@@ -27,7 +27,7 @@ from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import all_there
 from groupgt.formats.tokenizers import forms, tokenizer_named
 from groupgt.labellers.base import Labeller
-from groupgt.metrics.base import CONVENTIONS
+from groupgt.metrics.base import AUTO, CONVENTIONS, OF_SHAPE
 from groupgt.metrics.language import Metric, metrics_in, split_names
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -65,7 +65,7 @@ class Inputs:
     tokenizer: str | None = None
     metric_texts: tuple[str, ...] = ()
     cutoff_texts: tuple[str, ...] = ()
-    convention_text: str = "autorag"
+    convention_text: str = AUTO
     by_texts: tuple[str, ...] = ()
     systems: tuple[str, ...] = ()
     dataset_name: str | None = None
@@ -219,10 +219,16 @@ class Inputs:
 
     @property
     def conventions(self) -> list[str]:
-        """The conventions of --convention; which there are is said when metrics are read."""
+        """The conventions of --convention, `auto` as that of the ground truth; which there are the metrics say."""
         if self.reopened is not None and not typed("convention_text"):
             return [self.reopened.convention]
-        return list(dict.fromkeys(_parts([self.convention_text]))) or ["autorag"]
+        named = list(dict.fromkeys(_parts([self.convention_text]))) or [AUTO]
+        return [OF_SHAPE[self.truth.shape]] if named == [AUTO] else named
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether nobody named a convention."""
+        return self.reopened is None and _parts([self.convention_text]) in ([], [AUTO])
 
     @property
     def metrics(self) -> list[str]:
@@ -251,12 +257,14 @@ class Inputs:
     @cached_property
     def request(self) -> Request:
         """What -m, -k and --convention ask of the runs."""
+        if self.is_auto:
+            return self.request_for(self.metrics, AUTO, self.cutoffs)
         if len(self.conventions) > 1:
             return self.request_for(metrics_in(self.metrics, self.conventions, self.cutoffs), self.conventions[0])
         return self.request_for(self.metrics, self.conventions[0], self.cutoffs)
 
     def request_for(
-        self, metrics: Sequence[str | Metric] = (), convention: str = "autorag", k: Sequence[int] = ()
+        self, metrics: Sequence[str | Metric] = (), convention: str = AUTO, k: Sequence[int] = ()
     ) -> Request:
         """What a command asks of the runs by metrics of its own; everything else is as it was typed."""
         return Request.of(
@@ -434,17 +442,22 @@ METRICS: Group = [
 ]
 ONE_CONVENTION: Group = [
     click.option(
-        "--convention", "convention_text", type=click.Choice(CONVENTIONS), default="autorag", show_default=True
+        "--convention",
+        "convention_text",
+        type=click.Choice([AUTO, *CONVENTIONS]),
+        default=AUTO,
+        show_default=True,
+        help="How metrics read groups; auto goes by the shape of TRUTH.",
     )
 ]
 SEVERAL_CONVENTIONS: Group = [
     click.option(
         "--convention",
         "convention_text",
-        default="autorag",
+        default=AUTO,
         show_default=True,
         metavar="C[,C]",
-        help=f"{', '.join(CONVENTIONS)}; several are shown side by side.",
+        help=f"{', '.join(CONVENTIONS)}, several side by side; or auto, by the shape of TRUTH.",
     )
 ]
 BY: Group = [

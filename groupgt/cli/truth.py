@@ -43,7 +43,7 @@ from groupgt.formats.detect import RUNS, TRUTHS, all_there, kind_of, read_run
 from groupgt.formats.source import Source
 from groupgt.formats.write import FLAT, RUN_WRITERS, TRUTH_WRITERS, write_ground_truth, write_run
 from groupgt.labellers.spans import UNITS
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.render.tables import counted
 from groupgt.store.files import written_folder, written_whole
 
@@ -208,6 +208,7 @@ def agree_command(
 @click.option("--from", "source_format", help="Format of IN, such as trec-subtopics (default: auto-detect).")
 @click.option("--kind", type=click.Choice(["truth", "run"]), help="What IN contains (default: auto-detect).")
 @click.option("--truth", type=FILE, help="Ground truth that gives the query ids, in order, for results without qid.")
+@click.option("--shape", type=click.Choice(SHAPES), help="What the ground truth is (default: as its format says).")
 @input_options(TRUTH_FORMAT, WHERE, POLICY, PARTS)
 def convert_command(
     inputs: Inputs,
@@ -217,6 +218,7 @@ def convert_command(
     source_format: str | None,
     kind: str | None,
     truth: Path | None,
+    shape: Shape | None,
 ) -> None:
     """Convert ground truth or runs from one format to another, or an AutoRAG project to an experiment file."""
     if to == "experiment":
@@ -231,7 +233,8 @@ def convert_command(
     read = source if inputs.in_parts else Source.at(source)
     holds_truth_alone = source_format in TRUTHS and source_format not in RUNS
     if (kind or ("truth" if holds_truth_alone else kind_of(read))) == "truth":
-        _write_truth(target, inputs.truth_at(read, source_format), to)
+        converted = inputs.truth_at(read, source_format)
+        _write_truth(target, converted if shape is None else converted.of_shape(shape), to)
         return
     if to not in RUN_WRITERS:
         raise ConfigError(f"--to: expected {listed(RUN_WRITERS)} for results, found {to!r}")

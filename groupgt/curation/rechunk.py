@@ -348,4 +348,4 @@ def _truth_of(truth: GroundTruth, groups: list[dict[str, float]], dropped: set[s
         texts=[truth.texts[query] for query in kept] if truth.texts else None,
         columns={name: [values[query] for query in kept] for name, values in truth.columns.items()},
     )
-    return replace(carried, keys=truth.keys)
+    return replace(carried, keys=truth.keys, shape=truth.shape)

@@ -15,7 +15,7 @@ from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_COLUMN, CALL_LIST, NESTED, SCORES
 from groupgt.labellers.ids import Ids
-from groupgt.metrics.base import ConventionName
+from groupgt.metrics.base import OF_SHAPE, ConventionChoice
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -37,7 +37,7 @@ def per_query(
     metrics: str | Metric | Sequence[str | Metric],
     truth: GroundTruth | Mapping[Any, Any] | None = None,
     *,
-    convention: ConventionName = "autorag",
+    convention: ConventionChoice = "auto",
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
 ) -> pa.Table:
@@ -59,6 +59,8 @@ def per_query(
     import pyarrow as pa
 
     rules = Policy.of(policy)
+    if convention == "auto":
+        convention = OF_SHAPE[truth.shape if isinstance(truth, GroundTruth) else "groups"]
     parsed = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )

@@ -18,6 +18,7 @@ from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
 from groupgt.engines.condensed import check_condensed, condensed
 from groupgt.errors import DataError, Faults
+from groupgt.evaluation.inputs import refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
@@ -59,11 +60,13 @@ def evaluate(
     """
     with no_garbage_collection():
         request = Request.of(metrics, **options)
+        refuse_swapped(truth, run)
         return evaluate_run(request, request.truth_of(truth), run)
 
 
 def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "") -> Evaluation:
     """Measures one run as a request asks: labels it, takes every metric, and warns of what looks like a mistake."""
+    request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
     check_condensed(policy, labeller)
     with no_garbage_collection():
@@ -92,6 +95,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
         labelled=labelled,
         policy=policy,
         convention=request.convention,
+        is_auto=request.is_auto,
         slicer=slicer,
         labeller=labeller,
     )

@@ -13,7 +13,7 @@ from groupgt.engines.calls import in_call_order
 from groupgt.engines.choice import Engine
 from groupgt.engines.excluded import without_excluded
 from groupgt.errors import ConfigError, DataError
-from groupgt.formats import detect, frames
+from groupgt.formats import detect, frames, objects
 from groupgt.formats.parts import refuse_many
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -23,6 +23,9 @@ from groupgt.model.run import Run
 def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceiling: int = 0) -> GroundTruth:
     """A mapping, a path, a frame, or what is a `GroundTruth` already; files under a `ceiling` of bytes."""
     if isinstance(value, (str, os.PathLike)):
+        qrels = None if format is not None else objects.dataset_named(value)
+        if qrels is not None:
+            return GroundTruth.of(qrels, policy).under(policy)
         truth = detect.read_ground_truth(value, format, policy, ceiling=ceiling)
     elif isinstance(value, Mapping):
         truth = GroundTruth.of(value, policy)
@@ -30,14 +33,43 @@ def as_ground_truth(value: Any, policy: Policy, format: str | None = None, ceili
         truth = frames.truth_of(value, policy)
     elif isinstance(value, GroundTruth):
         truth = value
+    elif (qrels := objects.truth_in(value)) is not None:
+        truth = GroundTruth.of(qrels, policy)
     else:
         kind = type(value).__name__
-        raise DataError(f"ground truth: expected {{query id: groups}}, a path or a frame, found {kind}")
+        raise DataError(
+            f"ground truth: expected {{query id: groups}}, {{query id: {{id: grade}}}}, a path or a frame, found {kind}"
+        )
     # A mapping may be built query by query; a file or a frame without any is a mistake.
     if not len(truth) and not isinstance(value, (Mapping, GroundTruth)):
         title = value if isinstance(value, (str, os.PathLike)) else "ground truth"
         raise DataError(f"{title}: the ground truth is empty; expected at least one query")
     return truth.under(policy)
+
+
+def refuse_swapped(truth: Any, run: Any) -> None:
+    """Raises `DataError` where what stands for ground truth holds rankings, and what stands for results groups."""
+    if not (isinstance(truth, Mapping) and isinstance(run, Mapping)):
+        return
+    ranking, groups = (
+        next((row for row in each.values() if isinstance(row, (list, tuple, dict)) and row), None)
+        for each in (truth, run)
+    )
+    if isinstance(ranking, Mapping):
+        is_ranking = any(isinstance(cell, float) and not cell.is_integer() for cell in ranking.values())
+    else:
+        is_ranking = isinstance(ranking, (list, tuple)) and _is_result(ranking[0])
+    are_groups = isinstance(groups, (list, tuple)) and isinstance(groups[0], (list, tuple, dict))
+    if is_ranking and are_groups and not _is_result(groups[0]):  # type: ignore[index]  # a list, as was seen
+        raise DataError(
+            "the ground truth holds rankings, and the results hold groups; swap them: evaluate(truth, run, metrics)"
+        )
+
+
+def _is_result(cell: Any) -> bool:
+    """Whether a cell is one result: an id, or a pair of an id and a score."""
+    is_pair = isinstance(cell, (list, tuple)) and len(cell) == 2 and isinstance(cell[1], (int, float))
+    return is_pair or isinstance(cell, (str, int)) or (isinstance(cell, dict) and "id" in cell)
 
 
 def _are_paths(value: Any) -> bool:
@@ -87,6 +119,8 @@ def as_run(
     elif frames.is_frame(value):
         value = frames.run_of(value, qids=truth.qids)
     elif not isinstance(value, Run):
+        results = objects.run_in(value)
+        value = value if results is None else results
         if are_several(value, truth):
             raise ConfigError(
                 f"expected one run, {{query id: ranking}}, found several by name ({', '.join(map(str, value))}); pass "

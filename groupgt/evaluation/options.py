@@ -14,7 +14,7 @@ from typing import Any, TypedDict, TypeVar
 
 from groupgt.errors import near_names
 from groupgt.evaluation.request import Request
-from groupgt.metrics.base import ConventionName
+from groupgt.metrics.base import ConventionChoice
 from groupgt.model.policy import Policy
 
 # Each class adds to its bases what more a function takes; what an option means stands in `TEXTS`.
@@ -54,7 +54,7 @@ class MetricOptions(LabelOptions, total=False):
 class RequestOptions(MetricOptions, total=False):
     """The same, in one convention."""
 
-    convention: ConventionName
+    convention: ConventionChoice
 
 
 class EvaluateOptions(RequestOptions, OneRunOptions, total=False):
@@ -67,7 +67,7 @@ TEXTS = {
     "run": "`{qid: ranking}`, a `Run`, a path or a frame.",
     "runs": "`{name: run}`, a path, or a list of these; a file of a folder or a glob is a run, named after its file.",
     "metrics": 'Metrics, such as `["recall@5", "mrr"]`.',
-    "convention": "`autorag`, `trec` or `coverage`: how metrics read groups.",
+    "convention": "How metrics read groups: `autorag`, `trec`, `coverage`, or `auto`, by the shape of the truth.",
     "k": "Cutoffs for metrics without one of their own.",
     "by": "Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.",
     "policy": "What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.",

@@ -10,6 +10,7 @@ from groupgt.engines.choice import Engine, engine_of
 from groupgt.evaluation.inputs import as_ground_truth, as_run
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.base import Labeller
+from groupgt.metrics.base import AUTO, OF_SHAPE
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import GroundTruth
@@ -17,11 +18,15 @@ from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.values import Budget, Lengths, as_lengths
 
+# The texts of metrics, and the cutoffs of those that have none.
+Asked = tuple[Sequence[str | Metric], Sequence[int]]
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
     """How results are to be measured: `metrics` by the text asked, under a `convention`, in slices `by` columns.
 
+    The convention `auto` becomes that of the shape of the ground truth: `resolved` reads the texts `asked` again.
     `labeller` decides what hits what, `policy` what is done with doubtful data, `lengths` how much of a run fits a
     budget, `engine` where labelling happens; the corpus at hand is among the `sources`. `parts` says that
     many files are one run, `name` what a run is called that has no name.
@@ -39,13 +44,15 @@ class Request:
     run_format: str | None = None
     parts: bool = False
     name: str = ""
+    asked: Asked = ((), ())
+    is_auto: bool = False
 
     @classmethod
     def of(
         cls,
         metrics: str | Metric | Sequence[str | Metric] = (),
         *,
-        convention: str = "autorag",
+        convention: str = AUTO,
         k: int | Sequence[int] = (),
         by: Sequence[str] | str = (),
         policy: Policy | str | Sequence[str] | Mapping[str, str] | None = None,
@@ -63,8 +70,10 @@ class Request:
         if isinstance(metrics, str):
             metrics = split_names(metrics) or [metrics]
         texts, ks = [metrics] if isinstance(metrics, Metric) else metrics, [k] if isinstance(k, int) else k
-        asked = parse_metrics(texts, convention, ks)
-        warn_of_idle_cutoffs(texts, convention, ks)
+        is_auto = convention == AUTO
+        # What cannot be read is said before anything is: a metric is one in every convention.
+        asked = parse_metrics(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
+        warn_of_idle_cutoffs(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
         if asked and all(metric.judged_only for metric in asked.values()):
             rules = replace(rules, unjudged="drop")
         check_policy(rules, asked)
@@ -88,7 +97,18 @@ class Request:
             run_format=run_format,
             parts=parts,
             name=name,
+            asked=(tuple(texts), tuple(ks)),
+            is_auto=is_auto,
         )
+
+    def resolved(self, truth: GroundTruth) -> Request:
+        """The same in a convention: the one asked, or that of the ground truth's shape."""
+        if self.convention != AUTO:
+            return self
+        convention = OF_SHAPE[truth.shape]
+        metrics = parse_metrics(self.asked[0], convention, self.asked[1])
+        check_policy(self.policy, metrics)
+        return replace(self, convention=convention, metrics=metrics)
 
     @property
     def budgets(self) -> set[Budget]:

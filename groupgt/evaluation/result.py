@@ -40,7 +40,8 @@ class Evaluation(Result):
     """The values of some metrics for every query of one run.
 
     `values` holds one column per metric, shape (Q,), NaN where a query does not count. `print` shows the means, the
-    policy and the counts; `means[text]` and `result[text]` give one mean.
+    policy and the counts; `means[text]` and `result[text]` give one mean. `is_auto` says that nobody named the
+    convention: it is that of the ground truth's shape.
     """
 
     truth: GroundTruth
@@ -52,6 +53,7 @@ class Evaluation(Result):
     convention: str
     slicer: Slicer
     labeller: Labeller
+    is_auto: bool = False
 
     @property
     def name(self) -> str:

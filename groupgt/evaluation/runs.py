@@ -14,7 +14,7 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.formats.detect import run_paths
 from groupgt.formats.parts import is_url
-from groupgt.metrics.base import ConventionName
+from groupgt.metrics.base import ConventionChoice, ConventionName
 from groupgt.metrics.language import Metric, metrics_in
 from groupgt.model.run import Run
 from groupgt.render.exports import frame_of, nulls
@@ -85,7 +85,7 @@ def evaluate_runs(
     runs: Mapping[str, Any] | Sequence[Any] | str | os.PathLike[str],
     metrics: Sequence[str | Metric],
     *,
-    convention: ConventionName | Sequence[ConventionName] = "autorag",
+    convention: ConventionChoice | Sequence[ConventionName] = "auto",
     **options: Unpack[MetricOptions],
 ) -> Evaluations:
     """Measures several runs against one ground truth and shows them in one table.
@@ -93,7 +93,8 @@ def evaluate_runs(
     Raises `DataError`, `MetricError` or `ConfigError` with everything that is wrong.
 
     Args:
-        convention: `autorag`, `trec` or `coverage`; several stand side by side.
+        convention: `autorag`, `trec` or `coverage`, several of which stand side by side; or `auto`, by the shape of the
+            ground truth.
 
     >>> found = evaluate_runs({"q": [["a"], ["b"]]}, {"one": {"q": ["a"]}, "both": {"q": ["a", "b"]}}, ["recall@2"])
     >>> found["both"].means, found.means["one"]["recall@2"]
@@ -109,7 +110,8 @@ def evaluate_runs(
         asked = metrics_in([str(metric) for metric in asked], conventions, [k] if isinstance(k, int) else k)
     with no_garbage_collection():
         request = Request.of(asked, convention=conventions[0], **options)
-        return Evaluations.of(evaluate_each(request, request.truth_of(truth), named), conventions)
+        evaluations = evaluate_each(request, request.truth_of(truth), named)
+        return Evaluations.of(evaluations, conventions if len(conventions) > 1 else [evaluations[0].convention])
 
 
 def named_runs(runs: Any, least: int = 1) -> list[tuple[str, Any]]:

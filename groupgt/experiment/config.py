@@ -17,6 +17,7 @@ from groupgt.experiment.best import Best
 from groupgt.experiment.gates import Gate
 from groupgt.experiment.schema import LISTED, Name, Positive, Scalar, Texts
 from groupgt.experiment.systems import SystemConfig
+from groupgt.metrics.base import ConventionChoice
 from groupgt.metrics.language import split_names
 from groupgt.options import Rule, Short, options_of
 from groupgt.render.page.page import MAX_SIZE
@@ -163,7 +164,9 @@ class Config:
     groupgt: Annotated[str | None, Doc('The minimum version of groupgt, such as ">=0.1".')] = None
     name: Annotated[Name, Doc("The name of the experiment, and of its folder of results.")]
     seed: Annotated[int, Ge(0), Lt(2**32), Doc("Random seed; the same seed gives identical results.")] = 0
-    convention: Annotated[Literal["autorag", "trec", "coverage"], Doc("How metrics read groups.")] = "autorag"
+    convention: Annotated[
+        ConventionChoice, Doc("How metrics read groups; auto goes by the shape of the ground truth.")
+    ] = "auto"
     datasets: Annotated[dict[Name, Dataset], MinLen(1), Doc("The data sets by name.")]
     systems: Annotated[dict[Name, Annotated[SystemConfig, Short("use")]], MinLen(1), Doc("The systems by name.")]
     evaluate: Annotated[Evaluate, Doc("What is measured.")]

@@ -29,6 +29,7 @@ from groupgt.formats.parts import files_of, is_url
 from groupgt.formats.queries import queries_file, read_queries
 from groupgt.formats.tokenizers import check_tokenizer, tokenizer_named
 from groupgt.labellers.base import Labeller
+from groupgt.metrics.base import OF_SHAPE
 from groupgt.metrics.language import check_sets
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.validity import shown
@@ -166,7 +167,8 @@ def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Re
     """How results are measured: as the file asks, which was checked already."""
     return Request(
         metrics={str(metric): metric for metric in experiment.metrics.values()},
-        convention=experiment.config.convention,
+        convention=experiment.convention,
+        is_auto=experiment.config.convention == "auto",
         by=tuple(experiment.config.evaluate.by),
         policy=experiment.policy,
         labeller=labeller,
@@ -261,8 +263,12 @@ def _same(cell: Any, value: Any) -> bool:
 
 
 def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
-    """Columns to slice by, texts of the questions, slices of gates, lengths for budgets."""
+    """The shape, columns to slice by, texts of the questions, slices of gates, lengths for budgets."""
     document = experiment.document
+    if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
+        what = f"the ground truth of {name}, which was built just now, is of the shape {data.truth.shape}"
+        way = f"name its convention: convention: {OF_SHAPE[data.truth.shape]}"
+        faults.add(document.place(("convention",)), f"convention: {what}; {way}")
     try:
         check_sets(data.request.metrics.values(), data.truth.set_of is not None)
     except MetricError as error:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -22,11 +24,13 @@ from groupgt.experiment.gates import GateChecks
 from groupgt.experiment.schema import as_yaml
 from groupgt.experiment.systems import Families, System, UsersCode, is_option, matching, some_of
 from groupgt.experiment.yaml import Document, KeyPath, change, exists, plain_text, read_yaml
-from groupgt.formats.detect import TRUTHS
+from groupgt.formats.detect import TRUTHS, read_ground_truth
 from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
+from groupgt.metrics.base import OF_SHAPE, ConventionName
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
 from groupgt.metrics.values import check_aggregates, check_policy
+from groupgt.model.ground_truth import Shape
 from groupgt.model.policy import Policy
 from groupgt.options import Fault, options_of, paths_of, read_options, read_section
 from groupgt.plugins import Plugin
@@ -47,6 +51,7 @@ class Experiment:
     systems: dict[str, System]
     chosen: list[str]
     metrics: dict[str, Metric]
+    convention: ConventionName
     policy: Policy
     allow_code: bool = False
     unchecked: list[str] | None = None
@@ -60,7 +65,7 @@ class Experiment:
     @cached_property
     def rule(self) -> Rule:
         """How the best is chosen."""
-        return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.config.convention)
+        return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.convention)
 
     @property
     def primary(self) -> str:
@@ -157,7 +162,16 @@ def load(
     document.sort()
     document.faults.stop(ConfigError)
     return Experiment(
-        path, document, config, systems, chosen, checks.metrics, checks.policy, allow_code, checks.code.unchecked
+        path=path,
+        document=document,
+        config=config,
+        systems=systems,
+        chosen=chosen,
+        metrics=checks.metrics,
+        convention=checks.convention,
+        policy=checks.policy,
+        allow_code=allow_code,
+        unchecked=checks.code.unchecked,
     )
 
 
@@ -245,6 +259,7 @@ class Checks:
         corpora = {name: dataset.corpus is not None for name, dataset in config.datasets.items()}
         self.families = Families(document, config.systems, corpora, self.code)
         self.metrics: dict[str, Metric] = {}
+        self.convention: ConventionName = OF_SHAPE["groups"]
         self.policy = Policy()
         self.baseline: str | None = None
 
@@ -261,8 +276,9 @@ class Checks:
         self._plugin("engine", ("engine",), self.config.engine)
         self._policy()
         self._tokenizer()
-        all_known = self._metrics(config.convention)
-        self._gates(config.convention, self.metrics if all_known else {})
+        self._convention()
+        all_known = self._metrics(self.convention)
+        self._gates(self.convention, self.metrics if all_known else {})
         self._output()
 
     def _requirement(self, text: str) -> None:
@@ -358,6 +374,27 @@ class Checks:
             if stored:
                 what = f"the results of {some_of(stored)} stay on a cluster and cannot be written as runs"
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
+
+    def _convention(self) -> None:
+        """The convention that the file names, or that of the shape which the ground truth of all data sets has."""
+        named = self.config.convention
+        if named != "auto":
+            self.convention = named
+            return
+        shapes: dict[str, Shape] = {}
+        for name, dataset in self.config.datasets.items():
+            path = self.document.resolved(dataset.ground_truth)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # What cannot be read, or is yet to be built, is the matter of who reads the data.
+                with suppress(GroupgtError, OSError):
+                    shapes[name] = read_ground_truth(path, dataset.format).shape
+        if len(set(shapes.values())) > 1:
+            found = ", ".join(f"{name} ({shape})" for name, shape in shapes.items())
+            what = f"data sets have ground truth of different shapes, each with a default of its own: {found}"
+            self.document.fault(("convention",), f"{what}; name one: convention: coverage")
+        elif shapes:
+            self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
     def _metrics(self, convention: str) -> bool:
         """The metrics, and all that must be one of them; whether all metrics are known."""

@@ -78,7 +78,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     texts = _texts(queries) if queries is not None else {}
     columns = _columns_of(qrels)
     rows = trec.judgments(qrels, columns) if columns else _judged(qrels)
-    return gather(one_by_one(rows), policy, texts=texts, declared=False)
+    return gather(one_by_one(rows), policy, texts=texts, shape="flat")
 
 
 def _columns_of(qrels: Source) -> str:

@@ -19,6 +19,7 @@ from groupgt.formats.layout import Layout, layout_of
 from groupgt.formats.names import run_name
 from groupgt.formats.rows import (
     NAMED,
+    SHAPE,
     Gathered,
     Judgment,
     checked_columns,
@@ -26,11 +27,13 @@ from groupgt.formats.rows import (
     misnamed_grade,
     missing_columns,
     number_text,
+    one_by_one,
+    shape_of,
 )
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, explained
 from groupgt.model import validity
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Run
 from groupgt.runtime import pl
@@ -163,15 +166,20 @@ class _WideCells:
 
 
 def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
-    """`qid, group, doc_id[, grade]` a row."""
-    judgments = Judgments(grouped=True, hint=None)
+    """`qid, group, doc_id[, grade]` a row, or `qid, doc_id, grade`: then each document is a group of one."""
     header = header_of(source)
+    is_flat = "group" not in header and {"qid", "doc_id", "grade"} <= set(header)
+    judgments = Judgments(grouped=not is_flat, hint=None)
     if {"qid", "group", "doc_id"} <= set(header) and (misnamed := misnamed_grade(header)):
         judgments.faults.add(f"{source.path}:1", misnamed)
-    for where, row in table(source, ("qid", "group", "doc_id"), judgments.faults):
+    shapes: dict[str, None] = {}
+    for where, row in table(source, ("qid", "doc_id") if is_flat else ("qid", "group", "doc_id"), judgments.faults):
         cell = row.get("grade", "1")
-        judgments.add(where, row["qid"], row["group"], row["doc_id"], validity.number_of(cell), cell)
-    return gather(judgments.rows(), policy)
+        judgments.add(where, row["qid"], row.get("group", ""), row["doc_id"], validity.number_of(cell), cell)
+        shapes[row.get(SHAPE, "")] = None
+    if is_flat:
+        return gather(one_by_one(judgments.rows()), policy, shape="flat")
+    return gather(judgments.rows(), policy, shape=shape_of(shapes, "subtopics", source.path))
 
 
 def read_run(source: Source) -> Run:
@@ -306,12 +314,15 @@ def _whole(cells: pl.Expr) -> pl.Expr:
     )
 
 
-def write_ground_truth(path: Path, rows: Iterator[Judgment], delimiter: str = ",") -> None:
-    """`qid, group, doc_id, grade` a row."""
+def write_ground_truth(path: Path, rows: Iterator[Judgment], shape: Shape, delimiter: str = ",") -> None:
+    """`qid, group, doc_id, grade` a row, without `group` where documents stand alone; groups say that they are."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(["qid", "group", "doc_id", "grade"])
-        writer.writerows((qid, group, document, number_text(grade)) for qid, group, document, grade in rows)
+        more = [SHAPE] if shape == "groups" else []
+        writer.writerow(["qid", *(["group"] if shape != "flat" else []), "doc_id", "grade", *more])
+        for qid, group, document, grade in rows:
+            labels = [group] if shape != "flat" else []
+            writer.writerow([qid, *labels, document, number_text(grade), *([shape] if more else [])])
 
 
 def write_run(

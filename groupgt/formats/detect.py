@@ -28,7 +28,7 @@ from groupgt.formats.names import KNOWN, ending_of, kind_by_ending
 from groupgt.formats.rows import OTHER_NAMES
 from groupgt.formats.source import Source
 from groupgt.formats.validity import guarded
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
 from groupgt.model.validity import is_number
@@ -43,7 +43,7 @@ class Format:
 
     `look` says of a file in it what it holds: `truth`, `run`, or `either` where that cannot be told (`usually` decides
     then); None of any other file. Without it the format is read only where it is named. `folder` says whether a folder
-    is laid out as its own.
+    is laid out as its own, `shape` what its ground truth is, where its reader does not say it.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Format:
     run: Callable[[Source], Run] | None = None
     usually: str = "run"
     folder: Callable[[Path], bool] | None = None
+    shape: Shape | None = None
 
 
 def _in_parquet(source: Source) -> str | None:
@@ -97,20 +98,26 @@ def _in_trec(source: Source) -> str | None:
 # Every format there is; the first that knows a file has it.
 FORMATS = (
     # Of benchmarks; each knows its files by keys that no other format has.
-    Format("freshstack", benchmarks.FRESHSTACK.look, benchmarks.FRESHSTACK.read),
-    Format("nuggetizer", benchmarks.NUGGETIZER.look, benchmarks.read_nuggetizer),
-    Format("multihop-rag", benchmarks.look_multihop, benchmarks.MULTIHOP.read, benchmarks.read_multihop_run),
-    Format("multihop-rag-documents", None, benchmarks.MULTIHOP_DOCUMENTS.read),
-    Format("qampari", benchmarks.QAMPARI.look, benchmarks.QAMPARI.read),
-    Format("qampari-documents", None, benchmarks.QAMPARI_DOCUMENTS.read),
-    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder),
-    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder),
-    Format("bright", benchmarks.BRIGHT.look, benchmarks.BRIGHT.read),
-    Format("bright-long", None, benchmarks.BRIGHT_LONG.read),
-    Format("bright-pro", benchmarks.look_bright_pro, benchmarks.read_bright_pro),
-    Format("crux", benchmarks.look_crux, benchmarks.read_crux, folder=benchmarks.is_crux_folder),
-    Format("ragelo", None, benchmarks.read_ragelo),
-    Format("ambigqa", benchmarks.look_ambigqa, benchmarks.read_ambigqa),
+    Format("freshstack", benchmarks.FRESHSTACK.look, benchmarks.FRESHSTACK.read, shape="subtopics"),
+    Format("nuggetizer", benchmarks.NUGGETIZER.look, benchmarks.read_nuggetizer, shape="subtopics"),
+    Format(
+        "multihop-rag",
+        benchmarks.look_multihop,
+        benchmarks.MULTIHOP.read,
+        benchmarks.read_multihop_run,
+        shape="subtopics",
+    ),
+    Format("multihop-rag-documents", None, benchmarks.MULTIHOP_DOCUMENTS.read, shape="subtopics"),
+    Format("qampari", benchmarks.QAMPARI.look, benchmarks.QAMPARI.read, shape="subtopics"),
+    Format("qampari-documents", None, benchmarks.QAMPARI_DOCUMENTS.read, shape="subtopics"),
+    Format("nuggetbank", nuggetbank.look, nuggetbank.read_ground_truth, folder=nuggetbank.is_folder, shape="subtopics"),
+    Format("nuggetbank-spans", None, nuggetbank.read_spans, folder=nuggetbank.is_folder, shape="subtopics"),
+    Format("bright", benchmarks.BRIGHT.look, benchmarks.BRIGHT.read, shape="flat"),
+    Format("bright-long", None, benchmarks.BRIGHT_LONG.read, shape="flat"),
+    Format("bright-pro", benchmarks.look_bright_pro, benchmarks.read_bright_pro, shape="subtopics"),
+    Format("crux", benchmarks.look_crux, benchmarks.read_crux, folder=benchmarks.is_crux_folder, shape="subtopics"),
+    Format("ragelo", None, benchmarks.read_ragelo, shape="subtopics"),
+    Format("ambigqa", benchmarks.look_ambigqa, benchmarks.read_ambigqa, shape="subtopics"),
     Format("beir", beir.look, beir.read_ground_truth, folder=beir.is_folder),
     # Of everyone.
     Format("autorag", None, parquet.read_ground_truth, parquet.read_run),
@@ -153,8 +160,11 @@ def read_ground_truth(
     source = replace(Source.at(path), ceiling=ceiling)
     chosen = _chosen(format, TRUTHS) or _detect(source, "ground truth")
     _refuse_folder(source, chosen)
+    known = next(each for each in FORMATS if each.name == chosen)
+    read = trec.read_unnamed if format is None and chosen == "trec" else TRUTHS[chosen]
     with no_garbage_collection():
-        return TRUTHS[chosen](source, Policy.of(policy))
+        truth: GroundTruth = read(source, Policy.of(policy))
+        return truth if known.shape is None else replace(truth, shape=known.shape)
 
 
 def read_run(

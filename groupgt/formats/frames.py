@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -16,7 +17,15 @@ import numpy as np
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments
 from groupgt.formats.fields import CALL_COLUMN, COLUMNS, FIELDS, LISTS, NESTED, SCORES, carried, lists_of
-from groupgt.formats.rows import Judgment, gather, misnamed_grade, missing_columns
+from groupgt.formats.rows import (
+    SHAPE,
+    Judgment,
+    gather,
+    misnamed_grade,
+    missing_columns,
+    one_by_one,
+    shape_of,
+)
 from groupgt.formats.validity import Guard, is_id, refuse_rows
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -93,8 +102,8 @@ def cells_of(column: Any) -> list[Any]:
 ID_COLUMNS = {"qid", "group", "doc_id", *NESTED}.union(*(field.columns for field in FIELDS if field.kind == "id"))
 # What is read of results and of ground truth; of ground truth all other columns are kept as they are.
 RUN_COLUMNS = ID_COLUMNS | {"score", "rank", SCORES} | COLUMNS | LISTS
-TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade"}
-TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"))
+TRUTH_COLUMNS = {"qid", "query", "group", "doc_id", "grade", SHAPE}
+TRUTH_SHAPES = (("qid", "retrieval_gt"), ("qid", "group", "doc_id"), ("qid", "doc_id", "grade"))
 
 
 def is_frame(value: Any) -> bool:
@@ -129,6 +138,33 @@ def _refuse_twins(names: list[str], title: str) -> None:
     faults.stop()
 
 
+# What other libraries call a column of their frames.
+ALIASES = {"qid": ("query_id", "q_id"), "doc_id": ("docno", "docid"), "grade": ("relevance", "label", "rel")}
+
+
+def _in_our_words(value: Any, aliases: Sequence[str] = tuple(ALIASES)) -> Any:
+    """The same frame with the columns `qid`, `doc_id` and `grade` called so, where another name stands for them."""
+    if is_pandas(value):
+        names = list(map(str, value.columns))
+    elif isinstance(value, pl.LazyFrame):
+        names = value.collect_schema().names()
+    else:
+        names = list(getattr(value, "columns" if isinstance(value, pl.DataFrame) else "column_names", []))
+    renamed = {
+        other: name
+        for name in aliases
+        for other in [next((other for other in ALIASES[name] if other in names), None)]
+        if other is not None and name not in names and names.count(other) == 1
+    }
+    if not renamed:
+        return value
+    if is_pandas(value):
+        return value.rename(columns=renamed)
+    if isinstance(value, (pl.DataFrame, pl.LazyFrame)):
+        return value.rename(renamed)
+    return value.rename_columns([renamed.get(name, name) for name in names])
+
+
 def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> list[str]:
     """The columns that are missing of the shape of which the most are there; none where one shape is complete."""
     return min(([name for name in shape if name not in names] for shape in shapes), key=len)
@@ -136,6 +172,7 @@ def fewest_missing(names: Collection[str], shapes: Iterable[Sequence[str]]) -> l
 
 def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundTruth:
     """Ground truth of a frame: `qid, retrieval_gt[, query]` a query, or `qid, group, doc_id[, grade]` a judgment."""
+    value = value if is_remote(value) else _in_our_words(value)
     held = is_pandas(value)
     if held:
         names = list(map(str, value.columns))
@@ -154,9 +191,13 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
     if "retrieval_gt" not in names:
         if misnamed := misnamed_grade(names):
             raise DataError(f"{title}: {misnamed}")
-        return gather(_judgments(frame, title), policy)
-    others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids")]
-    return GroundTruth.from_rows(
+        rows = _judgments(frame, title)
+        if "group" not in names:
+            return gather(one_by_one(rows), policy, shape="flat")
+        shape = shape_of(cells(SHAPE) if SHAPE in names else (), "subtopics", title)
+        return gather(rows, policy, shape=shape)
+    others = [name for name in names if name not in ("qid", "query", "retrieval_gt", "excluded_ids", SHAPE)]
+    truth = GroundTruth.from_rows(
         _texts(frame, "qid", title).to_list(),
         cells("retrieval_gt"),
         policy,
@@ -165,15 +206,20 @@ def truth_of(value: Any, policy: Policy, title: str = "ground truth") -> GroundT
         columns={name: cells(name) for name in others},
         excluded=cells("excluded_ids") if "excluded_ids" in names else None,
     )
+    return replace(truth, shape=shape_of(cells(SHAPE) if SHAPE in names else (), "groups", title))
 
 
 def _judgments(frame: pl.DataFrame, title: str) -> list[Judgment]:
-    """Rows of `qid, group, doc_id[, grade]`, every one checked."""
-    judgments = Judgments(lambda number: f"{title}: row {number}", grouped=True, hint=None)
+    """Rows of `qid, group, doc_id[, grade]`, or of `qid, doc_id, grade`, every one checked."""
+    has_groups = "group" in frame.columns
+    judgments = Judgments(lambda number: f"{title}: row {number}", grouped=has_groups, hint=None)
     if "grade" in frame.columns and not frame.schema["grade"].is_numeric():
         raise DataError(f"{title}: expected numbers in the column 'grade', found {frame.schema['grade']}")
     grades = frame["grade"].to_list() if "grade" in frame.columns else [1.0] * len(frame)
-    columns = [_texts(frame, name, title).to_list() for name in ("qid", "group", "doc_id")]
+    columns = [
+        _texts(frame, name, title).to_list() if name in frame.columns else [""] * len(frame)
+        for name in ("qid", "group", "doc_id")
+    ]
     for number, (qid, group, document, cell) in enumerate(zip(*columns, grades), 1):
         absent = [name for name, text in (("qid", qid), ("group", group), ("doc_id", document)) if text is None]
         if absent:
@@ -208,6 +254,7 @@ def run_of(
     """
     if is_remote(value):
         return Run(Remote(value), source=title)
+    value = guard(lambda: _in_our_words(value, ("qid", "doc_id")))
     held = is_pandas(value)
     frame = to_polars(value, RUN_COLUMNS, ID_COLUMNS, title).lazy() if held else _lazy(value, title)
     names = guard(frame.collect_schema).names()

@@ -13,7 +13,7 @@ from typing import Any
 from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import NO_CALL, ranking, result_fault
 from groupgt.formats.fields import CALL_LIST, NESTED, SCORES, calls_fault, fields_of, lists_of, score_of, units_of
-from groupgt.formats.rows import Gathered, rename_hint
+from groupgt.formats.rows import SHAPE, Gathered, rename_hint, shape_of
 from groupgt.formats.source import Source
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
@@ -21,7 +21,7 @@ from groupgt.model.run import Run
 from groupgt.model.validity import id_fault, id_text
 from groupgt.model.values import CALLS
 
-TRUTH_KEYS = ("qid", "retrieval_gt", "query", "declared", "excluded_ids")
+TRUTH_KEYS = ("qid", "retrieval_gt", "query", SHAPE, "declared", "excluded_ids")
 RUN_KEYS = "qid and retrieved_ids (a line per query), or qid, doc_id and score or rank (a line per result)"
 
 
@@ -177,8 +177,10 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
     except DataError as error:
         faults.merge(error)
     faults.stop()
-    declared = all(row.get("declared", True) for row in rows) if "declared" in keys else True
-    return replace(truth, keys=keys, declared=declared)
+    # Older files say so of flat ground truth.
+    is_flat = "declared" in keys and not all(row.get("declared", True) for row in rows)
+    shape = shape_of(columns.get(SHAPE, ()), "flat" if is_flat else "groups", source.path)
+    return replace(truth, keys=keys, shape=shape)
 
 
 def read_run(source: Source) -> Run:
@@ -279,8 +281,8 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
             row["retrieval_gt"] = groups
             if truth.excluded:
                 row["excluded_ids"] = sorted(truth.excluded[position])
-            if not truth.declared and truth.policy.empty_groups == "unmeetable":
-                row["declared"] = False  # groups that were rows of qrels are none that must be met
+            if truth.shape != "groups":
+                row[SHAPE] = truth.shape
             row |= {name: values[position] for name, values in truth.columns.items()}
             row = {**{key: row[key] for key in truth.keys if key in row}, **row}
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

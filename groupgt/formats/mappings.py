@@ -56,7 +56,7 @@ def read_ground_truth(source: Source, policy: Policy) -> GroundTruth:
             continue
         for document, cell in row.items():
             judgments.add(source.path, qid, "", document, finite_number(cell), cell)
-    return gather(one_by_one(judgments.rows()), policy, qids=rows, declared=False)
+    return gather(one_by_one(judgments.rows()), policy, qids=rows, shape="flat")
 
 
 def read_run(source: Source) -> Run:

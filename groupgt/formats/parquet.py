@@ -18,6 +18,7 @@ from groupgt.errors import DataError
 from groupgt.formats import frames
 from groupgt.formats.fields import CALL_LIST, SCORES
 from groupgt.formats.names import run_name
+from groupgt.formats.rows import SHAPE
 from groupgt.formats.source import Source
 from groupgt.formats.validity import Guard, guarded
 from groupgt.model.ground_truth import GroundTruth
@@ -236,6 +237,8 @@ def write_ground_truth(path: Path, truth: GroundTruth) -> None:
     columns["retrieval_gt"] = pl.Series(groups, dtype=pl.List(pl.List(pl.String)))
     if truth.excluded:
         columns["excluded_ids"] = pl.Series([sorted(ids) for ids in truth.excluded], dtype=pl.List(pl.String))
+    if truth.shape != "groups":
+        columns[SHAPE] = pl.Series([truth.shape] * len(truth), dtype=pl.String)
     for name, values in truth.columns.items():
         columns[name] = pl.Series(values, strict=False)
     pl.DataFrame(columns).write_parquet(path)

@@ -11,13 +11,13 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
-from groupgt.errors import DataError, Faults, near_names
+from groupgt.errors import DataError, Faults, listed, near_names
 from groupgt.formats.names import run_name
 from groupgt.formats.source import Source
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import SHAPES, GroundTruth, Shape
 from groupgt.model.policy import Policy
 from groupgt.model.run import Columns, Lists, Run
-from groupgt.model.validity import is_number
+from groupgt.model.validity import is_number, shown
 from groupgt.runtime import pl
 
 # Query, group, document, grade.
@@ -30,11 +30,11 @@ def gather(
     *,
     texts: dict[str, str] | None = None,
     qids: Iterable[str] = (),
-    declared: bool = True,
+    shape: Shape = "subtopics",
 ) -> GroundTruth:
     """Ground truth of rows; those of one query and group become a group; a label that is its number is dropped.
 
-    The queries `qids` are there even without a row; `declared` says that rows name their groups.
+    The queries `qids` are there even without a row; rows that name their groups are of `subtopics`.
     """
     queries: dict[str, dict[str, list[Any]]] = {qid: {} for qid in qids}
     for qid, label, document, grade in rows:
@@ -48,7 +48,21 @@ def gather(
         for labelled in queries.values()
     ]
     named = [texts.get(qid) for qid in queries] if texts else None
-    return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), declared=declared)
+    return replace(GroundTruth.from_rows(list(queries), groups, policy, texts=named), shape=shape)
+
+
+# Where the shape of ground truth is written, where a format does not say it by itself.
+SHAPE = "gt_shape"
+
+
+def shape_of(cells: Iterable[Any], default: Shape, title: object) -> Shape:
+    """The shape that rows name; `default` where none does. Raises `DataError` where they differ, or it is none."""
+    named = list(dict.fromkeys(cell for cell in cells if cell not in (None, "")))
+    shape: Any = named[0] if named else default
+    if len(named) > 1 or shape not in SHAPES:
+        raise DataError(f"{title}: expected {listed(SHAPES)} as {SHAPE}, the same in all rows, found {shown(named)}")
+    checked: Shape = shape
+    return checked
 
 
 def one_by_one(rows: Iterable[Judgment]) -> Iterable[Judgment]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import DataError, Faults, GroupgtWarning, display
+from groupgt.errors import DataError, Faults, display
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.names import run_name
@@ -38,15 +37,22 @@ def read_qrels(source: Source, policy: Policy) -> GroundTruth:
     if _is_without_iter(source):
         return read_without_iter(source, policy)
     judged = judgments(source, QRELS)
-    if len({second for _, second, _, _ in judged}) > 1:
-        text = f"{source.path}: the second column has several values; if they are subtopics (groups), "
-        warnings.warn(f"{text}say so: --truth-format trec-subtopics", GroupgtWarning, stacklevel=2)
-    return gather(one_by_one(judged), policy, declared=False)
+    return gather(one_by_one(judged), policy, shape="flat")
+
+
+def read_unnamed(source: Source, policy: Policy) -> GroundTruth:
+    """The same where nobody named the format; raises `DataError` where the second column may be that of subtopics."""
+    if not _is_without_iter(source) and len({second for _, second, _, _ in judgments(source, QRELS)}) > 1:
+        raise DataError(
+            f"{source.path}: the second column has several values; add --truth-format trec-subtopics if they are "
+            "subtopics (groups), --truth-format trec if they mean nothing"
+        )
+    return read_qrels(source, policy)
 
 
 def read_without_iter(source: Source, policy: Policy) -> GroundTruth:
     """`qid doc rel`, as MS MARCO and Cranfield have it: each document is a group of one, with its grade."""
-    return gather(one_by_one(judgments(source, WITHOUT_ITER)), policy, declared=False)
+    return gather(one_by_one(judgments(source, WITHOUT_ITER)), policy, shape="flat")
 
 
 def _is_without_iter(source: Source) -> bool:

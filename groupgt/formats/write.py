@@ -12,7 +12,7 @@ import numpy as np
 from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.formats import beir, csv, jsonl, nuggetbank, parquet, trec
 from groupgt.formats.rows import Judgment, order_fault
-from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.ground_truth import GroundTruth, Shape
 from groupgt.model.validity import are_ids
 
 Ranking = tuple[str, list[str], list[float]]
@@ -34,6 +34,8 @@ class _Writer:
     importance: bool = False
     columns: bool = False
     texts: bool = False
+    # What it is read back as, where it cannot hold every shape.
+    shape: Shape | None = None
     # Why the format cannot hold the ids.
     fault: Callable[[Iterable[Judgment]], str | None] = lambda _: None
 
@@ -98,21 +100,25 @@ TRUTH_WRITERS: dict[str, _Writer] = {
         texts=True,
     ),
     "parquet": _Writer(parquet.write_ground_truth, grades=False, excluded=True, names="none", columns=True, texts=True),
-    "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth))),
-    "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), "\t")),
+    "csv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape)),
+    "tsv": _Writer(lambda path, truth: csv.write_ground_truth(path, _judgments(truth), truth.shape, "\t")),
     "trec": _Writer(
         lambda path, truth: trec.write_qrels(path, _judgments(truth)),
         groups=False,
         names="none",
+        shape="flat",
         fault=trec.judgments_fault,
     ),
     "trec-subtopics": _Writer(
         lambda path, truth: trec.write_subtopics(path, _judgments(truth, blanks=False)),
         names="distinct words",
+        shape="subtopics",
         fault=trec.judgments_fault,
     ),
-    "beir": _Writer(_beir, groups=False, names="none", texts=True),
-    "nuggetbank": _Writer(nuggetbank.write_ground_truth, grades=False, empty_groups=True, importance=True, texts=True),
+    "beir": _Writer(_beir, groups=False, names="none", texts=True, shape="flat"),
+    "nuggetbank": _Writer(
+        nuggetbank.write_ground_truth, grades=False, empty_groups=True, importance=True, texts=True, shape="subtopics"
+    ),
 }
 # Written for other tools alone: what is lost is what is asked for.
 FLAT = "qrels-flat"
@@ -159,6 +165,11 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
         return "cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"
     if not writer.shapes and truth.set_of is not None:
         return "has no sets that are needed together, but this ground truth does; write jsonl"
+    if writer.shape not in (None, truth.shape):
+        return (
+            f"is read back as {writer.shape}, and this ground truth is {truth.shape}: another convention would be its "
+            f"default; write jsonl, or say what it is: --shape {writer.shape}"
+        )
     return None
 
 

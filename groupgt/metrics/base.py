@@ -9,11 +9,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from groupgt.errors import MetricError
+from groupgt.model.ground_truth import Shape
 from groupgt.model.hits import Floats, Hits, Ints
 from groupgt.model.values import Budget
 
 ConventionName = Literal["autorag", "trec", "coverage"]
 CONVENTIONS: tuple[ConventionName, ...] = get_args(ConventionName)
+AUTO: Literal["auto"] = "auto"
+# What may be asked: a convention, or that of the shape of the ground truth.
+ConventionChoice = Literal["auto", "autorag", "trec", "coverage"]
+OF_SHAPE: Mapping[Shape, ConventionName] = {"flat": "trec", "subtopics": "coverage", "groups": "autorag"}
 
 
 @dataclass(frozen=True, eq=False)

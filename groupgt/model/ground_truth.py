@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import ConfigError, Faults, listed, near_names
-from groupgt.model.groups import ALONE, read_excluded, read_groups
+from groupgt.errors import ConfigError, DataError, Faults, listed, near_names
+from groupgt.model.groups import ALONE, read_excluded, read_groups, read_qrels
 from groupgt.model.hits import Bools, Floats, Ints, Judgments
 from groupgt.model.policy import Policy
-from groupgt.model.validity import BLANK_IDS
+from groupgt.model.validity import BLANK_IDS, shown
 from groupgt.model.values import TEXT, Form, Span, kind_of
 
+# What the rows of ground truth were: documents alone, documents of subtopics that are to be covered, or groups.
+Shape = Literal["flat", "subtopics", "groups"]
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 # Ids of at most this many bytes are sorted as numbers.
 WIDEST_SORT_BYTES = 64
 
@@ -33,10 +36,11 @@ class GroundTruth:
     which a text, and `ids` holds what names them. `texts` holds the query texts, `columns` what else was stored with
     each query: the slices of `by`. `repeated_ids` counts duplicate ids in groups, `dropped` empty groups;
     `keys` are those of JSON Lines, in their order. `importance` is that of each group, where some have one; `policy`
-    says which grades are relevant and which groups count, and `declared` that groups were given as groups: rows of
-    qrels, each of which becomes a group of one, are not. `excluded` holds the ids that are left out of the results of
-    each query, where there are any. `set_of` is the number of the set of each alternative, −1 for those in none, where
-    some are sets that are needed together: `{"all": ["a1", "a2"]}`.
+    says which grades are relevant and which groups count. `shape` is that of what was read: documents alone (`flat`,
+    each a group of one), documents of `subtopics`, or `groups`. `excluded` holds the ids that are left out of the
+    results of each query, where there are any.
+    `set_of` is the number of the set of each alternative, −1 for those in none, where some are sets that are needed
+    together: `{"all": ["a1", "a2"]}`.
 
     >>> truth = GroundTruth.of({"q1": [["a", "b"], ["c"]], "q2": [["d"]]})
     >>> len(truth), truth["q1"]
@@ -58,7 +62,7 @@ class GroundTruth:
     keys: tuple[str, ...] = ()
     importance: list[str | None] | None = None
     policy: Policy = field(default_factory=Policy)
-    declared: bool = True
+    shape: Shape = "groups"
     excluded: list[frozenset[str]] | None = None
     set_of: Ints | None = None
 
@@ -69,13 +73,15 @@ class GroundTruth:
         policy: Policy | str | Sequence[str] | Mapping[str, Any] | None = None,
         *,
         excluded_ids: Mapping[Any, Any] | None = None,
+        shape: Shape = "groups",
     ) -> GroundTruth:
-        """Reads `{qid: groups}`; raises `DataError` with every fault found.
+        """Reads `{qid: groups}`, or qrels as `{qid: {id: grade}}`; raises `DataError` with every fault found.
 
         A group is a sequence of ids, or `{"alternatives": [...], "weight": 2, "name": "capital", "importance":
         "vital"}`; an alternative is an id or `{"id": "b", "grade": 2}`, a place `{"doc": "d", "start": 120, "end":
         480}`, or `{"text": "…"}`. Integer ids are read as their decimal text. `excluded_ids` names for some queries
-        the ids that are left out of their results before anything else.
+        the ids that are left out of their results before anything else. `shape` says that groups are `subtopics`, or
+        `flat`: documents alone, each a group of one; then another convention is the default.
         """
         excluded = None
         if excluded_ids is not None:
@@ -85,7 +91,34 @@ class GroundTruth:
                     faults.add(f"excluded_ids of query {qid!r}", "this query is not in the ground truth")
             faults.stop()
             excluded = [excluded_ids.get(qid) for qid in groups]
-        return cls.from_rows(list(groups), list(groups.values()), Policy.of(policy), excluded=excluded)
+        qids, rows = list(groups), list(groups.values())
+        if rows and isinstance(rows[0], Mapping):
+            return cls._of_qrels(qids, rows, Policy.of(policy), excluded)
+        truth = cls.from_rows(qids, rows, Policy.of(policy), excluded=excluded)
+        return truth.of_shape(shape)
+
+    @classmethod
+    def _of_qrels(
+        cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
+    ) -> GroundTruth:
+        """Flat ground truth of `{id: grade}` for each query."""
+        if other := [qid for qid, row in zip(qids, rows) if not isinstance(row, Mapping)]:
+            raise DataError(
+                f"query {other[0]!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found "
+                f"{shown(rows[qids.index(other[0])])}; write all queries as {{id: grade}}, or all as lists of groups"
+            )
+        truth = cls(**read_qrels(qids, rows), policy=policy, shape="flat")
+        if excluded is None:
+            return truth
+        return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
+
+    def of_shape(self, shape: Shape) -> GroundTruth:
+        """The same as ground truth of another shape; raises `DataError` where `flat` has alternatives."""
+        if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
+            group = int(self.group_of[1:][self.group_of[1:] == self.group_of[:-1]][0])
+            qid = self.qids[int(self.group_query[group])]
+            raise DataError(f"query {qid!r}: expected documents alone, each a group of one (flat), found alternatives")
+        return replace(self, shape=shape)
 
     @classmethod
     def from_rows(
@@ -217,7 +250,7 @@ class GroundTruth:
         qids = [self.qids[position] for position in positions]
         chosen = self.from_rows(qids, [self[qid] for qid in qids], self.policy, texts=texts, columns=columns)
         excluded = self.excluded and [self.excluded[position] for position in positions]
-        return replace(chosen, keys=self.keys, declared=self.declared, excluded=excluded)
+        return replace(chosen, keys=self.keys, shape=self.shape, excluded=excluded)
 
     def under(self, policy: Policy) -> GroundTruth:
         """The same where another policy says which grades are relevant and which groups count.
@@ -375,11 +408,11 @@ class GroundTruth:
     def relevant_groups(self) -> Ints:
         """The groups that metrics see, in their order, counted among all as given.
 
-        They have a relevant alternative; with `empty_groups=unmeetable`, declared groups that have none stand beside
-        them where their query has one that can be met.
+        They have a relevant alternative; with `empty_groups=unmeetable`, groups that have none (and are not documents
+        alone) stand beside them where their query has one that can be met.
         """
         can_be_met = np.bincount(self.group_of[self.is_relevant], minlength=len(self.group_query)) > 0
-        if self.policy.empty_groups == "unmeetable" and self.declared:
+        if self.policy.empty_groups == "unmeetable" and self.shape != "flat":
             can_be_met |= np.isin(self.group_query, self.group_query[can_be_met])
         return np.flatnonzero(can_be_met)
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from groupgt import native
 from groupgt.errors import Faults, display
-from groupgt.model.hits import Ints
+from groupgt.model.hits import Floats, Ints
 from groupgt.model.policy import Policy
-from groupgt.model.validity import are_ids, finite_number, id_fault, id_text, is_grade, plain
+from groupgt.model.validity import GRADE_LIMIT, are_ids, finite_number, id_fault, id_text, is_grade, plain
 from groupgt.model.values import TEXT, Form, kind_of, span_of
 
 SEQUENCES = (list, tuple, set, frozenset)
@@ -43,6 +43,51 @@ def read_groups(
     for position, (qid, row) in enumerate(zip(qids, rows)):
         reader.read(qid, row, place(position) if place else "")
     return reader.columns(), {}
+
+
+def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
+    """The columns of flat ground truth, from `{id: grade}` for each query; raises `DataError` with every fault."""
+    names = list(chain.from_iterable(rows))
+    cells = list(chain.from_iterable(row.values() for row in rows))
+    are_plain = {*map(type, qids), *map(type, names)} <= {str} and set(map(type, cells)) <= {int, float}
+    grades = np.array(cells, dtype=np.float64) if are_plain else np.zeros(0)
+    if not (are_plain and are_ids(qids) and are_ids(names) and bool((np.abs(grades) <= GRADE_LIMIT).all())):
+        names, grades = _checked_qrels(qids, rows)
+    sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+    return {
+        "qids": [id_text(qid) or "" for qid in qids],
+        "ids": names,
+        "group_of": np.arange(len(names)),
+        "grade": grades,
+        "group_query": np.repeat(np.arange(len(rows)), sizes),
+        "group_weight": np.ones(len(names)),
+    }
+
+
+def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
+    """The ids and grades of all queries, one by one."""
+    faults = Faults()
+    names: list[str] = []
+    grades: list[float] = []
+    for qid, row in zip(qids, rows):
+        where = f"query {display(qid)}"
+        if id_text(qid) is None or id_fault(id_text(qid) or ""):
+            faults.add(where, "expected text or an integer as the query id")
+        own: set[str] = set()
+        for name, cell in row.items():
+            text, grade = id_text(name), finite_number(cell)
+            if text is None or id_fault(text):
+                faults.add(where, f"expected text or an integer as a document id, found {display(name)}")
+            elif text in own:
+                faults.add(where, f"document {text!r} is judged twice, as text and as a number")
+            elif grade is None or not is_grade(grade):
+                faults.add(where, f"expected a number as the grade of {text!r}, found {display(cell)}")
+            else:
+                own.add(text)
+                names.append(text)
+                grades.append(grade)
+    faults.stop()
+    return names, np.array(grades, dtype=np.float64)
 
 
 def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:

@@ -127,7 +127,7 @@ def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:
 
 def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
     evaluations = list(outcome.evaluations[dataset].values())
-    convention, primary = outcome.experiment.config.convention, outcome.experiment.primary
+    convention, primary = outcome.experiment.convention, outcome.experiment.primary
     is_compared = dataset in outcome.comparison and len(evaluations) > 1
     if not is_compared:
         several = len(evaluations) > 1

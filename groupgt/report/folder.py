@@ -75,6 +75,8 @@ class Manifest:
     config: dict[str, Any]
     systems: dict[str, dict[str, Any]]
     counts: dict[str, dict[str, dict[str, int]]]
+    # What `auto` of the configuration became; older folders name a convention there.
+    convention: str = ""
 
     @classmethod
     def at(cls, folder: Path) -> Manifest:
@@ -103,7 +105,7 @@ class Manifest:
         return (
             isinstance(config.get("name"), str)
             and type(config.get("seed")) is int
-            and config.get("convention") in CONVENTIONS
+            and (self.convention or config.get("convention")) in CONVENTIONS
             and isinstance(evaluate, dict)
             and (primary is None or isinstance(primary, str))
             and (compare is None or isinstance(compare.get("baseline"), str))
@@ -187,7 +189,7 @@ class ResultFolder:
     @property
     def convention(self) -> str:
         """The convention of the run."""
-        convention: str = self.config["convention"]
+        convention: str = self.manifest.convention or self.config["convention"]
         return convention
 
     @cached_property

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from groupgt.render.encodings import About
     from groupgt.render.page import data
 
+# What a shape of ground truth is called.
+SHAPES = {"flat": "flat qrels", "subtopics": "subtopics", "groups": "groups"}
 # More runs than this do not stand in columns.
 MOST_COLUMNS = 4
 
@@ -167,8 +169,9 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 
 def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
     """All lines: the population, how much is judged, and what to know of the convention."""
-    lines = [*population(evaluations, conventions), *_judged(evaluations, primary), *_notes(evaluations)]
-    return "\n".join(lines)
+    others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
+    about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
+    return "\n".join([*about, *_notes(evaluations)])
 
 
 def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:
@@ -214,11 +217,22 @@ def footer(evaluation: Evaluation) -> list[str]:
     counts = dict(evaluation.counts)
     total = counted(counts.pop("queries"), "query", "queries")
     shown = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
+    shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     return [
-        f"convention {evaluation.convention}; {total}: {', '.join(shown)}",
+        f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",
         *([f"policy {evaluation.policy.changes}"] if evaluation.policy.changes else []),
         *([f"labeller {evaluation.labeller}"] if evaluation.labeller.name != "id" else []),
     ]
+
+
+def _other_conventions(evaluation: Evaluation) -> Iterator[str]:
+    """Which metrics name a convention that is not the one in force."""
+    texts_of: dict[str, list[str]] = {}
+    for text, metric in evaluation.metrics.items():
+        if metric.convention not in (None, evaluation.convention):
+            texts_of.setdefault(str(metric.convention), []).append(text)
+    for convention, texts in texts_of.items():
+        yield f"convention {convention}: {', '.join(texts)}"
 
 
 def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:

@@ -134,6 +134,7 @@ def manifest_of(outcome: Outcome) -> dict[str, Any]:
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
             for dataset, by_system in outcome.evaluations.items()
         },
+        convention=experiment.convention,
     )
     hidden: dict[str, Any] = experiment.hide.sure(vars(manifest))
     return hidden

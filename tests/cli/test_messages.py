@@ -92,7 +92,7 @@ def test_runs_and_qrels_of_ranx(folder: Path, capsys: pytest.CaptureFixture[str]
     assert (run.name, list(run)) == ("run", ["q1", "q2"])
     assert groupgt.evaluate(truth, run, ["recall@2", "precision@3"]).means == {
         "recall@2": 1,
-        "precision@3": pytest.approx(5 / 6),
+        "precision@3": pytest.approx((2 / 3 + 1 / 3) / 2),
     }
     Path("whole.json").write_text(json.dumps({"q1": {"a": 2, "x": 1}, "q2": {}}))
     assert groupgt.evaluate("qrels.json", "whole.json", ["recall@1"])["recall@1"] == 0.25

@@ -218,7 +218,7 @@ def test_a_ground_truth_travels_to_workers() -> None:
 GOOD = {"qid": ["q1"], "retrieved_ids": [["a"]]}
 FAULTS = [
     ({"retrieved_ids": [["a"]]}, TRUTH, "expected a column qid; found retrieved_ids"),
-    ({"qid": ["q1"], "docid": ["a"], "score": [1.0]}, TRUTH, "found qid, docid, score; rename docid to doc_id"),
+    ({"qid": ["q1"], "document": ["a"], "score": [1.0]}, TRUTH, "found qid, document, score; rename document to doc_id"),
     ({"qid": ["q1"], "doc_id": ["a"], "score": [math.nan]}, TRUTH, "row 1: query 'q1': expected a finite number"),
     ({"qid": ["q1"], "doc_id": ["a"], "score": ["high"]}, TRUTH, "expected numbers in the column 'score'"),
     ({"qid": pa.array([None], pa.string()), "doc_id": ["a"], "score": [1.0]}, TRUTH, "expected a qid and a doc_id"),

@@ -87,13 +87,13 @@ def test_questions_in_a_file_of_their_own(tmp_path: Path) -> None:
     )
     file = searched(tmp_path, topics)
     outcome = run_experiment(file)
-    assert outcome.evaluations["own"]["bm25"].means == {"mrr.autorag@1": 1.0}
+    assert outcome.evaluations["own"]["bm25"].means == {"mrr.trec@1": 1.0}
     assert outcome.truths["own"].texts == ["organized crime", "polio"]
     assert "topics" in outcome.digests
     assert run_experiment(file).cached == 1
     (tmp_path / "topics").write_text(topics.replace("polio", "crime"))
     changed = run_experiment(file)
-    assert (changed.retrieved, changed.evaluations["own"]["bm25"].means) == (1, {"mrr.autorag@1": 0.5})
+    assert (changed.retrieved, changed.evaluations["own"]["bm25"].means) == (1, {"mrr.trec@1": 0.5})
 
 
 def test_questions_that_are_not_those_of_the_ground_truth(tmp_path: Path) -> None:

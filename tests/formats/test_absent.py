@@ -272,8 +272,8 @@ def test_frames_of_judgments(carrier: Callable[[Any], Any]) -> None:
         groupgt.DataError, match="row 2: query '1': 'a' has the grade 0 in the group 'g', and 1 at ground truth: row"
     ):
         groupgt.read_ground_truth(carrier(judged))
-    with pytest.raises(groupgt.DataError, match="found 'rel'; rename rel to grade"):
-        groupgt.read_ground_truth(carrier(renamed(judged, "grade", "rel")))
+    with pytest.raises(groupgt.DataError, match="found 'relevancy'; rename relevancy to grade"):
+        groupgt.read_ground_truth(carrier(renamed(judged, "grade", "relevancy")))
     assert groupgt.read_ground_truth(carrier({**judged, "grade": [2, 2]})).repeated_ids == 1
 
 

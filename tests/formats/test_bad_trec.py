@@ -243,9 +243,9 @@ def test_bad_qrels(case: Any, cli: Cli, tmp_path: Path, size: str) -> None:
 @pytest.mark.parametrize("case", GOOD_QRELS, ids=names(GOOD_QRELS))
 def test_qrels_read_as_meant(case: Any, cli: Cli, tmp_path: Path, size: str) -> None:
     path, run = put(tmp_path / "qrels.txt", QRELS), put(tmp_path / "run.trec", TREC)
-    plain = cli("evaluate", path, run, *METRICS)
+    plain = cli("evaluate", path, run, *METRICS, "--convention", "autorag")
     assert plain.status == 0
-    assert cli("evaluate", put(path, case[1]), run, *METRICS) == plain
+    assert cli("evaluate", put(path, case[1]), run, *METRICS, "--convention", "autorag") == plain
 
 
 def test_fractional_relevance_counts(cli: Cli, tmp_path: Path) -> None:

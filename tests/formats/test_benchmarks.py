@@ -455,11 +455,13 @@ def test_saved_results_of_multihop_rag_are_a_run(tmp_path: Path, capsys: pytest.
     saved = put(tmp_path / "bge_retrieval_test.json", MULTIHOP_SAVED)
     truth = put(tmp_path / "MultiHopRAG.json", MULTIHOP)
     for first in (truth, saved):
-        result = groupgt.evaluate(first, saved, ["mrr@10", "hit_rate@4", "recall@10"], labeller="text")
+        result = groupgt.evaluate(first, saved, ["mrr.autorag@10", "hit_rate@4", "recall@10"], labeller="text")
         # Of three facts the third stands in the first text, the second in the second.
-        assert result.means == pytest.approx({"mrr@10": (0 + 1 / 2 + 1) / 3, "hit_rate@4": 1, "recall@10": 2 / 3})
+        assert result.means == pytest.approx(
+            {"mrr.autorag@10": (0 + 1 / 2 + 1) / 3, "hit_rate@4": 1, "recall@10": 2 / 3}
+        )
         assert result.counts["undefined"] == 1
-    main(["evaluate", str(truth), str(saved), "--labeller", "text", "-m", "mrr@10"])
+    main(["evaluate", str(truth), str(saved), "--labeller", "text", "-m", "mrr@10", "--convention", "autorag"])
     assert "0.5000" in capsys.readouterr().out
 
 
@@ -553,14 +555,16 @@ def test_banks_are_written_as_they_are_read(tmp_path: Path, named: bool) -> None
         ]
     truth, out = tmp_path / "t.jsonl", tmp_path / "bank.jsonl"
     truth.write_text(json.dumps({"qid": "1", "query": "?", "retrieval_gt": groups}) + "\n")
-    main(["convert", str(truth), str(out), "--to", "nuggetbank"])
+    main(["convert", str(truth), str(out), "--to", "nuggetbank", "--shape", "subtopics"])
     back = groupgt.read_ground_truth(out)
     assert dict(back.items()) == {"1": groups}
     assert back.texts == ["?"]
 
 
 def test_equal_names_become_numbers_in_a_bank(tmp_path: Path) -> None:
-    truth = groupgt.GroundTruth.of({"1": [{"alternatives": ["a"], "name": "x"}, {"alternatives": ["b"], "name": "x"}]})
+    truth = groupgt.GroundTruth.of(
+        {"1": [{"alternatives": ["a"], "name": "x"}, {"alternatives": ["b"], "name": "x"}]}, shape="subtopics"
+    )
     write.write_ground_truth(tmp_path / "bank.jsonl", truth, "nuggetbank")
     assert dict(groupgt.read_ground_truth(tmp_path / "bank.jsonl").items()) == {"1": [["a"], ["b"]]}
 
@@ -612,13 +616,13 @@ def test_a_part_of_an_or_may_need_several_documents(tmp_path: Path) -> None:
     truth = groupgt.read_ground_truth(put(tmp_path / "b.jsonl", banks, "lines"))
     assert truth["1"][0]["alternatives"] == [{"all": ["a", "c"]}, {"all": ["b", "c"]}, "d"]
     assert truth["2"][0]["alternatives"] == ["e", {"all": ["e", "f"]}]
-    result = groupgt.evaluate(truth, {"1": ["c", "x", "a"], "2": ["e"]}, ["recall", "mrr"])
+    result = groupgt.evaluate(truth, {"1": ["c", "x", "a"], "2": ["e"]}, ["recall", "mrr.autorag"])
     assert [column.tolist() for column in result.values.values()] == [[0.5, 0.5], [1 / 6, 0.5]]
 
 
 def test_nuggets_without_documents_are_written_too(tmp_path: Path) -> None:
     policy = groupgt.Policy(empty_groups="unmeetable")
-    truth = groupgt.GroundTruth.of({"1": [["a"], {"alternatives": [], "name": "Why?"}]}, policy)
+    truth = groupgt.GroundTruth.of({"1": [["a"], {"alternatives": [], "name": "Why?"}]}, policy, shape="subtopics")
     write.write_ground_truth(tmp_path / "bank.jsonl", truth, "nuggetbank")
     assert dict(groupgt.read_ground_truth(tmp_path / "bank.jsonl", policy=policy).items()) == dict(truth.items())
     with pytest.raises(groupgt.DataError, match="empty_groups=unmeetable"):

@@ -35,7 +35,7 @@ def same_truth(first: groupgt.GroundTruth, second: groupgt.GroundTruth) -> None:
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet", "csv", "tsv", "trec-subtopics"])
 def test_grouped_truth_reads_back(tmp_path: Path, format: str) -> None:
-    truth = groupgt.GroundTruth.of(GROUPED)
+    truth = groupgt.GroundTruth.of(GROUPED, shape="subtopics")
     file = tmp_path / "truth.dat"
     assert write.write_ground_truth(file, truth, format) == []
     same_truth(groupgt.read_ground_truth(file, "trec-subtopics" if format == "trec-subtopics" else None), truth)
@@ -43,7 +43,7 @@ def test_grouped_truth_reads_back(tmp_path: Path, format: str) -> None:
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "trec-subtopics"])
 def test_graded_truth_reads_back(tmp_path: Path, format: str) -> None:
-    truth = groupgt.GroundTruth.of(GRADED)
+    truth = groupgt.GroundTruth.of(GRADED, shape="subtopics")
     file = tmp_path / "truth.dat"
     write.write_ground_truth(file, truth, format)
     same_truth(groupgt.read_ground_truth(file, "trec-subtopics" if format == "trec-subtopics" else None), truth)
@@ -51,7 +51,7 @@ def test_graded_truth_reads_back(tmp_path: Path, format: str) -> None:
 
 @pytest.mark.parametrize("format", ["trec", "beir"])
 def test_flat_truth_reads_back(tmp_path: Path, format: str) -> None:
-    truth = groupgt.GroundTruth.of(FLAT)
+    truth = groupgt.GroundTruth.of(FLAT, shape="flat")
     target = tmp_path / "truth"
     write.write_ground_truth(target, truth, format)
     same_truth(groupgt.read_ground_truth(target), truth)
@@ -157,9 +157,11 @@ def test_trec_runs_in_every_spacing(
 def test_subtopics_are_groups_only_when_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "qrels"
     file.write_text("q1 1 a 1\nq1 1 b 1\nq1 2 c 2\nq1 2 d 0\n")
-    with pytest.warns(groupgt.GroupgtWarning, match="trec-subtopics"):
-        flat = groupgt.read_ground_truth(file)
-    assert len(flat["q1"]) == 4
+    with pytest.raises(
+        groupgt.DataError, match=r"several values; add --truth-format trec-subtopics if .* --truth-format trec"
+    ):
+        groupgt.read_ground_truth(file)
+    assert len(groupgt.read_ground_truth(file, "trec")["q1"]) == 4
     grouped = groupgt.read_ground_truth(file, "trec-subtopics")
     assert grouped["q1"] == [["a", "b"], [{"id": "c", "grade": 2}, {"id": "d", "grade": 0}]]
 

@@ -36,7 +36,9 @@ def test_qrels_hold_words_alone_and_no_comments(format: str, qid: str, document:
 
 def test_names_of_groups_are_kept_in_rows_and_what_is_lost_is_told(tmp_path: Path) -> None:
     def again(groups: list[Any], format: str = "trec-subtopics") -> tuple[list[str], list[Any]]:
-        lost = write.write_ground_truth(tmp_path / "file", groupgt.GroundTruth.of({"q": groups}), format)
+        lost = write.write_ground_truth(
+            tmp_path / "file", groupgt.GroundTruth.of({"q": groups}, shape="subtopics"), format
+        )
         return lost, groupgt.read_ground_truth(tmp_path / "file", format)["q"]
 
     named = [{"alternatives": ["a"], "name": "2"}, {"alternatives": ["b"], "name": "x"}]

@@ -81,7 +81,7 @@ def test_qrels_of_three_columns(tmp_path: Path) -> None:
     assert dict(groupgt.read_ground_truth(put(tmp_path / "m", MARCO)).items()) == {"q1": [["d1"]], "q2": [["d2"]]}
     cranfield = groupgt.read_ground_truth(put(tmp_path / "c", CRANFIELD))
     assert cranfield["1"] == [[{"id": "184", "grade": 2}], [{"id": "29", "grade": 2}], [{"id": "31", "grade": 3}]]
-    assert not cranfield.declared
+    assert cranfield.shape == "flat"
 
 
 @pytest.mark.parametrize("data", [b"1 184 2\n", b"q1 1 5\nq2 2 6\n", b"q1 d1 1\nq1 d2 2\n"])

@@ -218,8 +218,21 @@ def csv_run(data: bytes) -> Run:
 
 def csv_truth(data: bytes) -> Truth:
     rows = []
-    if not {"qid", "group", "doc_id"} <= columns_of(data):
+    columns = columns_of(data)
+    is_flat = "group" not in columns and {"qid", "doc_id", "grade"} <= columns
+    if not is_flat and not {"qid", "group", "doc_id"} <= columns:
         raise Refused("a column is missing")
+    for number_of_row, row in enumerate(table(data, delimiter_of(data))) if is_flat else ():
+        if row["grade"].strip() != row["grade"]:
+            raise Unsure("blanks beside a grade")
+        grade = number(row["grade"])
+        if abs(grade) > 2**31:
+            raise Refused("out of range")
+        rows.append((check_id(row["qid"]), str(number_of_row), check_id(row["doc_id"]), grade))
+    if is_flat:
+        if len({(qid, document) for qid, _, document, _ in rows}) < len(rows):
+            raise Unsure("a judgment twice")
+        return _gathered(rows)
     for row in table(data, delimiter_of(data)):
         if "grade" in row and row["grade"].strip() != row["grade"]:
             raise Unsure("blanks beside a grade")

@@ -214,7 +214,7 @@ def test_rows_of_qrels_are_no_groups_that_must_be_met(tmp_path: Path, commented:
 
     write_ground_truth(tmp_path / "again.jsonl", truth, "jsonl")
     again = groupgt.read_ground_truth(tmp_path / "again.jsonl", policy=groupgt.Policy(empty_groups="unmeetable"))
-    assert not again.declared
+    assert again.shape == "flat"
     assert again.columns == {}
     assert len(again.judgments.group_query) == 5
     # Of subtopics and of groups in Python each counts.

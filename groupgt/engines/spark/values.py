@@ -14,7 +14,7 @@ from groupgt.engines.spark.steps import by_arrow, is_result, rows_of, truth_rows
 from groupgt.errors import ConfigError
 from groupgt.formats.frames import is_remote
 from groupgt.labellers.ids import Ids
-from groupgt.metrics.base import ConventionName
+from groupgt.metrics.base import OF_SHAPE, ConventionChoice
 from groupgt.metrics.language import Metric, parse_metrics
 from groupgt.metrics.values import check_batch, values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -36,7 +36,7 @@ def per_query(
     truth: DataFrame,
     metrics: Sequence[str | Metric],
     *,
-    convention: ConventionName = "autorag",
+    convention: ConventionChoice = "auto",
     k: int | Sequence[int] = (),
     policy: Policy | str | Sequence[str] | dict[str, Any] | None = None,
 ) -> DataFrame:
@@ -52,6 +52,8 @@ def per_query(
     from pyspark.sql import functions as sql
 
     rules = Policy.of(policy)
+    if convention == "auto":
+        convention = OF_SHAPE["groups" if "retrieval_gt" in getattr(truth, "columns", ()) else "subtopics"]
     parsed = parse_metrics(
         [metrics] if isinstance(metrics, (str, Metric)) else metrics, convention, [k] if isinstance(k, int) else k
     )

@@ -1,0 +1,84 @@
+"""What other libraries keep in memory: lists of ir_measures, `Qrels` and `Run` of ranx, data sets of ir_datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from groupgt.errors import DataError, Faults, display
+
+Pairs = dict[str, list[tuple[str, float]]]
+
+
+def _by_query(value: Any, field: str, title: str) -> Pairs | None:
+    """Rows with `query_id`, `doc_id` and a field, by query; None for anything else. Raises `DataError`."""
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        return None
+    rows: list[Any] = list(value) if _is_iterator(value) or _has(next(iter(value), None), field) else []
+    if not rows or not _has(rows[0], field):
+        return None
+    faults = Faults()
+    pairs: Pairs = {}
+    for number, row in enumerate(rows, 1):
+        if _has(row, field):
+            pairs.setdefault(row.query_id, []).append((row.doc_id, getattr(row, field)))
+        else:
+            faults.add(f"{title}: row {number}", f"expected query_id, doc_id and {field}, found {display(row)}")
+    faults.stop()
+    return pairs
+
+
+def _is_iterator(value: Any) -> bool:
+    return iter(value) is value
+
+
+def _has(row: Any, field: str) -> bool:
+    return all(hasattr(row, name) for name in ("query_id", "doc_id", field))
+
+
+def truth_in(value: Any) -> Mapping[str, Mapping[str, float]] | None:
+    """`{qid: {id: grade}}` of qrels of another library; None for anything else.
+
+    Raises `DataError` where a document of a query has two grades.
+    """
+    if type(value).__module__.split(".")[0] == "ranx":
+        return dict(value.to_dict()) if type(value).__name__ == "Qrels" else None
+    pairs = _by_query(value, "relevance", "ground truth")
+    if pairs is None:
+        return None
+    faults = Faults()
+    grades: dict[str, dict[str, float]] = {}
+    for qid, rows in pairs.items():
+        of_query = grades.setdefault(qid, {})
+        for name, grade in rows:
+            if of_query.setdefault(name, grade) != grade:
+                faults.add(f"query {qid!r}", f"document {display(name)} has the grades {of_query[name]} and {grade}")
+    faults.stop()
+    return grades
+
+
+def run_in(value: Any) -> Mapping[str, Any] | None:
+    """`{qid: ranking}` of results of another library; None for anything else."""
+    if type(value).__module__.split(".")[0] == "ranx":
+        return dict(value.to_dict()) if type(value).__name__ == "Run" else None
+    return _by_query(value, "score", "results")
+
+
+def dataset_named(name: Any) -> Mapping[str, Mapping[str, float]] | None:
+    """The qrels of a data set of ir_datasets, such as `beir/scifact/test`, which may download it; None for others.
+
+    Raises `DataError` for a data set without qrels.
+    """
+    if not isinstance(name, str) or "/" not in name or Path(name).exists() or find_spec("ir_datasets") is None:
+        return None
+    import ir_datasets
+
+    try:
+        dataset = ir_datasets.load(name)
+    except KeyError:
+        return None
+    if not dataset.has_qrels():
+        raise DataError(f"{name}: this data set of ir_datasets has no qrels; name one of its parts that has")
+    return truth_in(dataset.qrels_iter())
