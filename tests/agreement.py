@@ -29,6 +29,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "dcg": [{"gain": "exp"}],
     "err": [{"max_grade": 6}],
     "rbp": [{"p": 0.95}],
+    "rbp_residual": [{"p": 0.95}],
+    "judged": [{"negative": "True"}],
+    "iprec": [{"recall": 0.3}, {"recall": 1}],
     "alpha_ndcg": [{"alpha": 0}, {"alpha": 1}],
     "alpha_dcg": [{"alpha": 0}, {"alpha": 1}],
     "err_ia": [{"alpha": 0}, {"alpha": 1}],
@@ -41,6 +44,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 def all_metrics() -> Iterator[Metric]:
     """Every registered metric under every convention, with its defaults and the variants above, without cutoff."""
     for definition in list_metrics():
+        if definition.aggregate is not None:
+            continue  # it has no value per query
         for convention in definition.formulas:
             known = {parameter.name for parameter in definition.parameters_of(convention)}
             yield Metric(definition.name, convention)

@@ -556,12 +556,46 @@ def redundancy(q: Query) -> float | None:
     return (len(relevant_found(q)) - len(results_with_news(q))) / len(q.top)
 
 
+def iprec(q: Query) -> float:
+    """The largest precision at a rank by which floor(recall R + 0.9) relevant documents are found."""
+    needed = math.floor(q.params["recall"] * len(q.relevant) + 0.9)
+    best = 0.0
+    found = 0
+    for rank, document in enumerate(q.top, start=1):
+        found += document in q.relevant
+        if found >= needed:
+            best = max(best, found / rank)
+    return best
+
+
+def num_ret(q: Query) -> float:
+    """Number of results."""
+    return float(len(q.results))
+
+
+def num_rel(q: Query) -> float:
+    """R."""
+    return float(len(q.relevant))
+
+
+def rbp_residual(q: Query) -> float | None:
+    """What unjudged results and those beyond top would add to rbp; None for an empty ranking."""
+    if not q.top:
+        return None
+    p = q.params["p"]
+    total = p ** len(q.top)
+    for rank, document in enumerate(q.top, start=1):
+        if document is None or q.grades.get(document, -1.0) < 0:
+            total += (1 - p) * p ** (rank - 1)
+    return float(total)
+
+
 def judged(q: Query) -> float:
-    """Share of top with a grade >= 0."""
+    """Share of top with a grade >= 0, or with any grade."""
     count = 0
     for document in q.top:
-        if document is not None and q.grades.get(document, -1.0) >= 0:
-            count += 1
+        if document is not None and document in q.grades:
+            count += q.grades[document] >= 0 or q.params["negative"] == "True"
     return divide(count, len(q.top))
 
 
@@ -761,6 +795,10 @@ WITHOUT_CONVENTION: dict[str, Metric] = {
     "token_recall": token_overlap,
     "token_f1": token_overlap,
     "judged": judged,
+    "iprec": iprec,
+    "num_ret": num_ret,
+    "num_rel": num_rel,
+    "rbp_residual": rbp_residual,
     "bpref": bpref,
 }
 
@@ -772,8 +810,12 @@ def read_params(name: str, convention: str | None, given: Mapping[str, Any]) -> 
         params["gain"] = "linear"
     if name == "err":
         params["max_grade"] = 4
-    if name == "rbp":
+    if name in ("rbp", "rbp_residual"):
         params["p"] = 0.8
+    if name == "iprec":
+        params["recall"] = 0
+    if name == "judged":
+        params["negative"] = "False"
     if name in ("alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp"):
         params["alpha"] = 0.5
     if name in ("nrbp", "nnrbp"):
@@ -834,8 +876,8 @@ def reference(
     filled = read_params(name, in_force, params or {})
     if k is not None and k < 1:
         raise ValueError("k must be at least 1")
-    if k is not None and name == "bpref":
-        raise ValueError("bpref has no cutoff")
+    if k is not None and name in ("bpref", "iprec", "num_ret", "num_rel"):
+        raise ValueError(f"{name} has no cutoff")
     if duplicates not in ("penalize", "drop", "keep"):
         raise ValueError(f"unknown duplicate policy {duplicates!r}")
     if duplicates == "keep" and in_force != "autorag":
@@ -846,5 +888,8 @@ def reference(
     results = apply_duplicates(ranking, duplicates)
     query = Query(kept, grades, results, results[:k], k, filled, level)
     # Without a group all that is wanted is 0 of 0; these look at what else was judged, and at the length of the list.
-    looks_further = name in ("judged", "redundancy", "dcg") or (name, in_force) == ("ndcg", "trec")
+    looks_further = name in ("judged", "redundancy", "dcg", "num_ret", "rbp_residual") or (name, in_force) == (
+        "ndcg",
+        "trec",
+    )
     return metric(query) if kept or looks_further else 0.0

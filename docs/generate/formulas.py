@@ -61,7 +61,25 @@ TEX: dict[str, tuple[str, str]] = {
         "(relevant results − results that meet a new group) in top ÷ len(top)",
         r"\frac{1}{n} \sum_{r=1}^{n} \left( \mathrm{rel}_r - \mathrm{new}_r \right)",
     ),
-    "judged": ("results in top with a grade ≥ 0 ÷ len(top)", r"\frac{1}{n} \sum_{r=1}^{n} [\, y_r \ge 0 \,]"),
+    "judged": (
+        "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
+        r"\frac{1}{n} \sum_{r=1}^{n} [\, y_r \ge 0 \,]",
+    ),
+    "iprec": (
+        "largest of n ÷ rank of the n-th relevant result over n ≥ ⌊recall·R + 0.9⌋ (0 if none)",
+        r"\max_{r \,:\, c(r) \ge \lfloor \mathrm{recall} \cdot R + 0.9 \rfloor} \frac{c(r)}{r}, \quad "
+        r"c(r) = \sum_{s=1}^{r} \mathrm{rel}_s",
+    ),
+    "gm_map": (
+        "exp of the mean over queries of ln max(map.trec, 0.00001)",
+        r"\exp \left( \frac{1}{Q} \sum_{q=1}^{Q} \ln \max(\mathrm{AP}_q, \, 10^{-5}) \right)",
+    ),
+    "num_ret": ("number of results", r"n"),
+    "num_rel": ("R", r"R"),
+    "rbp_residual": (
+        "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",
+        r"1 - (1 - p) \sum_{r=1}^{n} p^{r-1} \, [\, y_r \ge 0 \,]",
+    ),
     "bpref": (
         "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "
         "each term 1 if none is above",

@@ -22,6 +22,7 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.evaluation.runs import named_runs
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.metrics.values import check_aggregates
 from groupgt.render.drawing import Figure
 from groupgt.render.results import Result
 from groupgt.runtime import pl
@@ -150,6 +151,7 @@ def comparison_of(
         )
     first = evaluations[names[0]]
     texts = [first.text_of(metric) for metric in metrics] or list(first.metrics)
+    check_aggregates({text: first.metrics[text] for text in texts}, "a comparison")
     decisive = None if primary is None else parse_metric(primary, first.convention)
     return Comparison(
         first.truth.qids,

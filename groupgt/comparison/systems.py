@@ -32,6 +32,7 @@ from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.metrics.values import check_aggregates
 from groupgt.model.hits import Bools, Floats, Ints
 from groupgt.model.values import Budget
 from groupgt.private import Hide
@@ -99,6 +100,7 @@ class Systems:
     def of(cls, evaluations: Mapping[str, Evaluation], primary: str | None = None, **more: Any) -> Self:
         """Evaluations of one ground truth; the primary metric is the first, where none is named."""
         first = next(iter(evaluations.values()))
+        check_aggregates(first.metrics, "a page or figure")
         return cls(
             first.truth.qids,
             first.metrics,

@@ -26,6 +26,7 @@ class Labelled:
     `present` says which queries have results, shape (Q,); `extra` counts queries of the run without ground truth,
     `duplicated` queries with a repeated result (of a relevant one, unless the policy looks at all of them).
     `tie_query`, `tie_first` and `tie_last` are blocks of equal scores that hold a hit: the ranks they span.
+    `uncondensed` are the hits before unjudged results were dropped, where the policy drops them.
     """
 
     hits: Hits
@@ -37,6 +38,7 @@ class Labelled:
     tie_last: Ints
     no_match: bool = False
     extra_names: tuple[str, ...] = ()
+    uncondensed: Hits | None = None
 
     def tied_at(self, cuts: Iterable[Ints | None]) -> int:
         """How many queries have a hit among equal scores that a depth, shape (Q,), divides; None divides all."""

@@ -10,6 +10,7 @@ import numpy as np
 from groupgt.engines.base import Flat, LocalCarrier
 from groupgt.engines.calls import calls_between
 from groupgt.engines.carriers import local_carrier_of
+from groupgt.engines.condensed import condensed_flat
 from groupgt.errors import ConfigError, DataError, Faults
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Ints
@@ -64,14 +65,14 @@ def cumulative_lengths(truth: GroundTruth, run: Run, policy: Policy, lengths: Le
         raise ConfigError(f"{run.title}: {what}; choose duplicates=penalize, or the labeller id")
     carrier = local_carrier_of(run.by_own_ids, f"a budget in {unit}")
     if unit == CALLS:
-        flat = _flat_with_calls(truth, run, carrier, policy)
+        flat = condensed_flat(_flat_with_calls(truth, run, carrier, policy), truth, policy)
         calls = calls_between(flat.fields[CALLS], flat.rank)
     elif lengths.has(unit):
-        flat = carrier.flat(truth, policy)
+        flat = condensed_flat(carrier.flat(truth, policy), truth, policy)
         calls = flat.measured(lambda ids: lengths.of(unit, ids))
     else:
         field = _field_of(carrier, run, lengths, unit)
-        flat = carrier.flat(truth, policy, field)
+        flat = condensed_flat(carrier.flat(truth, policy, field), truth, policy)
         calls = flat.fields[field] if field == unit else _counted(truth, run, flat, lengths, unit)
     return CumulativeLengths.of(flat.sizes(len(truth)), calls)
 

@@ -16,6 +16,7 @@ from groupgt.engines.budgets import depths
 from groupgt.engines.calls import in_call_order
 from groupgt.engines.carriers import carrier_of, renamed
 from groupgt.engines.choice import Engine
+from groupgt.engines.condensed import check_condensed, condensed
 from groupgt.errors import DataError, Faults
 from groupgt.evaluation.inputs import refuse_swapped
 from groupgt.evaluation.options import EvaluateOptions, takes_options
@@ -67,6 +68,7 @@ def evaluate_run(request: Request, truth: GroundTruth, run: Any, name: str = "")
     """Measures one run as a request asks: labels it, takes every metric, and warns of what looks like a mistake."""
     request = request.resolved(truth)
     labeller, policy = request.labeller, request.policy
+    check_condensed(policy, labeller)
     with no_garbage_collection():
         grouped = labeller.read(truth)
         check_sets(request.metrics.values(), grouped.set_of is not None)
@@ -237,7 +239,10 @@ def label_run(
 
     The ground truth is what the labeller reads (`labeller.read`), the run what `renamed` gives.
     """
+    check_condensed(policy, labeller)
     labelled = carrier_of(run).label(truth, labeller, policy, engine or Engine())
+    if policy.unjudged == "drop":
+        labelled = condensed(labelled, truth)
     if not budgets:
         return labelled
     prefixes = depths(truth, run, policy, lengths or Lengths(), budgets)

@@ -9,6 +9,7 @@ import numpy as np
 
 from groupgt.engines.calls import calls_of
 from groupgt.engines.carriers import carrier_of
+from groupgt.engines.condensed import condensed_ranking
 from groupgt.errors import DataError, first_of, near_names, printable
 from groupgt.metrics.language import Metric
 from groupgt.metrics.views import parts_of_sets
@@ -72,7 +73,7 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
         if truth.is_relevant[alternative]:
             number = int(truth.group_number[truth.group_of[alternative]])
             groups_hit.setdefault(int(hits.rank[row]), []).append(number)
-    ids, _ = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
+    ids = _ids(evaluation, qid)
     calls = _calls(evaluation, qid)
     return {
         "qid": qid,
@@ -87,10 +88,16 @@ def explanation_dict(evaluation: Evaluation, qid: str, metrics: Sequence[Metric]
     }
 
 
+def _ids(evaluation: Evaluation, qid: str) -> list[str]:
+    """The results of a query that were measured, best first."""
+    ranking = carrier_of(evaluation.run).ranking(qid, evaluation.policy)
+    return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)[0]
+
+
 def _calls(evaluation: Evaluation, qid: str) -> list[int]:
-    """The call that found each result of a query; none where results carry none, or were dropped by other names."""
+    """The call that found each result of a query; none where results carry none, or some were dropped."""
     run, policy = evaluation.run, evaluation.policy
-    if run.original is not None and policy.duplicates == "drop":
+    if (run.original is not None and policy.duplicates == "drop") or policy.unjudged == "drop":
         return []
     found = calls_of(run.by_own_ids, policy, [qid]).get(qid)
     return found.calls if found else []
@@ -114,6 +121,7 @@ def _figures(evaluation: Evaluation, query: int, metrics: Sequence[Metric]) -> l
             "value": float(metric.values(hits)[query]) if defined else float("nan"),
         }
         for metric in metrics
+        if metric.definition.aggregate is None
     ]
 
 
@@ -166,7 +174,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     length = int(hits.length[query])
     if not length:
         return ["no results"]
-    ids, _ = carrier_of(evaluation.run).ranking(truth.qids[query], evaluation.policy)
+    ids = _ids(evaluation, truth.qids[query])
     calls = _calls(evaluation, truth.qids[query])
     marks: dict[int, dict[int, str]] = {}
     rejected: set[int] = set()

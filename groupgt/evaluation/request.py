@@ -12,7 +12,7 @@ from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import AUTO, OF_SHAPE
 from groupgt.metrics.language import Metric, parse_metrics, split_names, warn_of_idle_cutoffs
-from groupgt.metrics.values import check_policy
+from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.policy import Policy
 from groupgt.model.run import Run
@@ -74,7 +74,11 @@ class Request:
         # What cannot be read is said before anything is: a metric is one in every convention.
         asked = parse_metrics(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
         warn_of_idle_cutoffs(texts, OF_SHAPE["groups"] if is_auto else convention, ks)
+        if asked and all(metric.judged_only for metric in asked.values()):
+            rules = replace(rules, unjudged="drop")
         check_policy(rules, asked)
+        if by:
+            check_aggregates(asked, "a slice")
         sources = Sources(corpus)
         judge = labeller_of(labeller, sources)
         known = as_lengths(lengths)

@@ -50,7 +50,9 @@ def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, fl
             metrics.merge(error)
             continue
         metric, number = evaluation.metrics[text], finite_number(value)
-        if not metric.higher_is_better:
+        if metric.definition.aggregate is not None:
+            metrics.add(text, f"has no value per query; compare .means[{text!r}] with a limit")
+        elif not metric.higher_is_better:
             metrics.add(text, f"lower is better, so it has no least value; compare .means[{text!r}] with a limit")
         elif number is None or number < 0:
             numbers.add(text, f"expected a number of at least 0, found {display(value)}")

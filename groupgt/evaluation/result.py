@@ -18,6 +18,7 @@ from groupgt.evaluation.slices import Slicer
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric, parse_metric
+from groupgt.metrics.values import check_aggregates, values_of
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Bools, Floats
 from groupgt.model.policy import Policy
@@ -62,11 +63,20 @@ class Evaluation(Result):
     @cached_property
     def means(self) -> dict[str, float]:
         """The mean of each metric over the queries that count, keyed by the text asked; NaN where none does."""
-        return {text: mean_of(column) for text, column in self.values.items()}
+        return {text: self._mean(text) for text in self.values}
 
     def __getitem__(self, metric: str | Metric) -> float:
         """One mean, by any spelling of the metric."""
-        return mean_of(self.values[self.text_of(metric)])
+        return self._mean(self.text_of(metric))
+
+    def _mean(self, text: str) -> float:
+        mean, aggregate = mean_of(self.values[text]), self.metrics[text].definition.aggregate
+        return mean if aggregate is None else aggregate(mean)
+
+    @cached_property
+    def values_per_query(self) -> dict[str, Floats]:
+        """The columns of the metrics that have a value per query."""
+        return {text: column for text, column in self.values.items() if not self.metrics[text].definition.aggregate}
 
     def text_of(self, metric: str | Metric) -> str:
         """The text under which a metric was asked."""
@@ -108,10 +118,23 @@ class Evaluation(Result):
             **({} if self.truth.excluded is None else {"excluded": self.run.excluded}),
         }
 
+    def judged(self, primary: str | None = None) -> tuple[Metric, float] | None:
+        """`judged` at the cutoff of a metric, or of the first, and its mean, before any result was dropped.
+
+        None where the ground truth holds nothing judged non-relevant.
+        """
+        hits = self.labelled.uncondensed or self.labelled.hits
+        if not self.metrics or not hits.judgments.rejected.any():
+            return None
+        cutoff = self.metrics[next(iter(self.metrics)) if primary is None else primary].cutoff
+        metric = Metric("judged", cutoff=cutoff if isinstance(cutoff, int) or cutoff in hits.prefixes else None)
+        values = values_of({"judged": metric}, hits, self.labelled.present, self.policy)
+        return metric, mean_of(values["judged"])
+
     @cached_property
     def per_query(self) -> pl.DataFrame:
         """A polars frame: `qid` and one float column a metric, null where a query does not count."""
-        columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values.items()}
+        columns = {text: pl.Series(column).fill_nan(None) for text, column in self.values_per_query.items()}
         return pl.DataFrame({"qid": pl.Series(self.truth.qids, dtype=pl.String), **columns})
 
     def counted(self, text: str, among: Bools | None = None) -> int:
@@ -184,6 +207,7 @@ class Evaluation(Result):
 
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics
         asked = [parse_metric(metric, self.convention) for metric in listed]
+        check_aggregates({str(metric): metric for metric in asked}, "an explanation")
         return explanation(self, qid, asked or list(self.metrics.values()), corpus)
 
     def explain_dict(self, qid: str) -> dict[str, Any]:
@@ -197,7 +221,7 @@ class Evaluation(Result):
         """Everything as plain Python, None for undefined: what `--format json` prints."""
         plain: dict[str, Any] = super().to_dict()
         if per_query:
-            columns = {text: nulls(values.tolist()) for text, values in self.values.items()}
+            columns = {text: nulls(values.tolist()) for text, values in self.values_per_query.items()}
             plain["per_query"] = {"qid": list(self.truth.qids), **columns}
         return plain
 

@@ -71,10 +71,10 @@ class Evaluations(Result, Mapping[str, Evaluation]):
 
 def per_query_rows(evaluations: Sequence[Evaluation]) -> Grid:
     """`run, qid` and one column a metric; None where a query does not count."""
-    headers = ["run", "qid", *evaluations[0].metrics]
+    headers = ["run", "qid", *evaluations[0].values_per_query]
     rows: list[list[Any]] = []
     for evaluation in evaluations:
-        columns = (nulls(values.tolist()) for values in evaluation.values.values())
+        columns = (nulls(values.tolist()) for values in evaluation.values_per_query.values())
         rows += [[evaluation.name, qid, *cells] for qid, *cells in zip(evaluation.truth.qids, *columns)]
     return headers, rows
 

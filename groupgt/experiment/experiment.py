@@ -29,7 +29,7 @@ from groupgt.formats.parts import is_url
 from groupgt.formats.tokenizers import check_tokenizer
 from groupgt.metrics.base import OF_SHAPE, ConventionName
 from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_of_idle_cutoffs
-from groupgt.metrics.values import check_policy
+from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import Shape
 from groupgt.model.policy import Policy
 from groupgt.options import Fault, options_of, paths_of, read_options, read_section
@@ -404,6 +404,7 @@ class Checks:
             try:
                 parsed = parse_metrics([text], convention, section.k)
                 check_policy(self.policy, parsed)
+                check_aggregates(parsed, "an experiment")
                 self.metrics |= parsed
             except GroupgtError as error:
                 document.fault(("evaluate", "metrics", position), str(error))

@@ -89,7 +89,8 @@ class Definition:
     """Everything there is to know of one metric; `list_metrics`, `groupgt metrics` and the README print from it.
 
     `formulas` has one entry per convention, or the single key None where conventions do not matter. A metric that
-    `reads_texts` looks at `Hits.contents`.
+    `reads_texts` looks at `Hits.contents`. An `aggregate` is made of the mean of the column, which serves nothing else:
+    the metric has no value per query.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Definition:
     bounded: bool = True
     takes_cutoff: bool = True
     reads_texts: bool = False
+    aggregate: Callable[[float], float] | None = None
     warning: str = ""
 
     def parameters_of(self, convention: str | None) -> tuple[Parameter, ...]:

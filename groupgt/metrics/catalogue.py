@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupgt.errors import ConfigError, MetricError
-from groupgt.metrics import contents, diversity, gains, ranks, sets, users
+from groupgt.metrics import contents, diversity, gains, ranks, sets, trec_eval, users
 from groupgt.metrics.base import Definition
 from groupgt.plugins import looked_up
 
@@ -16,6 +16,7 @@ CATALOGUE: dict[str, Definition] = {
         *users.DEFINITIONS,
         *diversity.DEFINITIONS,
         *contents.DEFINITIONS,
+        *trec_eval.DEFINITIONS,
     )
 }
 
@@ -36,9 +37,20 @@ ALIASES: dict[str, str] = {
     "r-precision": "r_precision",
     "rprec": "r_precision",
     "recip_rank": "mrr.trec",
+    # What trec_eval and ir_measures have without a cutoff.
+    "set_p": "precision.trec@all",
+    "set_recall": "recall.trec@all",
+    "set_f": "f1.trec@all",
+    "setp": "precision.trec@all",
+    "setr": "recall.trec@all",
+    "setf": "f1.trec@all",
+    "num_rel_ret": "hits@all",
+    "numret": "num_ret",
+    "numrel": "num_rel",
+    "numrelret": "hits@all",
 }
 
-# trec_eval's names that end in a cutoff, such as P_5: these alone have its convention by their name.
+# trec_eval's names that end in a cutoff, such as P_5 or P.5: these alone have its convention by their name.
 TREC_EVAL: dict[str, str] = {
     "p": "precision.trec",
     "recall": "recall.trec",
@@ -46,6 +58,14 @@ TREC_EVAL: dict[str, str] = {
     "map_cut": "map.trec",
     "success": "hit_rate.trec",
 }
+
+# Names that stand for several metrics.
+SETS: dict[str, tuple[str, ...]] = {"iprec11": tuple(f"iprec@{tenth / 10:g}" for tenth in range(11))}
+SETS["official"] = (
+    *("num_ret", "num_rel", "num_rel_ret", "map.trec", "gm_map", "r_precision", "bpref", "recip_rank"),
+    *SETS["iprec11"],
+    *(f"P_{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)),
+)
 
 
 def definition_of(name: str) -> Definition | None:

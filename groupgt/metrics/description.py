@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from groupgt.metrics.base import Definition
@@ -65,5 +66,5 @@ def details(definition: Definition) -> str:
 
 def _aliases(definition: Definition) -> list[str]:
     targets = {**ALIASES, **{f"{name}_10": f"{target}@10" for name, target in TREC_EVAL.items()}}
-    aliases = [alias for alias, target in targets.items() if target.split(".")[0].split("(")[0] == definition.name]
+    aliases = [alias for alias, target in targets.items() if re.split("[.(@]", target)[0] == definition.name]
     return [*aliases, *([f"retrieval_{definition.name}"] if "autorag" in definition.formulas else [])]

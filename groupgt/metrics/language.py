@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from groupgt.errors import Faults, MetricError, listed, near_names, warn
 from groupgt.metrics.base import CONVENTIONS, Cut, Definition, Formula, Parameter
-from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL, definition_of
+from groupgt.metrics.catalogue import ALIASES, CATALOGUE, SETS, TREC_EVAL, definition_of
 from groupgt.metrics.worksheet import Sheet
 from groupgt.model.hits import Floats, Hits
 from groupgt.model.validity import shown
@@ -22,7 +22,10 @@ _TEXT = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?:\.(?P<convention>[A-Za-z_]+))?(?:\((?P<parameters>[^()]*)\))?(?:@(?P<cutoff>.*))?",
     re.DOTALL,
 )
-IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})_(?P<k>[0-9]+)", re.IGNORECASE)
+IN_TREC_EVAL = re.compile(rf"(?P<name>{'|'.join(TREC_EVAL)})[_.](?P<k>[0-9]+)", re.IGNORECASE)
+# Interpolated precision in ir_measures and trec_eval: IPrec@0.1, iprec_at_recall_0.10.
+_IPREC = re.compile(r"iprec(?:@|_at_recall[_.])(?P<recall>[0-9]*\.?[0-9]+)", re.IGNORECASE)
+_CONTINUED = re.compile(rf"(?P<name>(?:{'|'.join(TREC_EVAL)}|iprec_at_recall)\.)[0-9.]+", re.IGNORECASE)
 # ranx's name of a persistence: rbp.95.
 _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 
@@ -31,7 +34,8 @@ _IN_RANX = re.compile(r"(rbp)\.([0-9]+)(@.*)?", re.IGNORECASE | re.DOTALL)
 class Metric:
     """One metric with its convention, parameters and cutoff; `str` gives its canonical text, which reads back to it.
 
-    `parameters` holds only those that differ from their defaults, sorted by name.
+    `parameters` holds only those that differ from their defaults, sorted by name. `judged_only` is ir_measures' way to
+    ask for the policy unjudged=drop, which takes all metrics of a request.
 
     >>> parse_metric("ndcg.trec(gain=exp)@10")
     Metric('ndcg.trec(gain=exp)@10')
@@ -41,6 +45,7 @@ class Metric:
     convention: str | None = None
     parameters: tuple[tuple[str, float | str], ...] = ()
     cutoff: int | Budget | None = None
+    judged_only: bool = False
 
     @property
     def definition(self) -> Definition:
@@ -72,7 +77,8 @@ class Metric:
         return self._text(None if self.convention == convention else self.convention)
 
     def _text(self, convention: str | None) -> str:
-        values = ", ".join(f"{name}={_number_text(value)}" for name, value in self.parameters)
+        named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
+        values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])
         parts = [self.name, f".{convention}" if convention else "", f"({values})" if values else ""]
         return "".join(parts) + (f"@{self.cutoff}" if self.cutoff is not None else "")
 
@@ -170,7 +176,7 @@ def parse_metrics(texts: Sequence[str | Metric], convention: str, ks: Sequence[i
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= HIGHEST_K:
             faults.add("k", f"expected whole numbers from 1 to 10^15, found {shown(k)}")
     metrics: dict[str, Metric] = {}
-    for text in texts:
+    for text in expanded(texts):
         try:
             metric = parse_metric(text, convention)
         except MetricError as error:
@@ -196,23 +202,37 @@ def metrics_in(texts: Sequence[str], conventions: Sequence[str], ks: Sequence[in
 
 def warn_of_idle_cutoffs(texts: Sequence[str | Metric], convention: str, ks: Sequence[int]) -> None:
     """Warns where cutoffs change no metric, since each has one of its own or takes none."""
-    metrics = [(str(text), parse_metric(text, convention)) for text in texts]
+    metrics = [(str(text), parse_metric(text, convention)) for text in expanded(texts)]
     if ks and not any(_takes_k(text, metric) for text, metric in metrics):
         warn(f"k = {', '.join(map(str, ks))} has no effect: every metric has its own cutoff or takes none")
 
 
 def _takes_k(text: str, metric: Metric) -> bool:
     """Whether a metric takes the cutoffs that are given for all: one without a cutoff of its own."""
-    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in text
+    written = ALIASES.get(text.lower(), text)
+    return metric.cutoff is None and metric.definition.takes_cutoff and "@" not in written
 
 
 def split_names(text: str) -> list[str]:
-    """Splits `recall@5,err(max_grade=3),ndcg` at commas outside brackets.
+    """Splits `recall@5,err(max_grade=3),ndcg` at commas outside brackets; bare numbers continue trec_eval's `P.5`.
 
-    >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2)")
-    ['recall@5', 'nrbp(alpha=0.1, beta=0.2)']
+    >>> split_names("recall@5, nrbp(alpha=0.1, beta=0.2), P.5,10")
+    ['recall@5', 'nrbp(alpha=0.1, beta=0.2)', 'P.5', 'P.10']
     """
-    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    parts: list[str] = []
+    for part in filter(None, map(str.strip, re.split(r",(?![^(]*\))", text))):
+        dotted = _CONTINUED.fullmatch(parts[-1]) if parts else None
+        parts.append(dotted["name"] + part if dotted and re.fullmatch(r"[0-9]*\.?[0-9]+", part) else part)
+    return parts
+
+
+def expanded(texts: Iterable[str | Metric]) -> list[str | Metric]:
+    """The same, with the members of sets such as `official` and `iprec11` in the place of their names."""
+    return [
+        member
+        for text in texts
+        for member in (SETS.get(text.strip().lower(), (text,)) if isinstance(text, str) else (text,))
+    ]
 
 
 def list_metrics() -> list[Definition]:
@@ -236,6 +256,15 @@ def _number_text(value: float | str) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
+def _without_judged_only(in_brackets: str | None) -> tuple[bool, str | None]:
+    """Whether what stands in brackets asks for judged results only, and what else it asks."""
+    parts = [part.strip() for part in (in_brackets or "").split(",")]
+    others = [part for part in parts if not re.fullmatch(r"judged_only\s*=\s*(True|False)", part)]
+    if len(others) == len(parts):
+        return False, in_brackets
+    return any(part.endswith("True") for part in parts if part not in others), ", ".join(others) or None
+
+
 class _Parser:
     """Reads one text; every fault quotes the whole of it."""
 
@@ -252,24 +281,28 @@ class _Parser:
             raise self.fail("expected name[.convention][(parameter=value)][@k], such as ndcg.coverage@10")
         definition = definition_of(match["name"])
         if definition is None:
-            candidates = [*names("metric"), *ALIASES, *(f"{name}_10" for name in TREC_EVAL)]
+            candidates = [*names("metric"), *ALIASES, *SETS, *(f"{name}_10" for name in TREC_EVAL)]
             near = near_names(match["name"], candidates) or "; `groupgt metrics` lists them all"
             raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
+        judged_only, parameters = _without_judged_only(match["parameters"])
         return Metric(
             definition.name,
             convention,
-            self.read_parameters(definition, convention, match["parameters"]),
+            self.read_parameters(definition, convention, parameters),
             self.read_cutoff(definition, match["cutoff"]),
+            judged_only,
         )
 
     def expand(self, text: str) -> str:
         """Resolves aliases in any case; what the alias fixes may not be said again."""
-        trec_eval, ranx = IN_TREC_EVAL.fullmatch(text), _IN_RANX.fullmatch(text)
+        trec_eval, ranx, iprec = (known.fullmatch(text) for known in (IN_TREC_EVAL, _IN_RANX, _IPREC))
         if trec_eval:
             return f"{TREC_EVAL[trec_eval['name'].lower()]}@{trec_eval['k']}"
         if ranx:
             return f"rbp(p=0.{ranx[2]}){ranx[3] or ''}"
+        if iprec:
+            return f"iprec(recall={iprec['recall']})"
         while True:
             match = re.match(r"[A-Za-z][A-Za-z0-9_-]*", text)
             if match is None:
@@ -284,6 +317,8 @@ class _Parser:
                 text = target + (".autorag" if definition and "autorag" in definition.formulas else "") + tail
             elif name in ALIASES:
                 target = ALIASES[name]
+                if "@" in target and tail:
+                    raise self.fail(f"{name} means {target} and takes nothing further")
                 if ("." in target and tail.startswith(".")) or ("(" in target and tail.startswith("(")):
                     raise self.fail(f"{name} means {target} and takes only a cutoff")
                 text = target + tail

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from groupgt.metrics import views
-from groupgt.metrics.base import Cut, Definition, Formula, one_meaning, ratio
+from groupgt.metrics.base import Cut, Definition, Formula, Parameter, one_meaning, ratio
 from groupgt.metrics.worksheet import Group, Sheet, number, over, plus
 from groupgt.model.hits import Bools, Floats, Hits, Ints
 from groupgt.model.values import total
@@ -115,9 +115,10 @@ def redundancy(hits: Hits, cut: Cut) -> Floats:
     return share
 
 
-def judged(hits: Hits, cut: Cut) -> Floats:
+def judged(hits: Hits, cut: Cut, negative: str = "False") -> Floats:
     results = views.judged_results(hits)
-    query = results.query[(results.gain >= 0) & (results.rank <= cut.top[results.query])]
+    counts = (results.gain >= 0) | (negative == "True")
+    query = results.query[counts & (results.rank <= cut.top[results.query])]
     return ratio(np.bincount(query, minlength=hits.size), cut.top)
 
 
@@ -152,6 +153,10 @@ def _explain_mrecall(sheet: Sheet) -> str:
 
 def _explain_r_precision(sheet: Sheet) -> str:
     return over(number(sum(rank <= sheet.relevant for rank, _ in sheet.results)), sheet.relevant)
+
+
+def _explain_judged(sheet: Sheet, negative: str = "False") -> str:
+    return over(number(sum(negative == "True" or grade >= 0 for _, grade in sheet.judged)), sheet.top)
 
 
 def _explain_bpref(sheet: Sheet) -> str:
@@ -291,10 +296,11 @@ DEFINITIONS = (
         "The share of the results looked at that was judged at all.",
         Formula(
             judged,
-            "results in top with a grade ≥ 0 ÷ len(top)",
-            lambda sheet: over(number(sum(grade >= 0 for _, grade in sheet.judged)), sheet.top),
+            "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
+            _explain_judged,
             "ir-measures Judged",
         ),
+        Parameter("negative", "False", "True or False", choices=("False", "True")),
     ),
     one_meaning(
         "bpref",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -52,6 +53,15 @@ def rbp(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
     return (1 - p) * total(rows.query[within], terms, hits.size)
 
 
+def rbp_residual(hits: Hits, cut: Cut, p: float = 0.8) -> Floats:
+    rows = views.judged_results(hits)
+    within = (rows.gain >= 0) & (rows.rank <= cut.top[rows.query])
+    terms = ideals.power(p, rows.rank[within] - 1)
+    residual = np.maximum(1 - (1 - p) * total(rows.query[within], terms, hits.size), 0.0)
+    residual[cut.top == 0] = np.nan
+    return residual
+
+
 def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
     terms = []
     before: list[str] = []
@@ -63,8 +73,16 @@ def _explain_err(sheet: Sheet, max_grade: float = 4) -> str:
 
 
 def _explain_rbp(sheet: Sheet, p: float = 0.8) -> str:
-    powers = plus(f"{number(p)}**{rank - 1}" if rank > 1 else "1" for rank, _ in sheet.results)
-    return f"(1-{number(p)}) * ({powers})" if sheet.results else "0"
+    return _weights(p, [rank for rank, _ in sheet.results])
+
+
+def _explain_residual(sheet: Sheet, p: float = 0.8) -> str:
+    return f"1 - {_weights(p, [rank for rank, grade in sheet.judged if grade >= 0])}"
+
+
+def _weights(p: float, ranks: Sequence[int]) -> str:
+    powers = plus(f"{number(p)}**{rank - 1}" if rank > 1 else "1" for rank in ranks)
+    return f"(1-{number(p)}) * ({powers})" if ranks else "0"
 
 
 DEFINITIONS = (
@@ -90,5 +108,17 @@ DEFINITIONS = (
             "Moffat & Zobel, TOIS 2008",
         ),
         Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),
+    ),
+    one_meaning(
+        "rbp_residual",
+        "How much rbp could rise at most, were all relevant that is unjudged or beyond top; null for an empty ranking.",
+        Formula(
+            rbp_residual,
+            "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",
+            _explain_residual,
+            "Moffat & Zobel, TOIS 2008",
+        ),
+        Parameter("p", 0.8, "a number above 0 and below 1", lambda value: 0 < value < 1),
+        higher_is_better=False,
     ),
 )

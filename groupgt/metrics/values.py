@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from groupgt.errors import ConfigError
+from groupgt.errors import ConfigError, MetricError
 from groupgt.metrics.base import Cut
 from groupgt.metrics.language import Metric
 from groupgt.model.hits import Bools, Floats, Hits
@@ -36,8 +36,26 @@ def values_of(metrics: Mapping[str, Metric], hits: Hits, present: Bools, policy:
     return values
 
 
+def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
+    """Raises `MetricError` for metrics without a value per query, where such values are needed."""
+    if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
+        raise MetricError(
+            f"{', '.join(texts)}: a number of the whole run, without a value per query, which {what} needs; leave it "
+            "out here, `groupgt evaluate` gives its value for each run"
+        )
+
+
 def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` where the policy does not go with a metric."""
+    if policy.unjudged == "drop":
+        if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
+            raise ConfigError(f"unjudged=drop compares ids, and these compare texts: leave out {', '.join(texts)}")
+    elif only := [text for text, metric in metrics.items() if metric.judged_only]:
+        others = [text for text in metrics if text not in only]
+        beside = f", but not for {', '.join(others)}: one request measures all or none so" if others else ""
+        raise ConfigError(
+            f"judged_only=True is asked for {', '.join(only)}{beside}; choose the policy unjudged=drop, for all metrics"
+        )
     if policy.duplicates != "keep":
         return
     refused = [
@@ -57,6 +75,9 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
         raise ConfigError(f"per_query knows no lengths, calls or texts of results: leave out {', '.join(texts)}")
     if policy.missing == "error" or policy.extra == "error":
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
+    check_aggregates(metrics, "a batch")
+    if policy.unjudged == "drop":
+        raise ConfigError("values of a batch: expected the policy unjudged=nonrelevant; use groupgt.evaluate for drop")
     if policy.importance:
         raise ConfigError("a batch does not know all groups: leave out importance, or keep only such groups yourself")
     check_policy(policy, metrics)

@@ -72,6 +72,13 @@ class Policy:
             "is an error, or hits again as in AutoRAG (keep, convention autorag only)."
         ),
     ] = "penalize"
+    unjudged: Annotated[
+        Literal["nonrelevant", "drop"],
+        Doc(
+            "A result that is not judged: counts as non-relevant, or is removed and closes the gap (drop: condensed "
+            "lists, trec_eval's -J, with the labeller id)."
+        ),
+    ] = "nonrelevant"
     ties: Annotated[
         Literal["id", "input"],
         Doc("Equal scores: ordered by descending byte order of the id, as in trec_eval, or as given (input)."),
@@ -138,8 +145,10 @@ class Policy:
 
     @property
     def as_texts(self) -> dict[str, str]:
-        """Each field as `--policy` takes it; without `level` and `importance` where they ask for nothing."""
+        """Each field as `--policy` takes it; `unjudged`, `level` and `importance` only where they are set."""
         texts = {name: str(getattr(self, name)) for name in CHOICES}
+        if self.unjudged == "nonrelevant":
+            del texts["unjudged"]
         if self.level is not None:
             texts["level"] = f"{self.level:g}" if float(f"{self.level:g}") == self.level else repr(self.level)
         if self.importance:

@@ -150,7 +150,7 @@ def _notes(comparison: Systems) -> Iterator[Item]:
     if not comparison.evaluations:
         yield "\n".join(comparison.population)
         return
-    yield below_means(comparison.every, [comparison.convention])
+    yield below_means(comparison.every, [comparison.convention], comparison.primary)
     yield Detail(f"policy {comparison.first.policy}")
 
 

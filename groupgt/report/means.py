@@ -167,10 +167,30 @@ def slices_of(evaluations: Sequence[Evaluation], metric: str) -> list[Grid]:
 # --- What stands below.
 
 
-def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> str:
-    """All lines: the population, and what to know of the convention."""
+def below_means(evaluations: Sequence[Evaluation], conventions: Sequence[str], primary: str | None = None) -> str:
+    """All lines: the population, how much is judged, and what to know of the convention."""
     others = _other_conventions(evaluations[0]) if len(conventions) == 1 else ()
-    return "\n".join([*population(evaluations, conventions), *others, *_notes(evaluations)])
+    about = [*population(evaluations, conventions), *others, *_judged(evaluations, primary)]
+    return "\n".join([*about, *_notes(evaluations)])
+
+
+def _judged(evaluations: Sequence[Evaluation], primary: str | None) -> Iterator[str]:
+    """How much of the results is judged, where the ground truth knows non-relevant documents."""
+    means = {}
+    for evaluation in evaluations:
+        if (found := evaluation.judged(primary)) is not None and not math.isnan(found[1]):
+            metric, means[evaluation.name] = found
+    if not means:
+        return
+    if len(evaluations) == 1:
+        shares = fixed(next(iter(means.values())))
+    elif len(means) <= MOST_COLUMNS:
+        shares = ", ".join(f"{name} {fixed(mean)}" for name, mean in means.items())
+    else:
+        low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+        shares = f"from {fixed(means[low])} ({low}) to {fixed(means[high])} ({high})"
+    dropped = " before unjudged results were dropped" if evaluations[0].policy.unjudged == "drop" else ""
+    yield f"{metric} {shares}{dropped}"
 
 
 def population(evaluations: Sequence[Evaluation], conventions: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from groupgt.comparison.misses import HardestGroups
 from groupgt.comparison.systems import Systems
 from groupgt.engines.base import Ranking
 from groupgt.engines.carriers import all_rankings, carrier_of
+from groupgt.engines.condensed import condensed_ranking
 from groupgt.errors import first_of
 from groupgt.evaluation.misses import GROUPS, Misses, place_of
 from groupgt.evaluation.result import Evaluation
@@ -318,12 +319,16 @@ def _rankings(systems: Systems, name: str, queries: Ints) -> Mapping[str, Rankin
     """The results of a system by query, by the ids they came with."""
     evaluation = systems.evaluations[name]
     run = evaluation.run.by_own_ids
+
+    def measured(qid: str, ranking: Ranking) -> Ranking:
+        return condensed_ranking(ranking, evaluation.truth, qid, evaluation.policy)
+
     if run.is_remote or int(evaluation.labelled.hits.length.sum()) > READ:
         some = [evaluation.truth.qids[at] for at in queries[:FEW].tolist()]
-        return {qid: carrier_of(run).ranking(qid, evaluation.policy) for qid in some}
+        return {qid: measured(qid, carrier_of(run).ranking(qid, evaluation.policy)) for qid in some}
     scores: Mapping[str, Sequence[float]] = systems.scores.get(name, {})
-    rankings = all_rankings(run, evaluation.policy)
-    return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings}
+    rankings = {qid: measured(qid, ranking) for qid, ranking in all_rankings(run, evaluation.policy)}
+    return {qid: (ids, kept if kept is not None else scores.get(qid)) for qid, (ids, kept) in rankings.items()}
 
 
 def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:

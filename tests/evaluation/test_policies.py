@@ -200,3 +200,60 @@ def test_presets_are_printed(preset: str, expected: dict[str, str], cli: Cli, tr
 def test_unknown_policy(given: str, cli: Cli, truth: Path) -> None:
     run = put(truth.parent / "run.trec", TREC)
     fails(cli("evaluate", truth, run, "-m", "recall", "--policy", given), "policy")
+
+
+JUDGED = {"q1": [[{"id": "a", "grade": 1}], [{"id": "n", "grade": 0}], [{"id": "m", "grade": -1}], ["b"]]}
+
+
+def test_unjudged_results_are_dropped(cli: Cli, tmp_path: Path, size: str) -> None:
+    run = {"q1": ["x", "a", "n", "y", "m", "b"]}
+    kept = measured(cli, tmp_path, JUDGED, run, "mrr.trec,precision.trec@4,num_ret")[0]
+    assert kept == {"mrr.trec": 1 / 2, "precision.trec@4": 1 / 4, "num_ret": 6}
+    dropped = measured(cli, tmp_path, JUDGED, run, "mrr.trec,precision.trec@4,num_ret", unjudged="drop")[0]
+    assert dropped == {"mrr.trec": 1, "precision.trec@4": 2 / 4, "num_ret": 4}
+    # A repeat keeps its place among judged results, unless the policy drops it before.
+    twice = {"q1": ["a", "x", "a", "b"]}
+    for duplicates, place in (("penalize", 3), ("drop", 2)):
+        policy = {"unjudged": "drop", "duplicates": duplicates}
+        assert groupgt.evaluate(JUDGED, twice, ["completion_rr"], policy=policy)["completion_rr"] == 1 / place
+
+
+def test_ties_of_condensed_lists_are_counted_at_their_cutoff() -> None:
+    run = {"q1": {"x": 3.0, "a": 2.0, "z": 1.0, "n": 1.0, "b": 1.0}}
+    for k, ties in ((1, 0), (2, 1), (3, 0)):
+        result = groupgt.evaluate(JUDGED, run, [f"recall@{k}"], policy="unjudged=drop")
+        assert result.counts["ties"] == ties
+
+
+def test_budgets_count_judged_results_alone() -> None:
+    run = {"q1": ["x", "a", "n", "b"]}
+    lengths = {"tokens": {"x": 50, "a": 10, "n": 10, "b": 10}}
+    for policy, share in (({}, 0), ({"unjudged": "drop"}, 1 / 2)):
+        result = groupgt.evaluate(JUDGED, run, ["recall.trec@25tokens"], policy=policy, lengths=lengths)
+        assert result["recall.trec@25tokens"] == share
+
+
+def test_judged_only_is_the_policy() -> None:
+    run = {"q1": ["x", "a", "n", "y", "m", "b"]}
+    metrics = ["nDCG(judged_only=True)@3", "P(judged_only=True)@3"]
+    spelled = groupgt.evaluate(JUDGED, run, metrics, convention="trec")
+    policy = groupgt.evaluate(JUDGED, run, ["nDCG@3", "P@3"], convention="trec", policy="unjudged=drop")
+    assert list(spelled.means.values()) == list(policy.means.values())
+    assert spelled.policy == policy.policy
+    assert "judged@3 0.6667 before unjudged results were dropped" in str(spelled)
+    assert "judged@3 0.6667\n" in str(groupgt.evaluate(JUDGED, run, ["nDCG@3"], convention="trec")) + "\n"
+    assert "judged@" not in str(groupgt.evaluate(AB, run, ["nDCG@3"]))
+    assert [row["id"] for row in policy.explain_dict("q1")["results"]] == ["a", "n", "m", "b"]
+
+
+@pytest.mark.parametrize(
+    ("truth", "metrics", "options", "words"),
+    [
+        (AB, ["mrr"], {"policy": "unjudged=drop"}, "holds no document judged non-relevant"),
+        (JUDGED, ["mrr"], {"policy": "unjudged=drop", "labeller": "text", "corpus": {"a": "a", "b": "b"}}, "labeller"),
+        (JUDGED, ["P(judged_only=True)@3", "mrr"], {}, "but not for mrr"),
+    ],
+)
+def test_unjudged_results_that_cannot_be_dropped(truth: Any, metrics: Any, options: Any, words: str) -> None:
+    with pytest.raises(groupgt.ConfigError, match=words):
+        groupgt.evaluate(truth, {"q1": ["a"]}, metrics, **options)

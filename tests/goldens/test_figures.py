@@ -144,6 +144,12 @@ JUDGED = [
         (["a", "b", "x", "c"], "mrecall@3", 0),  # a and b are of one group: 1 < min(2, 3)
         (["a", "b", "x", "c"], "mrecall", 1),
         (["a", "n1", "u", "x"], "judged", 2 / 4),  # a and n1; u is not judged, x neither
+        (["x", "a", "c", "y"], "iprec", 2 / 3),  # 1/2 at rank 2, 2/3 at rank 3
+        (["x", "a", "c", "y"], "iprec@1", 0),  # b, the third of R = 3, is not found
+        (["a", "x", "c", "y"], "iprec@0.7", 2 / 3),  # ⌊0.7·3 + 0.9⌋ = 2 documents are enough
+        (["a", "n1", "u", "x"], "num_ret", 4),
+        (["a", "n1", "u", "x"], "num_rel", 3),
+        (["a", "u", "n1", "x"], "rbp_residual(p=0.5)@3", 1 - 0.5 * (1 + 0.25)),  # a and n1 are judged
         # R = 3, N = 2, min(N, R) = 2: a has none above it, c has n1 and n2 above it: 1 − 2/2; b is not found
         (["a", "n1", "n2", "c"], "bpref", (1 + 0) / 3),
         (["a", "n1", "u", "c"], "bpref", (1 + (1 - 1 / 2)) / 3),  # u does not count
@@ -201,6 +207,14 @@ def test_contents(metric: str, expected: float) -> None:
     texts = {"a": "The cat sat down", "x": "the cat sat", "y": "cat sat down, here.", "z": "a dog barks"}
     found = groupgt.evaluate(truth, {"q": ["x", "y", "z"]}, [metric], corpus=texts, labeller="text")
     assert found[metric] == pytest.approx(expected, abs=EXACT)
+
+
+def test_the_geometric_mean_of_average_precision() -> None:
+    truth = {"q1": [["a"], ["b"]], "q2": [["c"]], "q3": [["d"]]}
+    run = {"q1": ["a", "x", "b"], "q2": ["x", "c"], "q3": ["x"]}
+    # AP is (1 + 2/3)/2, 1/2, and 0, which counts as 0.00001
+    expected = ((1 + 2 / 3) / 2 * (1 / 2) * 1e-5) ** (1 / 3)
+    assert groupgt.evaluate(truth, run, ["gm_map"])["gm_map"] == pytest.approx(expected, abs=EXACT)
 
 
 def test_every_metric_has_a_value_by_hand() -> None:

@@ -38,7 +38,7 @@ WORDS |= {letter: f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"}
 
 def registered(*, texts: bool = True) -> list[Metric]:
     """Every metric of ours under every convention, with its defaults; without `texts` none that reads them."""
-    known = [each for each in CATALOGUE.values() if texts or not each.reads_texts]
+    known = [each for each in CATALOGUE.values() if (texts or not each.reads_texts) and each.aggregate is None]
     return [Metric(each.name, convention) for each in known for convention in each.formulas]
 
 

@@ -31,7 +31,8 @@ def test_every_definition_is_whole(definition: Definition) -> None:
 
 def test_the_documented_metrics_are_there() -> None:
     conventional = {"precision", "recall", "f1", "hit_rate", "complete", "mrr", "map", "ndcg"}
-    relevance = {"hits", "r_precision", "dcg", "err", "rbp", "judged", "bpref"}
+    relevance = {"hits", "r_precision", "dcg", "err", "rbp", "rbp_residual", "judged", "bpref"}
+    relevance |= {"iprec", "num_ret", "num_rel", "gm_map"}
     groups = {"completion_rr", "mrecall", "redundancy", "novelty_ndcg"}
     diversity = {"alpha_ndcg", "alpha_dcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "map_ia", "p_ia"}
     contents = {"token_precision", "token_recall", "token_f1"}
@@ -44,10 +45,6 @@ def test_aliases_lead_somewhere() -> None:
     for alias in (*ALIASES, *(f"{name}_10" for name in TREC_EVAL)):
         assert groupgt.parse_metric(alias).name in CATALOGUE
     assert not set(ALIASES) & set(CATALOGUE)
-
-
-def test_only_redundancy_is_better_when_lower() -> None:
-    assert [name for name, each in CATALOGUE.items() if not each.higher_is_better] == ["redundancy"]
 
 
 def test_the_same_hits_serve_all_metrics() -> None:
@@ -113,6 +110,12 @@ def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> No
 
 def test_what_only_some_metrics_are() -> None:
     metrics = CATALOGUE.values()
-    assert {each.name for each in metrics if not each.bounded} == {"dcg", "hits"}
-    assert {each.name for each in metrics if not each.takes_cutoff} == {"bpref"}
-    assert {each.name for each in metrics if not each.higher_is_better} == {"redundancy"}
+    assert {each.name for each in metrics if not each.bounded} == {"dcg", "hits", "num_ret", "num_rel"}
+    assert {each.name for each in metrics if not each.takes_cutoff} == {
+        "bpref",
+        "iprec",
+        "num_ret",
+        "num_rel",
+        "gm_map",
+    }
+    assert {each.name for each in metrics if not each.higher_is_better} == {"redundancy", "rbp_residual"}

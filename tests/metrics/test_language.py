@@ -64,6 +64,17 @@ from groupgt.metrics.language import Budget, parse_metrics, split_names, warn_of
         ("p_5", "precision.trec@5"),
         ("NDCG_CUT_10", "ndcg.trec@10"),
         ("RECIP_RANK", "mrr.trec"),
+        ("P.5", "precision.trec@5"),
+        ("ndcg_cut.10", "ndcg.trec@10"),
+        ("iprec@0.1", "iprec(recall=0.1)"),
+        ("IPrec@0", "iprec"),
+        ("iprec_at_recall_0.10", "iprec(recall=0.1)"),
+        ("set_P", "precision.trec"),
+        ("SetR", "recall.trec"),
+        ("set_F", "f1.trec"),
+        ("num_rel_ret", "hits"),
+        ("NumRet", "num_ret"),
+        ("judged(negative=True)@3", "judged(negative=True)@3"),
     ],
 )
 def test_reads(text: str, canonical: str) -> None:
@@ -85,6 +96,9 @@ def test_reads(text: str, canonical: str) -> None:
         ("recall@٣", "cutoff"),
         ("recall@9999999999999999999", "cutoff"),
         ("bpref@5", "takes no cutoff"),
+        ("iprec@1.5", "recall: expected a number from 0 to 1, found 1.5"),
+        ("set_P@5", "set_p means precision.trec@all and takes nothing further"),
+        ("judged(negative=yes)", "expected True or False"),
         ("err.trec", "is the same in all conventions"),
         ("ndcg.trek", "did you mean 'trec'"),
         ("rbp(p=1)", "above 0 and below 1"),
@@ -127,6 +141,9 @@ def test_a_bare_name_takes_the_convention_in_force() -> None:
 
 
 def test_ks_are_for_metrics_without_a_cutoff_of_their_own() -> None:
+    assert list(parse_metrics(["set_P", "recall"], "trec", [5])) == ["set_P", "recall@5"]
+    assert list(parse_metrics(["IPREC11", "map"], "trec"))[::4] == ["iprec@0", "iprec@0.4", "iprec@0.8"]
+    assert len(parse_metrics(["official"], "autorag")) == 28
     found = parse_metrics(["recall", "ndcg@3", "map@all", "bpref", "P_5"], "autorag", [1, 10])
     assert list(found) == ["recall@1", "recall@10", "ndcg@3", "map@all", "bpref", "P_5"]
     assert [str(metric) for metric in found.values()][2:] == [
@@ -196,6 +213,9 @@ def test_short_text_leaves_out_the_convention_in_force() -> None:
 
 
 def test_names_are_split_outside_brackets() -> None:
+    assert split_names("P.5,10, iprec_at_recall.0.1,0.2,map,7") == [
+        *("P.5", "P.10", "iprec_at_recall.0.1", "iprec_at_recall.0.2", "map", "7")
+    ]
     assert split_names("a@1, nrbp(alpha=0.1, beta=0.2) ,b,") == ["a@1", "nrbp(alpha=0.1, beta=0.2)", "b"]
 
 

@@ -51,7 +51,8 @@ def test_pytrec_eval(graded: bool) -> None:
     truth, run = data(1, graded=graded, shared=True)
     ks = "1,3,5,10,100"
     asked = {f"{name}.{ks}" for name in ("P", "recall", "ndcg_cut", "map_cut", "success")}
-    asked |= {"map", "ndcg", "recip_rank", "Rprec", "bpref"}
+    asked |= {"map", "ndcg", "recip_rank", "Rprec", "bpref", "set_P", "set_recall", "set_F"}
+    asked |= {"num_ret", "num_rel", "num_rel_ret", "iprec_at_recall"}
     found = pytrec_eval.RelevanceEvaluator(qrels_of(truth), asked).evaluate(run)
     names = sorted(next(iter(found.values())))
     ours = {name: {"map": "map.trec", "ndcg": "ndcg.trec"}.get(name, name) for name in names}
@@ -136,17 +137,55 @@ def test_ir_measures() -> None:
         "RR": "recip_rank",
         "AP": "map.trec",
         "nDCG@10": "ndcg_cut_10",
-        "Judged@10": "judged@10",
+        "Judged@10": "judged(negative=True)@10",
+        "IPrec@0.1": "iprec@0.1",
+        "IPrec@0.7": "IPrec@0.7",
+        "SetP": "SetP",
+        "SetR": "SetR",
+        "SetF": "SetF",
+        "NumRet": "NumRet",
+        "NumRel": "NumRel",
+        "NumRelRet": "num_rel_ret",
     }
     measures = {name: ir_measures.parse_measure(name) for name in ours}
+    names = {str(measure): name for name, measure in measures.items()}
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for each in ir_measures.iter_calc(list(measures.values()), flat, run):
-        found[str(each.measure)][each.query_id] = each.value
+        found[names[str(each.measure)]][each.query_id] = each.value
     result = groupgt.evaluate(truth, run, list(ours.values()))
     for name, text in ours.items():
         for position, qid in enumerate(truth):
             if result.truth.judgments.defined[position]:
                 assert result.values[text][position] == pytest.approx(found[name][qid], abs=1e-9), (name, qid)
+
+
+def test_condensed_lists() -> None:
+    """unjudged=drop is trec_eval's -J and ir_measures' judged_only."""
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
+    ir_measures = pytest.importorskip("ir_measures", reason=REASON.format("ir_measures"))
+    truth, run = data(6, graded=True)
+    flat = qrels_of(truth)
+    names = {"P_5", "recall_5", "ndcg_cut_10", "map", "recip_rank", "Rprec", "set_P", "num_ret", "iprec_at_recall_0.10"}
+    asked = {"P.5", "recall.5", "ndcg_cut.10", "map", "recip_rank", "Rprec", "set_P", "num_ret", "iprec_at_recall"}
+    condensed = pytrec_eval.RelevanceEvaluator(flat, asked, judged_docs_only_flag=True).evaluate(run)
+    ours = {name: {"map": "map.trec"}.get(name, name) for name in sorted(names)}
+    result = groupgt.evaluate(truth, run, list(ours.values()), policy="unjudged=drop")
+    spelled = {f"{name}(judged_only=True){at}": name + at for name, at in (("nDCG", "@10"), ("P", "@5"), ("RR", ""))}
+    with_measures = groupgt.evaluate(truth, run, list(spelled), convention="trec")
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for text in spelled:
+        for each in ir_measures.iter_calc([ir_measures.parse_measure(text)], flat, run):
+            found[text][each.query_id] = each.value
+    compared = 0
+    for position, qid in enumerate(truth):
+        if not result.truth.judgments.defined[position]:
+            continue
+        for name, text in ours.items():
+            assert result.values[text][position] == pytest.approx(condensed[qid][name], abs=1e-9), (qid, name)
+        for text in spelled:
+            assert with_measures.values[text][position] == pytest.approx(found[text][qid], abs=1e-9), (qid, text)
+        compared += len(ours) + len(spelled)
+    assert compared > 1500
 
 
 def test_evret() -> None:
