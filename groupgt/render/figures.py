@@ -59,7 +59,8 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     color = colored("kind", kinds, ["$better", "$worse", "$same", "$ink"][: len(kinds)])
     shape = colored("kind", kinds, ["circle", "diamond", "square", "triangle-up"][: len(kinds)])
     axis = {**down("name"), "sort": None}
-    key = legend("" if delta else "against the baseline") if any(row.get("kind") for row in rows) else None
+    occurring = [kind for kind in kinds if any(row.get("kind") == kind for row in rows)]
+    key = {**legend("" if delta else "against the baseline"), "values": occurring} if occurring else None
     if key is None:
         color["legend"] = None
     layers: list[Layer] = []

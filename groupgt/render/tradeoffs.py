@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
+    HIGHEST,
+    LOWEST,
     About,
     Layer,
     Rows,
@@ -39,8 +41,11 @@ def sweep(rows: Rows, about: About, parameters: Sequence[str]) -> Figure:
         place = " and ".join(f"{name} = {best[key]}" for name, key in zip(parameters, ("x", "y")))
         text += f"; the highest is {fixed(best['value'])}, where {place}"
     if len(parameters) > 1:
+        ends = [end for row in rows for end in (row.get("low"), row.get("high"), row.get("value")) if end is not None]
+        # A difference has a color of its own where it is large beside the intervals.
+        domain = (min(ends), max(ends)) if len(set(ends)) > 1 else (LOWEST, HIGHEST)
         body = heat_map(
-            "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=None, digits=3
+            "y", "value", "datum.text", column="x", titles=(parameters[1], parameters[0]), domain=domain, digits=3
         )
         filled = [{**row, "text": short(row["value"], digits=3)} for row in rows]
         columns = {"x": parameters[0], "y": parameters[1], "value": "mean"}

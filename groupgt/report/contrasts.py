@@ -103,13 +103,13 @@ def _winner(systems: Systems) -> data.Sentence:
     size = f"{fixed(mean)}" + ("" if between is None else f" ({level} {span(between)})")
     if len(tied) == count:
         same = f"{every(count, 'system')} have the same mean {systems.label}: {size}, {over}."
-        return {"kind": "best", "parts": [same]}
+        return {"kind": "same", "parts": [same]}
     if systems.has_clear_winner:
         rest = f" is the best of {count:,} systems in {systems.label}, significantly so: mean {size}, {over}."
         return {"kind": "best", "parts": ["", best, rest]}
     highest = "highest" if systems.higher else "lowest"
     begins = f"No clear winner among {count:,} systems; {highest} mean {systems.label}: "
-    return {"kind": "best", "parts": [begins, *enumerated(tied, f", {size}, {over}.")[1:]]}
+    return {"kind": "same", "parts": [begins, *enumerated(tied, f", {size}, {over}.")[1:]]}
 
 
 def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:

@@ -146,6 +146,10 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     assert any("both is the best of 3 systems in ndcg@10, significantly so: mean 0." in line for line in verdict)
     assert opened.count(".plot svg") == 1
     assert "150\nqueries, 149 scored" in opened.texts(".tiles li")
+    board = opened.texts(".leaderboard tbody tr")
+    assert any(line.startswith("both") and "▲" in line for line in board)
+    assert opened.text(".facts") == ""  # folded
+    opened.click(".folded > summary")
     facts = opened.text(".facts")
     assert "convention\ncoverage" in facts
     assert "150, of which 149 have a group that can be met" in facts

@@ -173,7 +173,7 @@ def test_all_that_is_time_stands_on_one_line() -> None:
 def test_the_page_says_the_verdict_without_a_script() -> None:
     own = dataset(verdict=[{"kind": "best", "parts": ["", "a<b", " is best."]}])
     text = page_bytes(page(own, title="tests & more")).decode()
-    assert "<title>tests &amp; more</title>" in text
+    assert "<title>tests &amp; more · groupgt</title>" in text
     assert "<p><b><bdi>a&lt;b</bdi></b> is best.</p>" in text
     assert "<th scope='row'><bdi>system 0</bdi></th><td>0.5000</td><td>0.2500 to 0.7500</td>" in text
 

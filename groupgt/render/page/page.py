@@ -104,7 +104,7 @@ def _opening(title: str) -> bytes:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(_visible(title))}</title>\n"
+        f"<title>{html.escape(_visible(title))} · groupgt</title>\n"
         '<link rel="icon" href="data:,">\n'
         f"<style>{_colors()}{_file('page.css').decode()}</style>\n</head>\n"
     ).encode("utf-8", "replace")

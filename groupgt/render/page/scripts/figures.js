@@ -29,11 +29,19 @@ function filled(value, texts, tables) {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, texts, tables)]));
 }
 
+/** Leaves kinds that no row has out of legends. @param {any} value @param {Set<string>} kinds */
+function onlyOccurring(value, kinds) {
+  if (value === null || typeof value !== "object") return;
+  if (value.field === "kind" && value.legend && value.scale) value.legend.values = value.scale.domain.filter((/** @type {string} */ kind) => kinds.has(kind));
+  for (const each of Object.values(value)) onlyOccurring(each, kinds);
+}
+
 /** @param {Plain} options @param {number} width @param {boolean} paper */
 function specification(options, width, paper) {
   const theme = page.themes.light;
   const colors = Object.fromEntries(Object.keys(theme).map((key) => [`$${key}`, paper ? theme[key] : `var(--${key})`]));
   const spec = filled(options.drawing.template, { ...colors, ...options.texts }, options.tables || {});
+  onlyOccurring(spec, new Set(((options.tables || {}).rows || []).map((/** @type {Plain} */ row) => row.kind)));
   const config = filled(page.config, colors, {});
   if (paper) spec.title = { text: visible(options.title), subtitle: options.lines };
   else {

@@ -56,7 +56,7 @@ async function show() {
   app.dataset.shown = location.hash;
   bubble.hidden = true;
   const title = main.querySelector("h1")?.textContent || "";
-  document.title = view === "overview" ? visible(page.title) : `${title.slice(0, 100)} · ${visible(page.title)}`;
+  document.title = `${view === "overview" ? "" : `${title.slice(0, 100)} · `}${visible(page.title)} · groupgt`;
   if (identity !== last) {
     if (last) main.querySelector("h1")?.focus({ preventScroll: true });
     scrollTo(0, clicked ? 0 : positions.get(location.hash) || 0);

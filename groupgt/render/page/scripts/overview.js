@@ -22,6 +22,7 @@ async function overview() {
     several ? h("h2", null, "Data set ", named(set.name)) : null,
     h("ul", { class: "verdict" }, ...own.map(say)),
     tiles(set),
+    set.systems.length > 1 ? leaderboard(set) : null,
   ];
   const figures = [];
   if (set.drawings.forest && set.systems.length > 1) figures.push(meansFigure(set, set.primary));
@@ -33,10 +34,40 @@ async function overview() {
   if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing)))));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
-  parts.push(section("What was measured", facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])])));
+  const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])]);
+  parts.push(h("details", { class: "folded" }, h("summary", null, "What was measured"), measured));
   const leftOut = [...set.leftOut, ...page.leftOut];
   if (leftOut.length) parts.push(h("p", { class: "note" }, `Left out, so that the page stays small: ${leftOut.join("; ")}.`));
   return parts;
+}
+
+// More metrics than this do not stand side by side.
+const MOST_METRICS = 6;
+
+/** All systems and metrics, the best mean bold, and how the primary metric differs from the baseline. @param {Plain} set */
+function leaderboard(set) {
+  const { primary, baseline, metrics } = set;
+  const cutoff = (/** @type {number} */ place) => metrics[place].label.split("@")[1];
+  let chosen = metrics.map((/** @type {Plain} */ _, /** @type {number} */ place) => place);
+  if (chosen.length > MOST_METRICS) chosen = [primary, ...chosen.filter((/** @type {number} */ place) => place !== primary && cutoff(place) === cutoff(primary))].slice(0, MOST_METRICS);
+  const best = chosen.map((/** @type {number} */ metric) => {
+    const means = set.systems.map((/** @type {Plain} */ each) => each.means[metric]).filter(known);
+    return means.length ? (metrics[metric].higher ? Math.max(...means) : Math.min(...means)) : null;
+  });
+  const body = set.systems.map((/** @type {Plain} */ system, /** @type {number} */ place) => {
+    const means = chosen.map((/** @type {number} */ metric, /** @type {number} */ column) => {
+      const mean = system.means[metric];
+      const sign = mark(set, place, metric);
+      return h("td", { class: "number" }, sign, sign ? " " : "", h(known(mean) && mean === best[column] ? "strong" : "span", null, fixed(mean)));
+    });
+    if (baseline === null) return [named(system.name), ...means];
+    if (place === baseline) return [named(system.name), ...means, h("td", { class: "number soft", colspan: 3 }, "baseline")];
+    const each = contrast(set, place, baseline, primary);
+    const between = each && each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–";
+    return [named(system.name), ...means, ...[each ? signed(each.delta) : "–", between, each ? small(each.p) : "–"].map((text) => h("td", { class: "number" }, text))];
+  });
+  const heads = [...chosen.map((/** @type {number} */ metric) => metrics[metric].label), ...(baseline === null ? [] : [`delta ${metrics[primary].label}`, "interval", "p, corrected"])];
+  return table(["system", ...heads.map((label) => h("th", { scope: "col", class: "number" }, label))], body, "Leaderboard", "leaderboard");
 }
 
 /** @param {Plain} set */

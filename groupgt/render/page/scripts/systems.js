@@ -118,11 +118,17 @@ function systemName(set, system, place) {
 function meanCell(set, place, metric, ends) {
   const system = set.systems[place];
   const interval = system.intervals[metric];
-  const stands = set.baseline === null || place === set.baseline ? "" : standing(set, metric, contrast(set, place, set.baseline, metric));
-  const sign = stands === "better" ? h("span", { class: "better" }, "▲", hidden("significantly better than the baseline")) : stands === "worse" ? h("span", { class: "worse" }, "▼", hidden("significantly worse than the baseline")) : null;
+  const sign = mark(set, place, metric);
   const said = interval ? hidden(`, interval ${fixed(interval[0])} to ${fixed(interval[1])}`) : null;
   const title = interval ? `${fixed(system.means[metric])} (${fixed(interval[0])} to ${fixed(interval[1])}), ${counted(system.queries[metric], "query", "queries")}` : null;
   return h("td", { class: "number mean", title }, h("span", null, sign, sign ? " " : "", fixed(system.means[metric]), said), bar(system.means[metric], interval, ends[0], ends[1]));
+}
+
+/** Whether a system is significantly better or worse than the baseline by a metric. @param {Plain} set @param {number} place @param {number} metric */
+function mark(set, place, metric) {
+  const stands = set.baseline === null || place === set.baseline ? "" : standing(set, metric, contrast(set, place, set.baseline, metric));
+  if (stands !== "better" && stands !== "worse") return null;
+  return h("span", { class: stands }, stands === "better" ? "▲" : "▼", hidden(`significantly ${stands} than the baseline`));
 }
 
 /** @param {Plain[]} gates @param {string} system */
