@@ -128,14 +128,20 @@ class ResultFolder:
     """One result folder: what its manifest says, the values of its systems, its ground truth and runs.
 
     `dataset` and `chosen` are the data set and the systems to be measured again, where it is opened for that. What it
-    does not hold (a corpus, what a labeller reads) is looked for beside the experiment file, and used where it is as it
-    was.
+    does not hold (a corpus, what a labeller reads) is looked for beside the experiment file, in `home` or where the
+    folder says, and used where it is as it was.
     """
 
     path: Path
     manifest: Manifest
     dataset: str = ""
     chosen: Sequence[str] = ()
+    home: Path | None = None
+
+    @classmethod
+    def at(cls, path: Path, *, home: Path | None = None) -> ResultFolder:
+        """A folder of which nothing but the manifest is read yet; raises `DataError`."""
+        return cls(path, Manifest.at(path), home=home)
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
@@ -248,6 +254,11 @@ class ResultFolder:
 
     # --- Its values.
 
+    @property
+    def has_values(self) -> bool:
+        """Whether it holds values per query."""
+        return any((self.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv"))
+
     @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:
         """The values of each system by data set, in the order of the tables; raises `DataError`."""
@@ -296,9 +307,7 @@ class ResultFolder:
         faults = Faults()
         runs: list[tuple[str, Any]] = []
         for name in self.chosen:
-            start = self.path / "runs" / slug(self.dataset) / file_name(name)
-            kept = (start.with_name(f"{start.name}{ending}") for ending in (".trec", ".jsonl"))
-            path = next((file for file in kept if file.is_file()), None) or self._read_from(name)
+            path = self.kept_run(name) or self.original_run(name)
             if path is None:
                 faults.add(str(self.path), f"the run of {name!r} is not kept in it; {AGAIN}")
             else:
@@ -306,7 +315,13 @@ class ResultFolder:
         faults.stop()
         return runs
 
-    def _read_from(self, system: str) -> Path | None:
+    def kept_run(self, system: str) -> Path | None:
+        """The file of a system's results in the folder: ids, scores and calls."""
+        start = self.path / "runs" / slug(self.dataset) / file_name(system)
+        kept = (start.with_name(f"{start.name}{ending}") for ending in (".trec", ".jsonl"))
+        return next((file for file in kept if file.is_file()), None)
+
+    def original_run(self, system: str) -> Path | None:
         """The file that a system's results were read from, where they were too large to be kept."""
         resolved = self.manifest.systems[system]
         path = resolved["options"].get("path")
@@ -360,6 +375,8 @@ class ResultFolder:
     @cached_property
     def _home(self) -> Path | None:
         """The folder of the experiment file, where it is known."""
+        if self.home is not None:
+            return self.home
         try:
             timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
             experiment = timings["experiment"]
