@@ -87,8 +87,9 @@ class Against:
     asked_then: int = 0
     _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
 
-    def contrasts(self, metric: str, among: Bools | None = None) -> dict[str, Contrast]:
-        """Every system beside its former self by one metric, over all queries or some: one family."""
+    def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
+        """Every system beside its former self by one metric (the primary), over all queries or some: one family."""
+        metric = self.primary if metric is None else metric
         key = metric, b"" if among is None else among.tobytes()
         if key not in self._computed:
             names = [name for name in self.now if metric in self.before.get(name, {})]
@@ -217,7 +218,7 @@ class _Pairing:
         return dict(values)
 
     def _stored(self, name: str, metric: Metric) -> Floats:
-        """The values of then, of queries whose ground truth is the same; raises `DataError` where they are of no use."""
+        """The values of then, of queries with the same ground truth; raises `DataError` where they are of no use."""
         columns = self.former.values()[name]
         column = next((column for text, column in columns.items() if text == str(metric)), None)
         if column is None:

@@ -128,7 +128,7 @@ def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous
     for dataset, evaluations in outcome.evaluations.items() if previous.name else ():
         data, former = datasets[dataset], previous.datasets.get(dataset)
         there = () if former is None else former.systems
-        compared[dataset] = against(
+        beside = against(
             former,
             evaluations,
             data.request,
@@ -138,6 +138,10 @@ def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous
             settings=experiment.settings,
             gone=[name for name in there if name not in experiment.systems],
         )
+        refused, stored = (
+            {key: experiment.hide(why) for key, why in reasons.items()} for reasons in (beside.refused, beside.stored)
+        )
+        compared[dataset] = replace(beside, refused=refused, stored=stored)
     return replace(outcome, previous=previous.name, against=compared)
 
 

@@ -29,7 +29,7 @@ PROBLEMS = {
     "no pair": "has no value: no query counts for both systems",
     "other machine": "was measured on another machine ({}) and kept; measure here with --refresh",
     "not measured": "was not measured when the answers that are kept were given; measure with --refresh",
-    "no previous run": "has no previous run to be compared with, and passes",
+    "no previous run": "has no previous run (--against) to be compared with, and passes",
     "new": "was not measured in the previous run, and passes",
     "refused": "cannot be compared with the previous run: {}",
 }
@@ -109,9 +109,9 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
 
 
 def _without_previous(gates: Sequence[GateResult]) -> str:
-    """How many passed since there is nothing that they could be compared with yet."""
+    """How many passed because there is nothing yet that they could be compared with."""
     count = sum(gate.passed and gate.problem is not None for gate in gates)
-    return f"; {count:,} had no former self to be compared with" if count else ""
+    return f" ({count:,} had no previous result to be compared with)" if count else ""
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:

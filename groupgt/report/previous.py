@@ -24,6 +24,7 @@ from groupgt.report.contrasts import Other, changes, delta_text, p_header
 from groupgt.report.folder import ResultFolder, folders_of
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
+from groupgt.store.stamped import LATEST
 
 # Queries that a line names.
 NAMED = 10
@@ -37,8 +38,10 @@ def read_previous(path: Path, experiment: Experiment) -> Previous:
 
     Raises `DataError` where what is there cannot be read.
     """
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return Previous("", f"{path.name or path}: {'is empty' if path.exists() else 'no such folder'}")
+    if not path.exists():
+        return Previous("", f"{path.name or path}: no such folder")
+    if path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
+        return Previous("", f"{path.name or path}: is empty")
     folder = _newest(path, experiment)
     if folder is None:
         return Previous("", f"{path.name or path}: has no run of {experiment.title}")
@@ -50,7 +53,7 @@ def _newest(path: Path, experiment: Experiment) -> ResultFolder | None:
     for found in reversed(folders_of([path])):
         # Files are looked for beside today's experiment file, wherever the folder came from.
         folder = ResultFolder.at(found, home=experiment.path.parent.resolve())
-        if folder.name == experiment.hide(experiment.title) or found == path:
+        if folder.name == experiment.hide(experiment.title) or path in (found, found.parent / LATEST):
             return folder
     return None
 
@@ -62,7 +65,9 @@ def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Forme
     systems = {}
     for name in names:
         kept = one.kept_run(name)
-        systems[name] = FormerSystem(kept or one.original_run(name), bare=kept is not None)
+        # A file of a format that had to be named is not read again by a guess.
+        is_named = folder.manifest.systems[name]["options"].get("format") is not None
+        systems[name] = FormerSystem(kept or (None if is_named else one.original_run(name)), bare=kept is not None)
     corpus = folder.config["datasets"][dataset].get("corpus")
     digest = "" if corpus is None else folder.manifest.files.get(corpus, "unknown")
     values = partial(_values, one, truth.qids, _other_rules(folder, experiment))
@@ -146,7 +151,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
         return
     metric = against.metrics[against.primary]
     other = Other("than in the previous run", "the previous run")
-    contrasts = against.contrasts(against.primary)
+    contrasts = against.contrasts()
     label = _label(outcome, against)
     yield from changes(contrasts, other, label, against.settings, higher=metric.higher_is_better)
     reasons: dict[str, list[str]] = {}
@@ -169,7 +174,7 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
     against = outcome.against.get(dataset)
     if against is None:
         return
-    contrasts, settings, text = against.contrasts(against.primary), against.settings, against.primary
+    contrasts, settings, text = against.contrasts(), against.settings, against.primary
     if contrasts:
         level = 100 * next(iter(contrasts.values())).confidence
         label = _label(outcome, against)
@@ -199,8 +204,7 @@ def _notes(outcome: Outcome, against: Against) -> Iterator[str]:
         count = counted(len(against.changed), "query has", "queries have")
         yield f"{count} other ground truth than then, and today's is used for both: {_listed(against.changed)}"
     if against.reworded:
-        count = counted(len(against.reworded), "query has", "queries have")
-        yield f"{count} another text than then and are left out: {_listed(against.reworded)}"
+        yield f"left out, for their text is another one than then: {_listed(against.reworded)}"
     alone = [(against.asked_now, "new"), (against.asked_then, "not asked any more")]
     if any(count for count, _ in alone):
         yield "left out: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
