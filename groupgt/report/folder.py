@@ -139,11 +139,6 @@ class ResultFolder:
     home: Path | None = None
 
     @classmethod
-    def at(cls, path: Path, *, home: Path | None = None) -> ResultFolder:
-        """A folder of which nothing but the manifest is read yet; raises `DataError`."""
-        return cls(path, Manifest.at(path), home=home)
-
-    @classmethod
     def read(cls, path: Path) -> ResultFolder:
         """A folder with its values; raises `DataError`."""
         folder = cls(path, Manifest.at(path))
@@ -253,11 +248,6 @@ class ResultFolder:
             raise DataError(f"{file}: cannot be read: {error}; run the experiment again") from None
 
     # --- Its values.
-
-    @property
-    def has_values(self) -> bool:
-        """Whether it holds values per query."""
-        return any((self.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv"))
 
     @cached_property
     def systems(self) -> dict[str, dict[str, Scored]]:

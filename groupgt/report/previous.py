@@ -21,7 +21,7 @@ from groupgt.render.document import Item, Table
 from groupgt.render.page import data
 from groupgt.render.tables import counted, small, span
 from groupgt.report.contrasts import Other, changes, delta_text, p_header
-from groupgt.report.folder import ResultFolder, folders_of
+from groupgt.report.folder import Manifest, ResultFolder, folders_of
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
 from groupgt.store.stamped import LATEST
@@ -52,7 +52,7 @@ def read_previous(path: Path, experiment: Experiment) -> Previous:
 def _newest(path: Path, experiment: Experiment) -> ResultFolder | None:
     for found in reversed(folders_of([path])):
         # Files are looked for beside today's experiment file, wherever the folder came from.
-        folder = ResultFolder.at(found, home=experiment.path.parent.resolve())
+        folder = ResultFolder(found, Manifest.at(found), home=experiment.path.parent.resolve())
         if folder.name == experiment.hide(experiment.title) or path in (found, found.parent / LATEST):
             return folder
     return None
@@ -91,7 +91,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
     """The values of then by system and metric, in the order of the queries."""
     if other:
         raise DataError(other)
-    if not folder.has_values:
+    if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
         raise DataError("its values of then are not kept (output.formats has neither csv nor parquet)")
     values: dict[str, dict[str, Floats]] = {}
     for name, scored in folder.systems[folder.dataset].items():
