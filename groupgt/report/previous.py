@@ -17,7 +17,7 @@ from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
-from groupgt.render.document import Item, Table
+from groupgt.render.document import Detail, Item, Table
 from groupgt.render.page import data
 from groupgt.render.tables import counted, small, span
 from groupgt.report.contrasts import Other, changes, delta_text, p_header
@@ -186,7 +186,9 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
             p_value = small(contrast.p_value)
             rows.append([name, contrast.pairs, then, now, delta, span(contrast.delta_interval), p_value])
         yield Table([*headers, p_header(settings)], rows)
-    yield "\n".join(_notes(outcome, against))
+    if notes := list(_notes(against)):
+        yield "\n".join(notes)
+    yield Detail(f"previous run: {outcome.previous}")
 
 
 def _means(against: Against, name: str, text: str) -> tuple[float, float]:
@@ -196,10 +198,10 @@ def _means(against: Against, name: str, text: str) -> tuple[float, float]:
     return mean_of(then[both]), mean_of(now[both])
 
 
-def _notes(outcome: Outcome, against: Against) -> Iterator[str]:
-    """What is compared with what: the run, queries and systems that only one of the two has."""
-    parts = [f"previous run: {outcome.previous}", *_others(against.added, against.gone)]
-    yield "; ".join(parts)
+def _notes(against: Against) -> Iterator[str]:
+    """Queries and systems that only one of the two runs has, other ground truth, and values of then."""
+    if others := list(_others(against.added, against.gone)):
+        yield "; ".join(others)
     if against.changed:
         count = counted(len(against.changed), "query has", "queries have")
         yield f"{count} other ground truth than then, and today's is used for both: {_listed(against.changed)}"
