@@ -311,8 +311,7 @@ class ResultFolder:
     def kept_run(self, system: str) -> Path | None:
         """The file of a system's results in the folder: ids, scores and calls."""
         start = self.path / "runs" / slug(self.dataset) / file_name(system)
-        kept = (start.with_name(f"{start.name}{ending}") for ending in (".trec", ".jsonl"))
-        return next((file for file in kept if file.is_file()), None)
+        return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
 
     def original_run(self, system: str) -> Path | None:
         """The file that a system's results were read from, where they were too large to be kept."""
