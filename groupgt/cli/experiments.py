@@ -133,6 +133,12 @@ def _why(error: BaseException) -> str:
 @click.option(
     "--allow-code", is_flag=True, help="Allow the file to run code: `use: python`, and scripts that build data."
 )
+@click.option(
+    "--against",
+    type=FILE,
+    metavar="FOLDER",
+    help="Compare every system with its former self in this result folder, or the newest one in it.",
+)
 @click.option("--traceback", is_flag=True, help="Show whole tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).")
 @click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
@@ -148,6 +154,7 @@ def run_command(
     config: Path,
     dry_run: bool,
     jobs: int,
+    against: Path | None,
     traceback: bool,
     output: Path | None,
     junit: Path | None,
@@ -164,6 +171,7 @@ def run_command(
     from groupgt.report.gates import junit_report
     from groupgt.report.gates import reason as gate_reason
     from groupgt.report.kept import ways_to_keep
+    from groupgt.report.previous import will_compare
     from groupgt.report.run import run_experiment
     from groupgt.report.summary import summary
     from groupgt.store.files import write_text
@@ -178,9 +186,11 @@ def run_command(
         show_rows(made.headers, made.rows, style)
         for text in made.unchecked:
             say(f"not checked without --allow-code: {text}")
+        if against is not None:
+            say(made.experiment.hide.sure(will_compare(against, made.experiment)))
         return
     try:
-        outcome = run_experiment(config, output=output, jobs=jobs, progress=bar, **choices)
+        outcome = run_experiment(config, output=output, jobs=jobs, against=against, progress=bar, **choices)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         bar.ended()

@@ -32,7 +32,7 @@ from groupgt.metrics.language import Metric, parse_metric, parse_metrics, warn_o
 from groupgt.metrics.values import check_aggregates, check_policy
 from groupgt.model.ground_truth import Shape
 from groupgt.model.policy import Policy
-from groupgt.options import Fault, options_of, paths_of, read_options, read_section
+from groupgt.options import Fault, as_dict, options_of, paths_of, read_options, read_section
 from groupgt.plugins import Plugin
 from groupgt.private import Hide
 
@@ -95,6 +95,12 @@ class Experiment:
     def title(self) -> str:
         """The name of the experiment, as the file has it."""
         return str(self.document.as_written(self.config.name, ("name",)))
+
+    @property
+    def as_written(self) -> dict[str, Any]:
+        """The resolved configuration; what came from the environment stands there as the file has it."""
+        written: dict[str, Any] = self.hide(self.document.as_written(as_dict(self.config), ()))
+        return written
 
     def at(self, path: str) -> Path:
         """A path of the file: relative ones are relative to the file."""

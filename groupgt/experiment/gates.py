@@ -14,12 +14,13 @@ import numpy as np
 from annotated_types import Ge
 from typing_extensions import Doc
 
-from groupgt.comparison.contrast import Contrast, Family, bounds_of, contrasts_in, drop
+from groupgt.comparison.contrast import Contrast, Family, bounds_of, comparisons, contrasts_in, drop
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.tests import SLACK
 from groupgt.errors import GroupgtError, near_names
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.evaluation.slices import Slicer
+from groupgt.experiment.previous import Against
 from groupgt.experiment.schema import Scalar
 from groupgt.experiment.systems import Families, System, combined, matching
 from groupgt.experiment.timing import LATENCIES, Timing, machine
@@ -33,10 +34,13 @@ UNTIMED = (
     "of queries to ask a second time, one by one; or hold the gate against batched_p50_ms or batched_p95_ms"
 )
 
+# What a gate asks: one of these keys.
+BOUNDS = ("min", "max", "max_drop", "min_gain")
+
 
 @dataclass(frozen=True)
 class Gate:
-    """A quality gate: one of min, max and max_drop."""
+    """A quality gate: one of min, max, max_drop and min_gain."""
 
     system: Annotated[str, Doc("A system, or a pattern.")]
     metric: Annotated[str, Doc("A metric that is evaluated, or a latency.")]
@@ -47,32 +51,58 @@ class Gate:
     min: Annotated[float | None, Doc("The lowest value that passes.")] = None
     max: Annotated[float | None, Doc("The highest value that passes.")] = None
     max_drop: Annotated[Annotated[float, Ge(0)] | None, Doc("The largest drop from the baseline that passes.")] = None
+    min_gain: Annotated[Annotated[float, Ge(0)] | None, Doc("The smallest gain over the baseline that passes.")] = None
+    against: Annotated[
+        Literal["baseline", "previous"],
+        Doc(
+            "What drop and gain are measured from: the baseline, or the same system in the previous run "
+            "(`groupgt run --against`); without a previous run the gate passes."
+        ),
+    ] = "baseline"
     unless: Annotated[
         Literal["not_significant"] | None,
-        Doc("not_significant: a drop passes unless compare.test finds it significant."),
+        Doc("not_significant: a drop passes unless compare.test finds it significant, p not corrected."),
+    ] = None
+    must: Annotated[
+        Literal["significant"] | None,
+        Doc("significant: a gain passes only where compare.test finds it significant, p corrected over all systems."),
     ] = None
 
     @property
     def bound(self) -> str:
         """The metric, the slice and the bound: `recall@10, type multi, min 0.8`."""
         slices = [f"{column} {wanted}" for column, wanted in self.slice.items()]
-        bounds = [f"{key} {value:g}" for key in ("min", "max", "max_drop") if (value := getattr(self, key)) is not None]
-        return ", ".join([self.metric, *slices, *bounds, *([f"unless {self.unless}"] if self.unless else [])])
+        bounds = [f"{key} {value:g}" for key in BOUNDS if (value := getattr(self, key)) is not None]
+        conditions = [f"{key} {value}" for key in ("unless", "must") if (value := getattr(self, key))]
+        since = ["against previous"] if self.against == "previous" else []
+        return ", ".join([self.metric, *slices, *bounds, *since, *conditions])
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether it is on a drop or a gain."""
+        return self.max_drop is not None or self.min_gain is not None
 
 
-# Why a gate has nothing to hold against its bound.
-Problem = Literal["failed", "no query", "no baseline", "no pair", "other machine", "not measured"]
+# Why a gate has nothing to hold against its bound; it passes where there is no former self to be compared with.
+Problem = Literal[
+    "failed", "no query", "no baseline", "no pair", "other machine", "not measured", "no previous run", "new", "refused"
+]
 
 
 @dataclass(frozen=True)
 class Drop:
-    """How far a system is below a baseline by the metric of a gate; `settings` say how its contrast was tested."""
+    """How far a system is below a baseline, or its former self (None), by the metric of a gate.
 
-    baseline: str
+    `is_beyond` says that the bound does not hold. `settings` say how the contrast was tested, one of `comparisons` in
+    its family.
+    """
+
+    baseline: str | None
     lost: float
-    is_too_much: bool
+    is_beyond: bool
     against: Contrast
     settings: Settings
+    comparisons: int = 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +110,7 @@ class GateResult(Result):
     """One gate (counted from 1) on one system and data set: whether it passed, and by which figures.
 
     `asks` is the gate itself. Where it has no `value`, `problem` says why, and `detail` of what. `drop` holds what
-    a gate on a drop compares.
+    a gate on a drop or a gain compares.
     """
 
     gate: int
@@ -136,13 +166,18 @@ class GateChecks:
             document.unknown((*path, "system"), gate.system, self.families.known, also="a pattern")
         if not datasets and document.is_sound("datasets"):
             document.unknown((*path, "dataset"), gate.dataset, list(self.datasets), also="a pattern")
-        asked = [key for key in ("min", "max", "max_drop") if getattr(gate, key) is not None]
+        asked = [key for key in BOUNDS if getattr(gate, key) is not None]
         if len(asked) != 1:
-            document.fault(path, f"expected one of min, max and max_drop, found {' and '.join(asked) or 'nothing'}")
-        if gate.max_drop is not None:
-            self._drop((*path, "max_drop"), [systems[name] for name in matched], datasets)
-        if gate.unless is not None and gate.max_drop is None:
-            document.fault((*path, "unless"), "`unless` needs max_drop")
+            some = f"{', '.join(BOUNDS[:-1])} and {BOUNDS[-1]}"
+            document.fault(path, f"expected one of {some}, found {' and '.join(asked) or 'nothing'}")
+        for key, needed in (("unless", "max_drop"), ("must", "min_gain")):
+            if getattr(gate, key) is not None and getattr(gate, needed) is None:
+                document.fault((*path, key), f"`{key}` needs {needed}")
+        if gate.against == "previous" and not gate.is_relative:
+            document.fault((*path, "against"), "`against` needs max_drop or min_gain")
+        elif gate.is_relative and gate.against == "baseline":
+            key = "max_drop" if gate.max_drop is not None else "min_gain"
+            self._drop((*path, key), [systems[name] for name in matched], datasets)
         if gate.metric in LATENCIES:
             self._latency(path, gate, matched)
         else:
@@ -155,7 +190,7 @@ class GateChecks:
         except GroupgtError as error:
             self.document.fault(path, f"{error}; or one of {', '.join(LATENCIES)}{near_names(text, LATENCIES)}")
             return
-        for key in ("min", "max", "max_drop"):
+        for key in BOUNDS:
             bound = getattr(gate, key)
             if bound is not None and metric.definition.bounded and not 0 <= bound <= 1:
                 hint = f"; for {bound:g} % write {bound / 100:g}" if 1 < bound <= 100 else ""
@@ -165,7 +200,7 @@ class GateChecks:
             self.document.unknown(path, text, known, "one of evaluate.metrics, or a latency: ")
 
     def _latency(self, path: KeyPath, gate: Gate, matched: Sequence[str]) -> None:
-        if gate.slice or gate.max_drop is not None:
+        if gate.slice or gate.is_relative:
             self.document.fault(path, f"{gate.metric} takes min or max, and no slice")
         if matched and not any(self._is_timed(name) for name in matched):
             self.document.fault((*path, "system"), "results read from files have no latency")
@@ -188,7 +223,8 @@ class GateChecks:
         """Whether there is a baseline wherever a drop is asked for."""
         if self.baseline is None:
             if self.document.is_sound("compare"):
-                self.document.fault(path, "max_drop needs a baseline; set compare.baseline")
+                way = "set compare.baseline, or write against: previous"
+                self.document.fault(path, f"{path[-1]} needs a baseline; {way}")
             return
         baseline = self.families.systems.get(self.baseline)
         if baseline is None:
@@ -215,7 +251,8 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
 class Findings:
     """What gates are held against, by data set and system: evaluations, why others failed, and how long each took.
 
-    `settings` say what is significant; `baseline` is None where nothing is compared.
+    `settings` say what is significant; `baseline` is None where nothing is compared. `against` holds the systems of
+    each data set beside their former selves, where there is a previous run.
     """
 
     systems: Mapping[str, System]
@@ -224,6 +261,7 @@ class Findings:
     timings: Mapping[tuple[str, str], Timing]
     settings: Settings
     baseline: str | None
+    against: Mapping[str, Against] = field(default_factory=dict)
 
 
 def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
@@ -267,17 +305,16 @@ class _Trial:
             timing = findings.timings.get((self.dataset, self.system))
             if timing is not None:
                 yield self._latency(timing)
-        elif self.gate.max_drop is not None:
-            baseline = findings.evaluations[self.dataset].get(findings.baseline or "")
-            yield self._drop(evaluation, baseline, self.gate.max_drop, findings.settings)
+        elif self.gate.against == "previous":
+            yield self._beside_former(evaluation, findings.against.get(self.dataset))
+        elif self.gate.is_relative:
+            yield self._beside_baseline(evaluation, findings)
         else:
             yield self._bounded(mean_of(self._values(evaluation)))
 
-    def _failed(self, problem: Problem, detail: str = "") -> GateResult:
-        """A gate fails where there is nothing to hold it against."""
-        return GateResult(
-            self.number, self.system, self.dataset, self.gate, passed=False, problem=problem, detail=detail
-        )
+    def _failed(self, problem: Problem, detail: str = "", *, passed: bool = False) -> GateResult:
+        """A gate fails where there is nothing to hold it against, but where that is yet to come."""
+        return GateResult(self.number, self.system, self.dataset, self.gate, passed, problem=problem, detail=detail)
 
     def _passed(self, value: float, drop: Drop | None = None, *, passed: bool) -> GateResult:
         return GateResult(self.number, self.system, self.dataset, self.gate, passed, value, drop=drop)
@@ -299,19 +336,47 @@ class _Trial:
         value: float | None = getattr(timing, self.gate.metric)
         return self._failed("not measured") if value is None else self._bounded(value)
 
-    def _drop(self, evaluation: Evaluation, baseline: Evaluation | None, most: float, settings: Settings) -> GateResult:
+    def _beside_baseline(self, evaluation: Evaluation, findings: Findings) -> GateResult:
+        """A drop is one question: its p-value does not depend on what else is compared. That of a gain does."""
+        by_name = findings.evaluations[self.dataset]
+        baseline = by_name.get(findings.baseline or "")
         if baseline is None:
             return self._failed("no baseline")
+        others = [name for name in by_name if name not in (self.system, baseline.name)] if self.gate.must else []
+        now = [self._values(evaluation), *(self._values(by_name[name]) for name in others)]
+        before = self._values(baseline)
         metric = evaluation.metrics[evaluation.text_of(self.gate.metric)]
-        columns = [self._values(evaluation), self._values(baseline)]
-        family = Family(metric, columns[:1], columns[1:], bounds_of(metric, columns))
-        against = contrasts_in([family], settings)[0][0]
-        if not against.pairs:
+        family = Family(metric, now, [before] * len(now), bounds_of(metric, [*now, before]))
+        return self._relative(baseline.name, metric, contrasts_in([family], findings.settings)[0], findings.settings)
+
+    def _beside_former(self, evaluation: Evaluation, against: Against | None) -> GateResult:
+        """The system beside its former self; the family are all systems beside theirs."""
+        text = evaluation.text_of(self.gate.metric)
+        if against is None:
+            return self._failed("no previous run", passed=True)
+        if self.system in against.added:
+            return self._failed("new", passed=True)
+        if (self.system, text) in against.refused:
+            return self._failed("refused", against.refused[self.system, text])
+        among = members(self.gate, evaluation) if self.gate.slice else None
+        contrasts = dict(against.contrasts(text, among))
+        own = contrasts.pop(self.system)
+        return self._relative(None, evaluation.metrics[text], [own, *contrasts.values()], against.settings)
+
+    def _relative(
+        self, baseline: str | None, metric: Metric, family: Sequence[Contrast], settings: Settings
+    ) -> GateResult:
+        """The first contrast of a family, held against the bound on a drop or a gain."""
+        own, gate = family[0], self.gate
+        if not own.pairs:
             return self._failed("no pair")
-        lost = drop(against.delta, higher_is_better=metric.higher_is_better)
-        is_too_much = not lost <= most + SLACK
-        passed = not is_too_much
-        if self.gate.unless is not None and is_too_much:
-            # One gate is one question: its p-value does not depend on what else the table compares.
-            passed = against.raw_p_value > settings.alpha
-        return self._passed(against.delta, Drop(baseline.name, lost, is_too_much, against, settings), passed=passed)
+        lost = drop(own.delta, higher_is_better=metric.higher_is_better)
+        if gate.min_gain is not None:
+            is_beyond = not -lost >= gate.min_gain - SLACK
+            is_sure = own.p_value <= settings.alpha and lost < 0
+            passed = not is_beyond and (gate.must is None or is_sure)
+        else:
+            is_beyond = not lost <= (gate.max_drop or 0.0) + SLACK
+            passed = not is_beyond or (gate.unless is not None and own.raw_p_value > settings.alpha)
+        told = Drop(baseline, lost, is_beyond, own, settings, comparisons(family))
+        return self._passed(own.delta, told, passed=passed)

@@ -14,6 +14,7 @@ from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.answers import Kept
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import GateResult
+from groupgt.experiment.previous import Against
 from groupgt.experiment.timing import Timing
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.render.results import Result
@@ -33,6 +34,8 @@ class Outcome(Result):
     `leaders[dataset]` the best systems, several where they tie, and `overall_leaders` those over all data sets,
     `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
     ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
+    `previous` is the name of the run that this one is compared with (empty where there was none, None where none was
+    asked for), and `against[dataset]` holds every system beside its former self.
     """
 
     experiment: Experiment
@@ -48,6 +51,8 @@ class Outcome(Result):
     overall_leaders: list[str] = field(default_factory=list)
     absent: dict[str, list[str]] = field(default_factory=dict)
     kept: Kept = field(default_factory=Kept)
+    previous: str | None = None
+    against: dict[str, Against] = field(default_factory=dict)
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)

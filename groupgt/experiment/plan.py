@@ -26,6 +26,7 @@ class Plan(NamedTuple):
     headers: list[str]
     rows: list[list[Any]]
     unchecked: list[str]
+    experiment: Experiment
 
 
 def plan(
@@ -55,7 +56,7 @@ def plan(
             rows += _verdicts(experiment, data, dataset, sum(served == dataset for served, _ in pairs))
         faults.stop(ConfigError)
         hide = experiment.hide
-        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []))
+        return Plan(HEADERS, hide.sure(rows), hide(experiment.unchecked or []), experiment)
 
 
 def _row(

@@ -19,8 +19,12 @@ from groupgt.experiment.datasets import Data, digests, read_all
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.gates import Findings, judged
 from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.previous import Against, Previous, against
 from groupgt.experiment.timing import Timing
 from groupgt.labellers.code import Code
+from groupgt.metrics.language import parse_metric
+from groupgt.options import paths_of
+from groupgt.plugins import find
 from groupgt.render.tables import counted
 from groupgt.retrievers.base import Answers
 from groupgt.store.verdicts import VerdictStore
@@ -45,11 +49,17 @@ class Running:
         datasets = read_all(experiment, verdicts, refresh=refresh)
         return cls(experiment, datasets, SystemAnswers(experiment, datasets, cache, progress), verdicts, progress)
 
-    def outcome(self, changes: Sequence[str], jobs: int) -> Outcome:
-        """Retrieves, evaluates and concludes, in some processes; workers read the file with the same `changes`."""
+    def outcome(self, changes: Sequence[str], jobs: int, previous: Previous | None = None) -> Outcome:
+        """Retrieves, evaluates and concludes, in some processes; workers read the file with the same `changes`.
+
+        Systems are compared with their former selves in the run before, where one is asked for.
+        """
         self.answers.retrieve(changes, jobs)
         self.progress.doing(f"evaluating {counted(len(self.experiment.chosen), 'system')}")
-        outcome = _concluded(_evaluated(self.experiment, self.datasets, self.answers))
+        outcome = _evaluated(self.experiment, self.datasets, self.answers)
+        if previous is not None:
+            outcome = _compared(outcome, self.datasets, previous)
+        outcome = _concluded(outcome)
         labellers = [data.request.labeller for data in self.datasets.values()]
         judges = [labeller for labeller in labellers if isinstance(labeller, Code)]
         return replace(outcome, kept=self.answers.kept(judges, self.verdicts))
@@ -110,12 +120,52 @@ def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:
         )
 
 
+def _compared(outcome: Outcome, datasets: Mapping[str, Data], previous: Previous) -> Outcome:
+    """Every system of every data set beside its former self."""
+    experiment = outcome.experiment
+    primary = parse_metric(experiment.primary, experiment.convention)
+    compared: dict[str, Against] = {}
+    for dataset, evaluations in outcome.evaluations.items() if previous.name else ():
+        data, former = datasets[dataset], previous.datasets.get(dataset)
+        there = () if former is None else former.systems
+        beside = against(
+            former,
+            evaluations,
+            data.request,
+            data.truth,
+            "" if former is None else _stale(outcome, dataset, data, former.corpus, previous.files),
+            primary=next(text for text, metric in data.request.metrics.items() if metric == primary),
+            settings=experiment.settings,
+            gone=[name for name in there if name not in experiment.systems],
+        )
+        refused, stored = (
+            {key: experiment.hide(why) for key, why in reasons.items()} for reasons in (beside.refused, beside.stored)
+        )
+        compared[dataset] = replace(beside, refused=refused, stored=stored)
+    return replace(outcome, previous=previous.name, against=compared)
+
+
+def _stale(outcome: Outcome, dataset: str, data: Data, corpus: str, files: Mapping[str, str]) -> str:
+    """Why ids of then may mean other passages today: the corpus, or what the labeller reads, is another one."""
+    experiment = outcome.experiment
+    if data.corpus_digest != corpus:
+        return "the corpus has changed"
+    section = experiment.config.evaluate.labeller
+    for key in paths_of(find("labeller", section.use).options, section.with_):
+        name = experiment.hide(section.with_[key].replace("{dataset}", dataset))
+        if outcome.digests.get(name) != files.get(name):
+            return f"{name}, which the labeller reads, has changed"
+    return ""
+
+
 def _concluded(outcome: Outcome) -> Outcome:
     """What follows from evaluations: comparisons with the baseline, the best, and whether gates hold."""
     experiment = outcome.experiment
     compare, settings = experiment.config.compare, experiment.settings
     timings = {(timing.dataset, timing.system): timing for timing in outcome.timings}
-    findings = Findings(experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline)
+    findings = Findings(
+        experiment.systems, outcome.evaluations, outcome.failed, timings, settings, experiment.baseline, outcome.against
+    )
     leaders, overall_leaders = best_systems(experiment.rule, outcome.evaluations, timings)
     comparison = {
         dataset: comparison_of(by_system, compare.baseline, settings, compare.metrics)

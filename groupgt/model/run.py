@@ -9,6 +9,7 @@ from typing import Any
 
 from groupgt.errors import DataError, Faults, printable
 from groupgt.model.validity import finite_number, id_text
+from groupgt.model.values import CALLS, GIVEN_SCORE
 from groupgt.runtime import pl
 
 
@@ -160,6 +161,16 @@ class Run:
         }
         frame = pl.DataFrame(columns).lazy().filter(pl.col("doc").list.len() > 0).explode("doc", "score")
         return Columns(frame, lambda: self, ids_checked=True)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether results are in memory and are no more than ids, scores and calls."""
+        contents = self.contents
+        return (
+            isinstance(contents, Lists)
+            and contents.lengths.keys() <= {CALLS}
+            and contents.fields.keys() <= {GIVEN_SCORE}
+        )
 
     @property
     def in_memory(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.settings import Settings
@@ -46,48 +46,68 @@ def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentenc
 
 
 def _changes(systems: Systems) -> Iterator[data.Sentence]:
+    other = Other("than the baseline ", "the baseline ", systems.baseline)
+    yield from changes(systems.against_baseline, other, systems.label, systems.settings, higher=systems.higher)
+
+
+class Other(NamedTuple):
+    """What systems are compared with: the words before its name after `worse` and `different from`, and the name."""
+
+    than: str
+    from_: str
+    name: str = ""
+
+    def parts(self, words: str, rest: str) -> list[str]:
+        """Words, its name if it has one, and the rest, as parts of a sentence."""
+        return [words, self.name, rest] if self.name else [words + rest]
+
+
+def changes(
+    contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings, *, higher: bool
+) -> Iterator[data.Sentence]:
     """Significant losses, then significant gains, the largest first; or that there are none, and the largest of all."""
-    contrasts = {name: each for name, each in systems.against_baseline.items() if each.pairs}
+    count = comparisons(contrasts.values())
+    contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
         return
     by_size = sorted(contrasts, key=lambda name: -abs(contrasts[name].delta))
-    for kind, verb in (("worse", "worse"), ("better", "better")):
-        names = [name for name in by_size if systems.kind(name) == kind]
+    for kind, verb, is_gain in (("loss", "worse", False), ("gain", "better", True)):
+        names = [
+            name
+            for name in by_size
+            if contrasts[name].significant and ((contrasts[name].delta > 0) == higher) == is_gain
+        ]
         for name in names[:TOLD]:
-            rest = f": {_measured(systems, contrasts[name])}."
-            parts = ["", name, f" is significantly {verb} than the baseline ", systems.baseline, rest]
-            yield {"kind": "loss" if kind == "worse" else "gain", "parts": parts}
+            rest = f": {measured(contrasts[name], settings, count, f' in {label}')}."
+            parts = ["", name, *other.parts(f" is significantly {verb} {other.than}", rest)]
+            yield {"kind": kind, "parts": parts}
         if more := names[TOLD:]:
             others = f"{counted(len(more), 'other system is', 'other systems are')} significantly {verb}"
-            yield {"kind": "loss" if kind == "worse" else "gain", "parts": [f"{others} than the baseline."]}
+            yield {"kind": kind, "parts": [f"{others} {other.than.strip()}."]}
     if any(contrast.significant for contrast in contrasts.values()):
         return
     largest = by_size[0]
     queries = counted(contrasts[largest].pairs, "query", "queries")
-    begins = ["No significant difference from the baseline ", systems.baseline, f" in {systems.label} ({queries})"]
+    begins, within = f"No significant difference from {other.from_}", f" in {label} ({queries})"
     if not contrasts[largest].differ:
-        yield {"kind": "same", "parts": [*begins[:2], f"{begins[2]}: the values are the same."]}
+        yield {"kind": "same", "parts": other.parts(begins, f"{within}: the values are the same.")}
         return
-    size = _measured(systems, contrasts[largest], metric=False)
-    largest_of_all = (
-        [f"{begins[2]}: {size}."]
-        if len(contrasts) == 1
-        else [f"{begins[2]}; the largest is that of ", largest, f": {size}."]
-    )
-    yield {"kind": "same", "parts": [*begins[:2], *largest_of_all]}
+    size = measured(contrasts[largest], settings, count)
+    if len(contrasts) == 1:
+        yield {"kind": "same", "parts": other.parts(begins, f"{within}: {size}.")}
+        return
+    parts = [*other.parts(begins, f"{within}; the largest is that of "), largest, f": {size}."]
+    yield {"kind": "same", "parts": parts}
 
 
-def _measured(systems: Systems, contrast: Contrast, *, metric: bool = True) -> str:
-    """A difference with its interval and its p."""
-    settings = systems.settings
+def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
+    """A difference `of` a metric, with its interval and its p, one of `count` in its family."""
     low, high = contrast.delta_interval
     level = f"{100 * contrast.confidence:.3g} % CI"
     between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
-    count = comparisons(systems.against_baseline.values())
     is_corrected = settings.correction != "none" and count > 1
     note = f" after correction ({settings.correction}) over {counted(count, 'comparison')}" if is_corrected else ""
     chance = p_text(contrast.p_value).replace(" ", NO_BREAK)
-    of = f" in {systems.label}" if metric else ""
     return f"{signed(contrast.delta)}{of} ({between}{chance}{note})"
 
 

@@ -15,7 +15,7 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, corpora, gates, leaderboard, means, sweeps, times
+from groupgt.report import comparison, contrasts, corpora, gates, leaderboard, means, previous, sweeps, times
 from groupgt.report.sentences import doubt, enumerated, every
 
 # What is read after the gates.
@@ -73,12 +73,14 @@ def sentences(outcome: Outcome, dataset: str, *, timed: bool, brief: bool = Fals
     """The sentences of one data set but those on gates, doubts last; with `timed` what differs from run to run, too."""
     compared = list(contrasts.sentences(outcome.systems[dataset], brief=brief)) if outcome.evaluations[dataset] else []
     absent = outcome.absent.get(dataset, [])
+    since = list(previous.sentences(outcome, dataset))
     return [
+        *(sentence for sentence in since if sentence["kind"] not in LAST),
         *(sentence for sentence in compared if sentence["kind"] not in LAST),
         *_best(outcome, dataset, timed=timed),
         *failed_sentences(outcome.failed.get(dataset, {})),
         *([doubt(absent_ids(dataset, absent))] if absent else []),
-        *(sentence for sentence in compared if sentence["kind"] in LAST),
+        *(sentence for sentence in [*since, *compared] if sentence["kind"] in LAST),
     ]
 
 
@@ -139,6 +141,7 @@ def _tables(outcome: Outcome, dataset: str) -> Iterator[Item]:
         yield from (Detail(Table(*grid, keep=1 if len(evaluations) == 1 else 2)) for grid in sliced)
     if is_compared:
         yield from _against(outcome, dataset)
+    yield from previous.blocks(outcome, dataset)
     yield outcome.experiment.hide(means.below_means(evaluations, [convention]))
     yield Detail(f"policy {evaluations[0].policy}")
 

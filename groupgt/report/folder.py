@@ -129,14 +129,15 @@ class ResultFolder:
     """One result folder: what its manifest says, the values of its systems, its ground truth and runs.
 
     `dataset` and `chosen` are the data set and the systems to be measured again, where it is opened for that. What it
-    does not hold (a corpus, what a labeller reads) is looked for beside the experiment file, and used where it is as it
-    was.
+    does not hold (a corpus, what a labeller reads) is looked for beside the experiment file, in `home` or where the
+    folder says, and used where it is as it was.
     """
 
     path: Path
     manifest: Manifest
     dataset: str = ""
     chosen: Sequence[str] = ()
+    home: Path | None = None
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
@@ -299,9 +300,7 @@ class ResultFolder:
         faults = Faults()
         runs: list[tuple[str, Any]] = []
         for name in self.chosen:
-            start = self.path / "runs" / slug(self.dataset) / file_name(name)
-            kept = (start.with_name(f"{start.name}{ending}") for ending in (".trec", ".jsonl"))
-            path = next((file for file in kept if file.is_file()), None) or self._read_from(name)
+            path = self.kept_run(name) or self.original_run(name)
             if path is None:
                 faults.add(str(self.path), f"the run of {name!r} is not kept in it; {AGAIN}")
             else:
@@ -309,7 +308,12 @@ class ResultFolder:
         faults.stop()
         return runs
 
-    def _read_from(self, system: str) -> Path | None:
+    def kept_run(self, system: str) -> Path | None:
+        """The file of a system's results in the folder: ids, scores and calls."""
+        start = self.path / "runs" / slug(self.dataset) / file_name(system)
+        return next((file for end in (".trec", ".jsonl") if (file := Path(f"{start}{end}")).is_file()), None)
+
+    def original_run(self, system: str) -> Path | None:
         """The file that a system's results were read from, where they were too large to be kept."""
         resolved = self.manifest.systems[system]
         path = resolved["options"].get("path")
@@ -363,6 +367,8 @@ class ResultFolder:
     @cached_property
     def _home(self) -> Path | None:
         """The folder of the experiment file, where it is known."""
+        if self.home is not None:
+            return self.home
         try:
             timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
             experiment = timings["experiment"]

@@ -29,6 +29,9 @@ PROBLEMS = {
     "no pair": "has no value: no query counts for both systems",
     "other machine": "was measured on another machine ({}) and kept; measure here with --refresh",
     "not measured": "was not measured when the answers that are kept were given; measure with --refresh",
+    "no previous run": "has no previous run (--against) to be compared with, and passes",
+    "new": "was not measured in the previous run, and passes",
+    "refused": "cannot be compared with the previous run: {}",
 }
 
 
@@ -67,15 +70,26 @@ class GateTeller(Teller[GateResult]):
 
 
 def _drop(result: GateResult, drop: Drop) -> str:
-    against, settings = drop.against, drop.settings
-    by = f"worse than {drop.baseline} by {fixed(drop.lost)}" if drop.lost > 0 else f"no worse than {drop.baseline}"
-    text = f"is {by} (maximum {result.asks.max_drop:g}, {counted(against.pairs, 'query', 'queries')})"
-    if result.asks.unless is None or not drop.is_too_much:
+    asks, against, settings = result.asks, drop.against, drop.settings
+    is_gain = asks.min_gain is not None
+    than = "in the previous run" if drop.baseline is None else drop.baseline
+    by = -drop.lost if is_gain else drop.lost
+    word = "better" if is_gain else "worse"
+    side = f"{word} than {than} by {fixed(by)}" if by > 0 else f"no {word} than {than}"
+    bound = f"minimum {asks.min_gain:g}" if is_gain else f"maximum {asks.max_drop:g}"
+    text = f"is {side} ({bound}, {counted(against.pairs, 'query', 'queries')})"
+    condition = asks.must if is_gain else asks.unless
+    # What is beyond a bound for a gain fails whatever the test says, what is within one for a drop passes.
+    if condition is None or drop.is_beyond == is_gain:
         return text
-    if math.isnan(against.raw_p_value):
+    p_value = against.p_value if is_gain else against.raw_p_value
+    if math.isnan(p_value):
         return f"{text}; {settings.test} has no p-value for so few queries"
-    how = f"{settings.test}, {p_text(against.raw_p_value)}, not corrected, alpha {settings.alpha:g}"
-    return f"{text}; the drop is {'not ' if result.passed else ''}significant ({how})"
+    is_corrected = is_gain and settings.correction != "none"
+    over = f"corrected ({settings.correction}) over {counted(drop.comparisons, 'comparison')}"
+    how = f"{settings.test}, {p_text(p_value)}, {over if is_corrected else 'not corrected'}, alpha {settings.alpha:g}"
+    significant = "significant" if result.passed == is_gain else "not significant"
+    return f"{text}; the {'gain' if is_gain else 'drop'} is {significant} ({how})"
 
 
 def of_dataset(outcome: Outcome, dataset: str, *, timed: bool) -> list[GateResult]:
@@ -91,7 +105,13 @@ def sentences(gates: Sequence[GateResult], *, timed: bool) -> Iterator[data.Sent
         count = every(1, what) if len(gates) == 1 else f"{len(reasons):,} of {counted(len(gates), what)}"
         yield {"kind": "failed", "parts": [f"{count} failed: {'; '.join(reasons[:REASONS])}."]}
     elif gates:
-        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed."]}
+        yield {"kind": "gate", "parts": [f"{every(len(gates), what)} passed{_without_previous(gates)}."]}
+
+
+def _without_previous(gates: Sequence[GateResult]) -> str:
+    """How many passed because there is nothing yet that they could be compared with."""
+    count = sum(gate.passed and gate.problem is not None for gate in gates)
+    return f" ({count:,} had no previous result to be compared with)" if count else ""
 
 
 def blocks(outcome: Outcome, *, timed: bool) -> Iterator[Block]:
@@ -125,7 +145,10 @@ def _failing(outcome: Outcome, gate: GateResult) -> Iterator[str]:
     bound: Any = gate.asks.min if gate.asks.min is not None else gate.asks.max
     sign = 1 if gate.asks.min is not None else -1
     if gate.drop is not None:
-        bound = outcome.evaluations[gate.dataset][gate.drop.baseline].values[text]
+        if gate.drop.baseline is None:
+            bound = outcome.against[gate.dataset].before[gate.system][text]
+        else:
+            bound = outcome.evaluations[gate.dataset][gate.drop.baseline].values[text]
         sign = 1 if evaluation.metrics[text].higher_is_better else -1
     below = sign * (bound - values)
     failing = np.flatnonzero(below > SLACK)

@@ -23,12 +23,10 @@ from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.task import libraries
 from groupgt.formats import jsonl, trec
 from groupgt.formats.write import flat_fault, write_flat
-from groupgt.model.run import Lists, Run
-from groupgt.model.values import CALLS, GIVEN_SCORE
-from groupgt.options import as_dict
 from groupgt.render import tables
 from groupgt.render.exports import csv_text, json_text, write_rows
 from groupgt.render.tables import Grid
+from groupgt.report import previous
 from groupgt.report.experiment import text
 from groupgt.report.folder import Manifest, file_name, slug
 from groupgt.report.gates import reason
@@ -50,6 +48,8 @@ def results_of(outcome: Outcome) -> dict[str, Any]:
     }
     if is_timeless and outcome.overall is not None:
         results["best"] = outcome.overall
+    if outcome.previous is not None:
+        results["previous"] = outcome.previous or None
     if outcome.experiment.config.gate:
         results["gates"] = _gates(outcome)
         results["idle_gates"] = outcome.idle_gates
@@ -68,6 +68,8 @@ def _dataset(outcome: Outcome, dataset: str) -> dict[str, Any]:
         result["failed"] = outcome.failed[dataset]
     if dataset in outcome.comparison:
         result["comparison"] = outcome.comparison[dataset].to_dict()
+    if dataset in outcome.against:
+        result["previous"] = previous.results(outcome, dataset)
     return result
 
 
@@ -128,7 +130,7 @@ def manifest_of(outcome: Outcome) -> dict[str, Any]:
         },
         metrics=[str(metric) for metric in experiment.metrics.values()],
         policy=str(experiment.policy),
-        config=experiment.hide(experiment.document.as_written(as_dict(experiment.config), ())),
+        config=experiment.as_written,
         systems={name: _resolved(outcome, name) for name in experiment.chosen},
         counts={
             dataset: {system: evaluation.counts for system, evaluation in by_system.items()}
@@ -239,7 +241,7 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
     writers: dict[str, Writer] = {}
     for dataset, by_system in outcome.evaluations.items():
         for system, evaluation in by_system.items():
-            if all_of_them or is_plain(evaluation.run.by_own_ids):
+            if all_of_them or evaluation.run.by_own_ids.is_plain:
                 writers[f"runs/{slug(dataset)}/{file_name(system)}.trec"] = _run(outcome, dataset, system)
         if dataset in outcome.truths:
             writers[f"truth/{slug(dataset)}.jsonl"] = partial(jsonl.write_ground_truth, truth=outcome.truths[dataset])
@@ -247,14 +249,6 @@ def _runs(outcome: Outcome, *, all_of_them: bool) -> dict[str, Writer]:
         if all_of_them and truth is not None and not truth.forms and flat_fault(truth) is None:
             writers[f"truth/{slug(dataset)}.qrels"] = partial(write_flat, truth=truth)
     return writers
-
-
-def is_plain(run: Run) -> bool:
-    """Whether results are in memory and are no more than ids, scores and calls."""
-    contents = run.contents
-    return (
-        isinstance(contents, Lists) and contents.lengths.keys() <= {CALLS} and contents.fields.keys() <= {GIVEN_SCORE}
-    )
 
 
 class _UnfitError(Exception):

@@ -12,6 +12,7 @@ from groupgt.experiment.experiment import load
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.process import shared_process
 from groupgt.experiment.runner import Running
+from groupgt.report.previous import read_previous
 from groupgt.report.results import write_results
 
 
@@ -25,6 +26,7 @@ def run_experiment(
     refresh: bool = False,
     reuse: bool = False,
     allow_code: bool = False,
+    against: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Runs an experiment file and writes its results; raises `GroupgtError` with everything that is wrong.
@@ -40,12 +42,15 @@ def run_experiment(
         refresh: Retrieve what is kept as well, ask judges again, and make again what scripts have made.
         reuse: Use what services, judges and code of yours said in earlier runs instead of asking again.
         allow_code: Let the file run code of yours.
+        against: A result folder of an earlier run, or a folder that holds some (the newest is taken): every system is
+            compared with its former self. Where nothing is there yet, nothing is compared.
         progress: Who is told how far retrieval is.
     """
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)
         running = Running.of(experiment, progress or Silence(), refresh=refresh, reuse=reuse)
-        outcome = running.outcome(changes, jobs)
+        previous = None if against is None else read_previous(Path(against), experiment)
+        outcome = running.outcome(changes, jobs, previous)
         folder = Path(output) if output is not None else experiment.at(experiment.config.output.folder)
         outcome = replace(outcome, folder=write_results(outcome, folder))
         running.finish()

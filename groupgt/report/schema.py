@@ -11,7 +11,7 @@ from typing import Annotated, Any, NotRequired
 from annotated_types import Ge
 from pydantic import TypeAdapter
 
-from groupgt.comparison.contrast import Pair, Row
+from groupgt.comparison.contrast import Contrast, Pair, Row
 from groupgt.comparison.failures import Headroom
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice
@@ -108,6 +108,31 @@ GATE = shape(
     value=float | None,
     timed=bool,
 )
+FORMER = shape(
+    "Former",
+    "One system beside its former self by one metric, over the queries that count in both runs.",
+    system=str,
+    metric=str,
+    before=float | None,
+    now=float | None,
+    measured_again=bool,
+    significant=bool,
+    against=typed(Contrast),
+)
+REFUSED = shape("Refused", "What cannot be compared with the previous run, and why.", system=str, metric=str, why=str)
+PREVIOUS = shape(
+    "Previous",
+    "The systems of one data set beside their former selves in the run that --against names.",
+    run=str,
+    rows=of(list, FORMER),
+    refused=of(list, REFUSED),
+    added=list[str],
+    gone=list[str],
+    changed_queries=list[str],
+    reworded_queries=list[str],
+    new_queries=Count,
+    gone_queries=Count,
+)
 DATASET = shape(
     "Dataset",
     "One data set: its systems, best first, and why others failed.",
@@ -115,6 +140,7 @@ DATASET = shape(
     systems=of(list, EVALUATION),
     failed=NotRequired[dict[str, str]],
     comparison=of(NotRequired, COMPARISON),
+    previous=of(NotRequired, PREVIOUS),
 )
 RESULTS = shape(
     "Results",
@@ -123,6 +149,7 @@ RESULTS = shape(
     name=str,
     datasets=of(dict, str, DATASET),
     best=NotRequired[str],
+    previous=NotRequired[str | None],
     gates=of(NotRequired, of(list, GATE)),
     idle_gates=NotRequired[list[int]],
 )

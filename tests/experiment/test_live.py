@@ -143,7 +143,7 @@ class Count(Silence):
 
 
 def calls_of(file: Path, **options: Any) -> dict[str, int]:
-    headers, rows, _ = plan(file, **options)
+    headers, rows, *_ = plan(file, **options)
     return {row[1]: row[headers.index("calls")] for row in rows}
 
 

@@ -23,7 +23,7 @@ def test_the_plan_says_what_is_kept(sweep: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_plan_retrieves_nothing(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BM25, "retrieve", None)
-    headers, rows, _ = plan(experiment)
+    headers, rows, *_ = plan(experiment)
     assert headers[0] == "dataset"
     assert [row[1] for row in rows] == ["plain", "shallow"]
     assert rows[0][3:] == [60, 188, 6, 2 + 30, "retrieve"]

@@ -1,0 +1,247 @@
+"""The run before: what is left of it, and every system of today beside its former self.
+
+`report` reads it from a result folder and hands it on; here nothing is known of folders.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from groupgt.comparison.contrast import Contrast, Family, Values, bounds_of, contrasts_in
+from groupgt.comparison.settings import Settings
+from groupgt.errors import DataError, GroupgtError
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics.language import Metric
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Floats
+from groupgt.model.values import CALLS
+
+
+@dataclass(frozen=True, eq=False)
+class FormerSystem:
+    """What is left of a system: `run` is what `evaluate` reads its results from, None where they are kept nowhere.
+
+    Results that are `bare` are ids and scores alone, whatever else they carried then.
+    """
+
+    run: Any
+    bare: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Former:
+    """One data set of the run before: its ground truth, its systems, the digest of its corpus (empty without one).
+
+    `values` gives the values of then by system and metric (as text), in the order of the ground truth; it raises
+    `DataError` with what keeps them from being used today.
+    """
+
+    truth: GroundTruth
+    systems: Mapping[str, FormerSystem]
+    corpus: str
+    values: Callable[[], Mapping[str, Mapping[str, Floats]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Previous:
+    """The run before: its name (empty where there is none, and `missing` says why), and the digests of its files."""
+
+    name: str
+    missing: str = ""
+    datasets: Mapping[str, Former] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """The systems of one data set beside their former selves, by every metric.
+
+    `now` and `before` hold the values of the same queries, shape (Q,), those of `before` by system and metric where
+    the two can be compared: NaN for a query that was not asked then, or in other words. `refused` says why others
+    cannot be compared, by system and metric; of those in `stored` the values of then are used, for the reason that is
+    given, and all others are measured again. `added` are systems that were not in the run before, `gone` those that are
+    not run any more. `changed` are the queries whose ground truth is another one today, `reworded` those whose text is;
+    `asked_now` and `asked_then` count the queries that only one of the two runs has.
+    """
+
+    qids: Sequence[str]
+    metrics: Mapping[str, Metric]
+    primary: str
+    settings: Settings
+    now: Values
+    before: Values
+    refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    stored: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    added: Sequence[str] = ()
+    gone: Sequence[str] = ()
+    changed: Sequence[str] = ()
+    reworded: Sequence[str] = ()
+    asked_now: int = 0
+    asked_then: int = 0
+    _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
+
+    def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
+        """Every system beside its former self by one metric (the primary), over all queries or some: one family."""
+        metric = self.primary if metric is None else metric
+        key = metric, b"" if among is None else among.tobytes()
+        if key not in self._computed:
+            names = [name for name in self.now if metric in self.before.get(name, {})]
+            keep = slice(None) if among is None else among
+            now, before = ([values[name][metric][keep] for name in names] for values in (self.now, self.before))
+            asked = self.metrics[metric]
+            family = Family(asked, now, before, bounds_of(asked, [*now, *before]))
+            self._computed[key] = dict(zip(names, contrasts_in([family], self.settings)[0])) if names else {}
+        return self._computed[key]
+
+
+def against(
+    former: Former | None,
+    evaluations: Mapping[str, Evaluation],
+    request: Request,
+    truth: GroundTruth,
+    stale: str,
+    **more: Any,
+) -> Against:
+    """Systems beside their former selves; `more` are further fields of `Against`.
+
+    `stale` says why ids of then may mean other passages today; it is empty where they do not.
+    """
+    values = {name: evaluation.values for name, evaluation in evaluations.items()}
+    if former is None:
+        return Against(truth.qids, request.metrics, now=values, before={}, added=list(values), **more)
+    pairing = _Pairing(former, request, truth, stale)
+    before: dict[str, dict[str, Floats]] = {}
+    refused: dict[tuple[str, str], str] = {}
+    stored: dict[tuple[str, str], str] = {}
+    for name, evaluation in evaluations.items():
+        if name in former.systems:
+            before[name], why, faults = pairing.values(name, evaluation)
+            stored |= {(name, metric): text for metric, text in why.items()}
+            refused |= {(name, metric): text for metric, text in faults.items()}
+    return Against(
+        truth.qids,
+        request.metrics,
+        now=values,
+        before=before,
+        refused=refused,
+        stored=stored,
+        added=[name for name in values if name not in former.systems],
+        changed=pairing.changed,
+        reworded=pairing.reworded,
+        asked_now=sum(qid not in former.truth for qid in truth.qids),
+        asked_then=sum(qid not in truth for qid in former.truth.qids),
+        **more,
+    )
+
+
+class _Pairing:
+    """Queries of today beside those of then, paired by their ids and texts, and the values of then for today's."""
+
+    def __init__(self, former: Former, request: Request, truth: GroundTruth, stale: str) -> None:
+        self.former, self.request, self.truth, self.stale = former, request, truth, stale
+        then = former.truth
+        there = [qid for qid in truth.qids if qid in then]
+        texts, texts_then = _texts(truth), _texts(then)
+        # A text that only one of the two has says nothing.
+        self.reworded = [
+            qid for qid in there if texts_then.get(qid, texts.get(qid)) != texts.get(qid, texts_then.get(qid))
+        ]
+        other = frozenset(self.reworded)
+        self.paired = np.array([qid in then and qid not in other for qid in truth.qids], dtype=np.bool_)
+        is_same = truth.digest == then.digest
+        self.changed = [] if is_same else [qid for qid in there if qid not in other and self._is_changed(qid)]
+
+    def _is_changed(self, qid: str) -> bool:
+        return _judged(self.truth, qid) != _judged(self.former.truth, qid)
+
+    def values(self, name: str, evaluation: Evaluation) -> tuple[dict[str, Floats], dict[str, str], dict[str, str]]:
+        """The values of a system of then by metric; why some are those that were stored, and why some are not there."""
+        system = self.former.systems[name]
+        again: dict[str, Metric] = {}
+        why: dict[str, str] = {}
+        for text, metric in self.request.metrics.items():
+            if reason := self._keeps_from(metric, system, evaluation):
+                why[text] = reason
+            else:
+                again[text] = metric
+        found: dict[str, Floats] = {}
+        try:
+            found = self._again(system, again, name) if again else {}
+        except GroupgtError as error:
+            why |= dict.fromkeys(again, f"its results of then cannot be measured: {error}")
+        refused: dict[str, str] = {}
+        for text in list(why):
+            try:
+                found[text] = self._stored(name, self.request.metrics[text])
+            except GroupgtError as error:
+                refused[text] = f"{why.pop(text)}, and {error}"
+        return found, why, refused
+
+    def _keeps_from(self, metric: Metric, system: FormerSystem, evaluation: Evaluation) -> str:
+        """Why the results of then cannot be measured again by a metric; empty where they can."""
+        if system.run is None:
+            return "its results of then are not kept"
+        needs_lengths = metric.budget is not None and metric.budget.unit != CALLS
+        if self.request.labeller.name == "id" and not needs_lengths and not metric.definition.reads_texts:
+            return ""
+        if self.stale:
+            return self.stale
+        if system.bare and not evaluation.run.by_own_ids.is_plain:
+            return "its results may carry more than ids, and only the ids of then are kept"
+        if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
+            return "there is no corpus to tell how long its results of then are"
+        return ""
+
+    def _again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:
+        """The results of then, measured by today's metrics, policy and ground truth."""
+        values = {text: np.full(len(self.truth), np.nan) for text in metrics}
+        if not self.paired.any():
+            return dict(values)
+        truth = self.truth
+        if not self.paired.all():
+            truth = truth.select(np.flatnonzero(self.paired).tolist())
+        policy = replace(self.request.policy, extra="ignore")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what looks like a mistake was said then
+            evaluation = evaluate_run(
+                replace(self.request, metrics=metrics, policy=policy, by=()), truth, system.run, name
+            )
+        for text, column in values.items():
+            column[self.paired] = evaluation.values[text]
+        return dict(values)
+
+    def _stored(self, name: str, metric: Metric) -> Floats:
+        """The values of then, of queries with the same ground truth; raises `DataError` where they are of no use."""
+        columns = self.former.values()[name]
+        column = next((column for text, column in columns.items() if text == str(metric)), None)
+        if column is None:
+            raise DataError("the metric was not measured then")
+        changed = frozenset(self.changed)
+        values = np.full(len(self.truth), np.nan)
+        for place, qid in enumerate(self.truth.qids):
+            if self.paired[place] and qid not in changed:
+                values[place] = column[self.former.truth.index[qid]]
+        return values
+
+
+def _texts(truth: GroundTruth) -> dict[str, str]:
+    """The texts of queries that have one."""
+    return {qid: text for qid, text in zip(truth.qids, truth.texts or ()) if text}
+
+
+def _judged(truth: GroundTruth, qid: str) -> tuple[list[str], frozenset[str]]:
+    """What is judged for a query, whatever the order of groups and alternatives and however they are named."""
+    groups = []
+    for group in truth[qid]:
+        described = dict(group) if isinstance(group, Mapping) else {"alternatives": group}
+        described.pop("name", None)
+        groups.append(repr(sorted({**described, "alternatives": sorted(map(repr, described["alternatives"]))}.items())))
+    excluded = truth.excluded[truth.index[qid]] if truth.excluded else frozenset()
+    return sorted(groups), excluded

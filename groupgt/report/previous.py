@@ -1,0 +1,253 @@
+"""The run before: read from a result folder, and what is said of systems beside their former selves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import DataError
+from groupgt.evaluation.result import mean_of
+from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
+from groupgt.model.hits import Floats
+from groupgt.render.document import Detail, Item, Table
+from groupgt.render.page import data
+from groupgt.render.tables import counted, small, span
+from groupgt.report.contrasts import Other, changes, delta_text, p_header
+from groupgt.report.folder import Manifest, ResultFolder, folders_of
+from groupgt.report.sentences import doubt
+from groupgt.report.shapes import plain
+from groupgt.store.stamped import LATEST
+
+# Queries that a line names.
+NAMED = 10
+
+
+# --- Read.
+
+
+def read_previous(path: Path, experiment: Experiment) -> Previous:
+    """The newest run of an experiment below a path, or the result folder that the path is itself.
+
+    Raises `DataError` where what is there cannot be read.
+    """
+    if not path.exists():
+        return Previous("", f"{path.name or path}: no such folder")
+    if path.is_dir() and all(inside.name.startswith(".") for inside in path.iterdir()):
+        return Previous("", f"{path.name or path}: is empty")
+    folder = _newest(path, experiment)
+    if folder is None:
+        return Previous("", f"{path.name or path}: has no run of {experiment.title}")
+    datasets = {dataset: _former(folder, dataset, experiment) for dataset in folder.manifest.counts}
+    return Previous(folder.stamp, "", datasets, folder.manifest.files)
+
+
+def _newest(path: Path, experiment: Experiment) -> ResultFolder | None:
+    for found in reversed(folders_of([path])):
+        # Files are looked for beside today's experiment file, wherever the folder came from.
+        folder = ResultFolder(found, Manifest.at(found), home=experiment.path.parent.resolve())
+        if folder.name == experiment.hide(experiment.title) or path in (found, found.parent / LATEST):
+            return folder
+    return None
+
+
+def _former(folder: ResultFolder, dataset: str, experiment: Experiment) -> Former:
+    names = list(folder.manifest.counts[dataset])
+    one = replace(folder, dataset=dataset, chosen=names)
+    truth = one.truth(one.policy)
+    systems = {}
+    for name in names:
+        kept = one.kept_run(name)
+        # A file of a format that had to be named is not read again by a guess.
+        is_named = folder.manifest.systems[name]["options"].get("format") is not None
+        systems[name] = FormerSystem(kept or (None if is_named else one.original_run(name)), bare=kept is not None)
+    corpus = folder.config["datasets"][dataset].get("corpus")
+    digest = "" if corpus is None else folder.manifest.files.get(corpus, "unknown")
+    values = partial(_values, one, truth.qids, _other_rules(folder, experiment))
+    return Former(truth, systems, digest, values)
+
+
+def _other_rules(folder: ResultFolder, experiment: Experiment) -> str:
+    """In what the rules of then differ from those of today; empty where they do not."""
+    evaluate = experiment.as_written["evaluate"]
+    for what, now, then in (
+        ("policy", str(experiment.policy), folder.manifest.policy),
+        ("labeller", evaluate["labeller"], folder.config["evaluate"].get("labeller")),
+        ("tokenizer", evaluate["tokenizer"], folder.tokenizer),
+    ):
+        if now != then:
+            return f"its values were measured with another {what}"
+    return ""
+
+
+def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[str, Mapping[str, Floats]]:
+    """The values of then by system and metric, in the order of the queries."""
+    if other:
+        raise DataError(other)
+    if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
+        raise DataError("its values of then are not kept (output.formats has neither csv nor parquet)")
+    values: dict[str, dict[str, Floats]] = {}
+    for name, scored in folder.systems[folder.dataset].items():
+        places = {qid: place for place, qid in enumerate(scored.qids)}
+        if places.keys() != set(qids):
+            raise DataError("its values of then are those of other queries")
+        order = np.array([places[qid] for qid in qids], dtype=np.int64)
+        values[name] = {str(metric): scored.values[text][order] for text, metric in scored.metrics.items()}
+    return values
+
+
+def will_compare(path: Path, experiment: Experiment) -> str:
+    """One line: what a run would be compared with."""
+    previous = read_previous(path, experiment)
+    if not previous.name:
+        return no_previous(previous)
+    parts = []
+    for dataset in experiment.config.datasets:
+        former = previous.datasets.get(dataset)
+        then = list(former.systems) if former is not None else []
+        now = [name for served, name in experiment.pairs() if served == dataset]
+        parts.append(f"{dataset}: {_listed([name for name in now if name in then]) or 'no system'}")
+        parts += _others([name for name in now if name not in then], _gone(then, experiment))
+    return f"compared with the previous run {previous.name}: {'; '.join(parts)}"
+
+
+def no_previous(previous: Previous) -> str:
+    """One line: that there is nothing to compare with, and why."""
+    return f"no previous run ({previous.missing}): nothing is compared with it, and gates against it pass"
+
+
+def _gone(then: Sequence[str], experiment: Experiment) -> list[str]:
+    return [name for name in then if name not in experiment.systems]
+
+
+def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
+    if added:
+        yield f"not in the previous run: {_listed(added)}"
+    if gone:
+        yield f"in the previous run alone: {_listed(gone)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+# --- Sentences.
+
+
+def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
+    """What changed since the run before by the primary metric, and what cannot be compared with it."""
+    if outcome.previous == "":
+        yield {"kind": "note", "parts": ["No previous run to compare with."]}
+    against = outcome.against.get(dataset)
+    if against is None:
+        return
+    metric = against.metrics[against.primary]
+    other = Other("than in the previous run", "the previous run")
+    contrasts = against.contrasts()
+    label = _label(outcome, against)
+    yield from changes(contrasts, other, label, against.settings, higher=metric.higher_is_better)
+    reasons: dict[str, list[str]] = {}
+    for (name, text), why in against.refused.items():
+        if text == against.primary:
+            reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        yield doubt(f"{_listed(names)}: not compared with the previous run in {label}: {why}")
+
+
+def _label(outcome: Outcome, against: Against) -> str:
+    return against.metrics[against.primary].short(outcome.experiment.convention)
+
+
+# --- Tables.
+
+
+def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
+    """Every system beside its former self by the primary metric, over the queries that count in both runs."""
+    against = outcome.against.get(dataset)
+    if against is None:
+        return
+    contrasts, settings, text = against.contrasts(), against.settings, against.primary
+    if contrasts:
+        level = 100 * next(iter(contrasts.values())).confidence
+        label = _label(outcome, against)
+        headers = ["against the previous run", "queries", f"{label} before", "now", "delta", f"{level:.3g} % CI"]
+        rows: list[list[Any]] = []
+        for name, contrast in contrasts.items():
+            then, now = _means(against, name, text)
+            delta = delta_text(contrast.delta, significant=contrast.significant)
+            p_value = small(contrast.p_value)
+            rows.append([name, contrast.pairs, then, now, delta, span(contrast.delta_interval), p_value])
+        yield Table([*headers, p_header(settings)], rows)
+    if notes := list(_notes(against)):
+        yield "\n".join(notes)
+    yield Detail(f"previous run: {outcome.previous}")
+
+
+def _means(against: Against, name: str, text: str) -> tuple[float, float]:
+    """The means of then and of now over the queries that count in both."""
+    then, now = against.before[name][text], against.now[name][text]
+    both = ~np.isnan(then) & ~np.isnan(now)
+    return mean_of(then[both]), mean_of(now[both])
+
+
+def _notes(against: Against) -> Iterator[str]:
+    """Queries and systems that only one of the two runs has, other ground truth, and values of then."""
+    if others := list(_others(against.added, against.gone)):
+        yield "; ".join(others)
+    if against.changed:
+        count = counted(len(against.changed), "query has", "queries have")
+        yield f"{count} other ground truth than then, and today's is used for both: {_listed(against.changed)}"
+    if against.reworded:
+        yield f"left out, for their text is another one than then: {_listed(against.reworded)}"
+    alone = [(against.asked_now, "new"), (against.asked_then, "not asked any more")]
+    if any(count for count, _ in alone):
+        yield "left out: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
+    reasons: dict[str, list[str]] = {}
+    for (name, text), why in against.stored.items():
+        if text == against.primary:
+            reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        left = ", but for queries whose ground truth changed" if against.changed else ""
+        yield f"values of then are used for {_listed(names)}{left}: {why}"
+
+
+# --- JSON.
+
+
+def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
+    """What results.json holds of a data set beside the run before."""
+    against = outcome.against[dataset]
+    rows = []
+    for text in against.metrics:
+        for name, contrast in against.contrasts(text).items():
+            then, now = _means(against, name, text)
+            rows.append(
+                {
+                    "system": name,
+                    "metric": text,
+                    "before": None if math.isnan(then) else then,
+                    "now": None if math.isnan(now) else now,
+                    "measured_again": (name, text) not in against.stored,
+                    "significant": contrast.significant,
+                    "against": plain(contrast),
+                }
+            )
+    return {
+        "run": outcome.previous,
+        "rows": rows,
+        "refused": [{"system": name, "metric": text, "why": why} for (name, text), why in against.refused.items()],
+        "added": list(against.added),
+        "gone": list(against.gone),
+        "changed_queries": list(against.changed),
+        "reworded_queries": list(against.reworded),
+        "new_queries": against.asked_now,
+        "gone_queries": against.asked_then,
+    }
