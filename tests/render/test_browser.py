@@ -189,14 +189,16 @@ def test_columns_are_chosen(opened: Tab) -> None:
 @pytest.mark.slow
 def test_any_system_against_any_other(opened: Tab) -> None:
     opened.view("comparison")
-    assert opened.text(".verdict").startswith("▲\nboth is better than words by +0.")
+    assert opened.text(".verdict").startswith("▲\nboth is significantly better than words: +0.")
     assert opened.count("figure") == 4
     opened.choose("#second", "vectors[k=10]")
     assert "b=vectors[k=10]" in address(opened)
     first = opened.text(".verdict")
-    assert "both is better than vectors[k=10] by +0." in first
+    assert "both is significantly better than vectors[k=10]: +0." in first
     opened.click("#swap")
-    opened.wait("document.querySelector('.verdict').innerText.includes('vectors[k=10] is worse than both by -0.')")
+    opened.wait(
+        "document.querySelector('.verdict').innerText.includes('vectors[k=10] is significantly worse than both: -0.')"
+    )
     opened.choose("#metric", "recall@5")
     assert "recall@5" in opened.text(".verdict")
     opened.run("history.back()")
@@ -429,7 +431,7 @@ def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     opened.settled()
     opened.run(
         "for (const row of document.querySelectorAll('table.questions tr'))"
-        " for (let more = 0; more < 9; more++) row.children[2].after(row.children[2].cloneNode(true))"
+        " for (let more = 0; more < 10; more++) row.children[2].after(row.children[2].cloneNode(true))"
     )
     assert opened.run("document.querySelectorAll('table.questions thead th').length") == 16
     assert opened.run("document.querySelector('table.questions').getBoundingClientRect().right") <= 720

@@ -45,7 +45,10 @@ class System(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One system against another by one metric; `p` is corrected, `raw` is not, None where it was not computed."""
+    """One system against another by one metric; `p` is corrected, `raw` is not, None where it was not computed.
+
+    `confidence` is the level of the interval.
+    """
 
     first: int
     second: int
@@ -59,6 +62,7 @@ class Contrast(TypedDict):
     raw: float | None
     p: float | None
     effect: float | None
+    confidence: float | None
     significant: bool
     # The slice it holds in, as a place in `Dataset.slices`; everywhere, where there is none.
     within: NotRequired[int]

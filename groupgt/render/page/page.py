@@ -167,7 +167,7 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
 def _contrast(each: Any) -> list[Any]:
     """A row, whose columns `page.js` names."""
     first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
-    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect")
+    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect", "confidence")
     return [*first, *(each[key] for key in keys), int(each["significant"])]
 
 

@@ -29,11 +29,14 @@ function filled(value, texts, tables) {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, texts, tables)]));
 }
 
-/** Leaves kinds that no row has out of legends. @param {any} value @param {Set<string>} kinds */
-function onlyOccurring(value, kinds) {
+/** Leaves what no row has out of legends. @param {any} value @param {Plain[]} rows */
+function onlyOccurring(value, rows) {
   if (value === null || typeof value !== "object") return;
-  if (value.field === "kind" && value.legend && value.scale) value.legend.values = value.scale.domain.filter((/** @type {string} */ kind) => kinds.has(kind));
-  for (const each of Object.values(value)) onlyOccurring(each, kinds);
+  if (value.type === "nominal" && value.legend && value.scale) {
+    const occurs = new Set(rows.filter((row) => row.count !== 0).map((row) => row[value.field]));
+    value.legend.values = value.scale.domain.filter((/** @type {any} */ each) => occurs.has(each));
+  }
+  for (const each of Object.values(value)) onlyOccurring(each, rows);
 }
 
 /** @param {Plain} options @param {number} width @param {boolean} paper */
@@ -41,7 +44,7 @@ function specification(options, width, paper) {
   const theme = page.themes.light;
   const colors = Object.fromEntries(Object.keys(theme).map((key) => [`$${key}`, paper ? theme[key] : `var(--${key})`]));
   const spec = filled(options.drawing.template, { ...colors, ...options.texts }, options.tables || {});
-  onlyOccurring(spec, new Set(((options.tables || {}).rows || []).map((/** @type {Plain} */ row) => row.kind)));
+  if ((options.tables || {}).rows) onlyOccurring(spec, options.tables.rows);
   const config = filled(page.config, colors, {});
   if (paper) spec.title = { text: visible(options.title), subtitle: options.lines };
   else {
@@ -62,6 +65,13 @@ function specification(options, width, paper) {
     spec.autosize = { type: "fit-x", contains: "padding" };
   }
   return { ...spec, config };
+}
+
+/** What stands below a title: neither the metric that it names nor the policy, which stands on the page once. @param {Plain} options @returns {string[]} */
+function captions(options) {
+  const [first, , ...notes] = options.lines;
+  const [metric, ...rest] = first.split(" · ");
+  return [rest.length && options.title.includes(metric) ? rest.join(" · ") : first, ...notes];
 }
 
 /** @type {(() => void)[]} */
@@ -85,7 +95,7 @@ function figure(options) {
   const whole = h(
     "figure",
     { role: "group", "aria-labelledby": label },
-    h("figcaption", null, h("h2", { id: label }, visible(options.title)), ...options.lines.map((/** @type {string} */ line) => h("p", null, visible(line)))),
+    h("figcaption", null, h("h2", { id: label }, visible(options.title)), ...captions(options).map((line) => h("p", null, visible(line)))),
     h("div", { class: "plane" }, plot),
     hidden(options.text),
     h("div", { class: "under" }, data, h("span", { class: "saves" }, "Save as ", save("svg"), save("png"), save("json")))
