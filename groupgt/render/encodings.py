@@ -149,7 +149,7 @@ def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Laye
     text = {"text": {"field": "label", "type": "nominal"}, "color": {**color, "legend": None}}
     # What is behind a name is faded first.
     halo = {"stroke": "$ground", "strokeWidth": 4, "strokeJoin": "round"}
-    for side, shift in (("above", -9), ("below", 20)):
+    for side, shift in (("above", -9), ("below", 32)):
         layers += [
             {
                 "transform": [{"filter": {"field": "side", "equal": side}}],
