@@ -25,7 +25,7 @@ from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
 from groupgt.model.values import Lengths
-from groupgt.render.drawing import Figure, drawing
+from groupgt.render.drawing import Figure, drawing, still
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
@@ -226,7 +226,7 @@ def merged_page(
             lost = str(error)
         dataset = dataset_of(table.by(primary), name)
         swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
-        dataset["drawings"] |= {key: drawing(figure) for key, figure in swept.items()}
+        dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
         if lost:
             dataset["facts"] += [
                 ("policy", manifest.policy),

@@ -94,7 +94,7 @@ def test_values_reach_the_page_whole() -> None:
     assert shown["contrasts"][0][11] == TWICE / 9
     assert value(reader, "values-0-0")[0][0] == TWICE / 11
     text = page_bytes(page(one)).decode()
-    assert f"<td>{fixed(TWICE)}</td>" in text
+    assert f"<td class='number'>{fixed(TWICE)}</td>" in text
     assert fixed(TWICE) == "0.7646"
 
 

@@ -87,8 +87,12 @@ class Gate(TypedDict):
 
 
 class Drawing(TypedDict):
-    """A figure: its Vega-Lite template, with rows in it where these do not depend on what is chosen on the page."""
+    """A figure: its Vega-Lite template, with rows in it where these do not depend on what is chosen on the page.
 
+    `still` is its picture as SVG, which is shown until the figure is drawn.
+    """
+
+    still: NotRequired[str]
     template: dict[str, Any]
     text: NotRequired[str]
     headers: NotRequired[list[str]]

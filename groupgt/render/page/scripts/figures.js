@@ -77,14 +77,34 @@ function captions(options) {
 /** @type {(() => void)[]} */
 let drawings = [];
 
+// Pictures that stood in the page before the first view, by data set and figure.
+/** @type {Map<string, Node>} */
+const stills = new Map();
+
+function keepStills() {
+  for (const each of document.querySelectorAll("[data-still]")) {
+    const picture = each.querySelector("svg");
+    if (picture) stills.set(each.getAttribute("data-still") || "", picture);
+  }
+}
+
+/** What stands in place of a figure until it is drawn: its picture, or before anything can be drawn its first values. @param {Plain} options */
+function still(options) {
+  const picture = stills.get(`${asked().place} ${visible(options.still)}`);
+  if (picture) return picture.cloneNode(true);
+  if (libraries) return null;
+  const rows = options.rows.slice(0, 12).map((/** @type {any[]} */ row) => h("tr", null, ...row.map((value) => h("td", { class: known(value) ? "number" : null }, shownValue(value)))));
+  return h("table", null, h("thead", null, h("tr", null, ...options.heads.map((/** @type {string} */ head) => h("th", null, head)))), h("tbody", null, ...rows));
+}
+
 /**
  * A figure: its text for those who cannot see it, its data as a table, and ways to save it.
- * Options: `id`, `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
+ * Options: `id`, `still` (the name of its picture), `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
  * template; `click` is told the datum; `least` is the width below which it is scrolled.
  * @param {Plain} options
  */
 function figure(options) {
-  const plot = h("div", { class: "plot", "aria-hidden": "true" });
+  const plot = h("div", { class: "plot", "aria-hidden": "true" }, still(options));
   const label = `${options.id}-title`;
   /** @param {string} kind */
   const save = (kind) => h("button", { type: "button", class: "quiet", onclick: () => saved(options, kind) }, kind.toUpperCase(), hidden(` of ${options.title}`));
@@ -116,11 +136,13 @@ function figure(options) {
   return whole;
 }
 
+/** @param {any} value */
+const shownValue = (value) => (known(value) && !Number.isInteger(value) ? fixed(value) : value === null || value === undefined ? "–" : brief(value, 200));
+
 /** @param {Plain} options */
 function dataTable(options) {
   const most = 500;
-  const cell = (/** @type {any} */ value) => (known(value) && !Number.isInteger(value) ? fixed(value) : value === null || value === undefined ? "–" : brief(value, 200));
-  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(cell));
+  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(shownValue));
   const more = options.rows.length - rows.length;
   return h("div", null, table(options.heads, rows, `Data of ${options.title}`), more > 0 ? h("p", { class: "soft" }, `${counted(more, "more row")}`) : null);
 }
