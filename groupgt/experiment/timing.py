@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 LATENCIES = ("build_s", "latency_p50_ms", "latency_p95_ms", "batched_p50_ms", "batched_p95_ms")
 
@@ -20,6 +22,27 @@ def machine() -> dict[str, Any]:
         "machine": platform.machine(),
         "processors": os.cpu_count(),
     }
+
+
+# Whether queries were asked one by one, or in batches: their times are not to be compared.
+Kind = Literal["alone", "batched"]
+
+
+class Median(NamedTuple):
+    """A median of milliseconds, and the ends of its interval."""
+
+    ms: float
+    low: float
+    high: float
+
+
+def of_one_kind(timings: Mapping[str, Timing]) -> tuple[Kind, dict[str, Median]]:
+    """The medians of systems of the kind that most of them were timed in, alone where as many were."""
+    kinds: tuple[Kind, ...] = ("alone", "batched")
+    medians = {kind: {name: each.median(kind) for name, each in timings.items()} for kind in kinds}
+    timed = {kind: {name: each for name, each in own.items() if each and each.ms} for kind, own in medians.items()}
+    kind = max(kinds, key=lambda kind: len(timed[kind]))
+    return kind, timed[kind]
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,12 @@ class Timing:
     single_ms: list[float]
     batched_ms: list[float]
     machine: dict[str, Any]
+
+    def median(self, kind: Kind) -> Median | None:
+        """The median of queries asked alone or in batches, with its interval; None where none was timed."""
+        values = self.single_ms if kind == "alone" else self.batched_ms
+        middle = _quantile(values, 0.5)
+        return None if middle is None else Median(middle, *(median_interval(values) or (middle, middle)))
 
     @property
     def latency_p50_ms(self) -> float | None:
@@ -61,6 +90,25 @@ class Timing:
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain Python."""
         return {**asdict(self), **{name: getattr(self, name) for name in LATENCIES}}
+
+
+def median_interval(values: list[float], level: float = 0.95) -> tuple[float, float] | None:
+    """An interval of the median of what values are drawn from, whatever its distribution; None of too few values.
+
+    The j-th smallest and the j-th largest value, j the largest number for which P(B < j) ≤ (1 − level) / 2, where B
+    is binomial with n and ½.
+
+    >>> median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), median_interval([1.0, 2.0])
+    ((1.0, 6.0), None)
+    """
+    below, rank = 0.0, 0
+    for place in range(len(values)):
+        below += math.comb(len(values), place) / 2 ** len(values)
+        if below > (1 - level) / 2:
+            break
+        rank = place + 1
+    ordered = sorted(values)
+    return (ordered[rank - 1], ordered[len(values) - rank]) if rank else None
 
 
 def _quantile(values: list[float], share: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
@@ -89,13 +90,21 @@ def _both(parameters: Sequence[str]) -> str:
     return f"{first} and {parameters[1]}" if one == other else f"{parameters[0]} and {parameters[1]}"
 
 
+# The height of the figure, and of a line of text in it.
+HEIGHT_PIXELS, LINE_PIXELS = 280, 15
+
+
 def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figure:
     """Quality against latency; the front holds what nothing beats in both.
 
-    Rows: `system`, `latency`, `value`, `low`, `high`, `front` (yes or no); those with a `label` are named in it.
+    Rows: `system`, `latency` with the ends `fast` and `slow` of its interval, `value`, `low`, `high`, `front` (yes or
+    no). Names stand below one another, in the order of quality.
     """
     middle = _middle([row["latency"] for row in rows])
-    rows = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
+    placed = [{**row, "side": "left" if row["latency"] < middle else "right"} for row in rows]
+    ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end is not None]
+    for side in ("left", "right"):
+        _spread([row for row in placed if row["side"] == side], (max(ends) - min(ends)) * LINE_PIXELS / HEIGHT_PIXELS)
     x = {
         "field": "latency",
         "type": "quantitative",
@@ -115,6 +124,15 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
         },
         interval_rules(y, x, {"color": color}),
         {
+            "mark": {"type": "rule", "opacity": 0.5},
+            "encoding": {
+                "x": {**x, "field": "fast"},
+                "x2": {"field": "slow"},
+                "y": {**y, "field": "value"},
+                "color": color,
+            },
+        },
+        {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
             "encoding": {
                 "x": x,
@@ -126,11 +144,17 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
         },
         *(
             {
-                "transform": [{"filter": f"datum.label && datum.side === '{side}'"}],
-                "mark": {"type": "text", "align": align, "dx": shift, "dy": -10, "color": "$ink", "limit": 160},
-                "encoding": {"x": x, "y": {**y, "field": "value"}, "text": {"field": "label", "type": "nominal"}},
+                "transform": [{"filter": f"datum.side === '{side}'"}],
+                "mark": {
+                    "type": "text",
+                    "align": align,
+                    "dx": shift,
+                    "color": "$ink",
+                    "limit": 160,
+                },
+                "encoding": {"x": x, "y": {**y, "field": "at"}, "text": {"field": "system", "type": "nominal"}},
             }
-            for side, align, shift in (("left", "left", -4), ("right", "right", 4))
+            for side, align, shift in (("left", "left", 8), ("right", "right", -8))
         ),
     ]
     front = [f"{row['system']} ({fixed(row['value'])}, {row['latency']:.3g})" for row in rows if row["front"] == "yes"]
@@ -138,11 +162,31 @@ def latency(rows: Rows, about: About, unit: str = "median ms per query") -> Figu
         "latency",
         "Quality against latency",
         about,
-        {"layer": layers, "height": 280},
-        rows,
-        {"system": "system", "latency": unit, "value": "mean", "low": "low", "high": "high", "front": "on the front"},
+        {"layer": layers, "height": HEIGHT_PIXELS},
+        placed,
+        {
+            "system": "system",
+            "latency": unit,
+            "fast": "ms low",
+            "slow": "ms high",
+            "value": "mean",
+            "low": "low",
+            "high": "high",
+            "front": "on the front",
+        },
         f"On the Pareto front of {about.metric} and latency: {listed(front)}.",
     )
+
+
+def _spread(rows: Sequence[dict[str, Any]], least: float) -> None:
+    """Gives each row the height `at` which its name stands: near its value, and `least` below the one before it."""
+    ordered = sorted(rows, key=lambda row: -row["value"])
+    for place, row in enumerate(ordered):
+        row["at"] = row["value"] if not place else min(row["value"], ordered[place - 1]["at"] - least)
+    # What was pushed down goes up again by half.
+    pushed = max((row["value"] - row["at"] for row in ordered), default=0.0) / 2
+    for row in ordered:
+        row["at"] += pushed
 
 
 def _middle(values: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.sources import Sources, labeller_of
+from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.formats import csv
 from groupgt.formats.corpus import corpus_file
 from groupgt.formats.parquet import read_table
@@ -234,19 +235,21 @@ class ResultFolder:
         tokenizer: str | None = self.config["evaluate"].get("tokenizer")
         return tokenizer
 
-    def latencies(self, dataset: str) -> dict[str, float]:
-        """The median milliseconds of a query, of systems of which they are known; raises `DataError`."""
+    def latencies(self, dataset: str) -> tuple[Kind, dict[str, Median]]:
+        """The medians of the systems of a data set, all of one kind; raises `DataError`."""
         file = self.path / "timings.json"
         try:
             timings = json.loads(file.read_text(encoding="utf-8"))["systems"]
-            medians = {
-                timing["system"]: timing["latency_p50_ms"] or timing["batched_p50_ms"]
-                for timing in timings
-                if timing["dataset"] == dataset
-            }
-            return {name: float(value) for name, value in medians.items() if value}
+            names = [field.name for field in fields(Timing)]
+            return of_one_kind(
+                {
+                    timing["system"]: Timing(**{name: timing[name] for name in names})
+                    for timing in timings
+                    if timing["dataset"] == dataset
+                }
+            )
         except FileNotFoundError:
-            return {}
+            return "alone", {}
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise DataError(f"{file}: cannot be read: {error}; run the experiment again") from None
 

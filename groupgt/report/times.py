@@ -8,15 +8,13 @@ from typing import Any
 
 from groupgt.comparison.systems import Systems
 from groupgt.experiment.outcome import Outcome
-from groupgt.experiment.timing import Timing
+from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
 from groupgt.render import tradeoffs
 from groupgt.render.document import Block, Table
 from groupgt.render.drawing import Figure
 from groupgt.render.tables import counted, fixed
 from groupgt.report.means import about
 
-# Systems on the front are named where their latencies differ by this factor at least.
-APART = 3.0
 # What the page's table of systems shows of times, and where a timing has it.
 COLUMNS = {
     "build s": "build_s",
@@ -43,36 +41,38 @@ def _digits(value: float | None) -> str | None:
     return None if value is None else fixed(value, 2)
 
 
-def latencies(outcome: Outcome, dataset: str) -> dict[str, float]:
-    """The median milliseconds of a query, of systems of which they are known."""
+def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
+    """The medians of the systems of a data set, all of one kind."""
     timings = {name: outcome.timing(dataset, name) for name in outcome.evaluations[dataset]}
-    medians = {name: each.latency_p50_ms or each.batched_p50_ms for name, each in timings.items() if each is not None}
-    return {name: value for name, value in medians.items() if value}
+    return of_one_kind({name: each for name, each in timings.items() if each is not None})
 
 
-def figure(systems: Systems, milliseconds: Mapping[str, float]) -> Figure | None:
-    """Quality against latency, where that is known of two systems at least."""
+UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
+NOISE = "the medians differ by less than their intervals: noise"
+
+
+def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:
+    """Quality against latency, where that is known of two systems at least; every point has its name."""
+    kind, medians = latencies
     rows: list[dict[str, Any]] = []
-    for name, value in milliseconds.items():
+    for name, each in medians.items():
         if (mean := systems.mean(name)) is not None:
             low, high = systems.ends(name)
-            rows.append({"system": name, "latency": value, "value": mean, "low": low, "high": high})
+            times = {"latency": each.ms, "fast": each.low, "slow": each.high}
+            rows.append({"system": name, **times, "value": mean, "low": low, "high": high})
     if len(rows) < 2:
         return None
-    named = 0.0
-    for row in sorted(rows, key=lambda row: -row["latency"]):
+    for row in rows:
         row["front"] = "no" if any(_beats(other, row, higher=systems.higher) for other in rows) else "yes"
-        # Names too near to one another would cover each other.
-        if row["front"] == "yes" and (not named or row["latency"] * APART < named):
-            row["label"], named = row["system"], row["latency"]
-    return tradeoffs.latency(rows, about(systems, systems.label))
+    is_noise = max(row["fast"] for row in rows) <= min(row["slow"] for row in rows)
+    return tradeoffs.latency(rows, about(systems, systems.label, NOISE if is_noise else ""), UNITS[kind])
 
 
 def _beats(other: Mapping[str, Any], row: Mapping[str, Any], *, higher: bool) -> bool:
-    """Whether one is as good in both, and better in one."""
+    """Whether one is as good and no slower, and better or faster; latencies whose intervals overlap are equal."""
     gain = other["value"] - row["value"] if higher else row["value"] - other["value"]
-    saved = row["latency"] - other["latency"]
-    return bool(gain >= 0 and saved >= 0 and (gain > 0 or saved > 0))
+    is_faster, is_slower = other["slow"] < row["fast"], row["slow"] < other["fast"]
+    return bool(gain >= 0 and not is_slower and (gain > 0 or is_faster))
 
 
 def page_rows(outcome: Outcome, dataset: str) -> dict[str, list[float | None]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -47,20 +46,25 @@ NAMES = [
 @pytest.mark.parametrize("names", NAMES, ids=" ".join)
 @pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "arrow"])
 def test_frames_by_the_names_of_the_field(means: dict[str, float], kind: str, names: tuple[str, ...]) -> None:
+    pd = (
+        pytest.importorskip("pandas", reason="the extra groupgt[frames] is not installed") if kind == "pandas" else None
+    )
+
     def frame(rows: list[Any], columns: tuple[str, ...]) -> Any:
-        if kind == "pandas":
+        if pd is not None:
             return pd.DataFrame(rows, columns=list(columns))
         made = pl.DataFrame(rows, schema=list(columns), orient="row")
         return made.lazy() if kind == "lazy" else made.to_arrow() if kind == "arrow" else made
 
     if kind == "arrow":
-        pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow", reason="the extra groupgt[frames] is not installed")
     truth, run = frame(ROWS, names), frame(RESULTS, (*names[:2], "score"))
     assert groupgt.evaluate(truth, run, METRICS).means == means
 
 
 def test_frames_of_pyterrier(means: dict[str, float]) -> None:
     """Topics beside results, ranks from 0, and other columns, as pipelines give them."""
+    pd = pytest.importorskip("pandas", reason="the extra groupgt[frames] is not installed")
     qrels = pd.DataFrame(ROWS, columns=["qid", "docno", "label"]).assign(iteration="0")
     results = pd.DataFrame(RESULTS, columns=["qid", "docno", "score"])
     results = results.assign(docid=range(len(results)), rank=[0, 1, 2, 0, 1], query="who?")

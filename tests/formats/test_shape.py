@@ -144,7 +144,11 @@ def test_frames_say_their_shape_by_their_columns() -> None:
     assert groupgt.read_ground_truth(frame)["q1"] == [["a"], [{"id": "b", "grade": 2}]]
     assert groupgt.read_ground_truth(frame.with_columns(group=pl.lit("1"))).shape == "subtopics"
     assert groupgt.read_ground_truth(pl.DataFrame({"qid": ["q"], "retrieval_gt": [[["a"]]]})).shape == "groups"
-    assert groupgt.read_ground_truth(frame.to_pandas()).shape == "flat"
+
+
+def test_frames_of_pandas_too() -> None:
+    pandas = pytest.importorskip("pandas", reason="the extra groupgt[frames] is not installed")
+    assert groupgt.read_ground_truth(pandas.DataFrame(ROWS)).shape == "flat"
 
 
 def test_a_shape_that_is_none(tmp_path: Path) -> None:

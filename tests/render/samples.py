@@ -54,6 +54,8 @@ def samples() -> dict[str, Figure]:
         {
             "system": name,
             "latency": 50 / (place + 1),
+            "fast": 45 / (place + 1),
+            "slow": 55 / (place + 1),
             "value": 0.8 - place / 10,
             "low": 0.1,
             "high": 0.9,
