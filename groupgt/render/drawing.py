@@ -32,6 +32,8 @@ PIXELS = 2
 UNDRAWABLE = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
+# Attributes that a picture within a page does without.
+NEEDLESS = r' (?:aria-[a-z]+|role|class|pointer-events|xmlns(?::xlink)?|version)="[^"]*"'
 # Tables of templates that the page fills in.
 FILLED = ("rows", "mean")
 
@@ -180,6 +182,19 @@ def drawing(figure: Figure) -> Drawing:
 def template(figure: Figure, texts: Mapping[str, str] | None = None) -> Drawing:
     """A figure without its data, which the page fills in; `texts` says which of its texts depend on what is chosen."""
     return {"template": _emptied(replaced(figure.template, texts or {}))}
+
+
+def still(figure: Figure) -> str:
+    """The picture in the colors of the page, which shows it until it draws the figure; empty without vl-convert."""
+    if not has_converter():
+        return ""
+    colors = {f"${name}": f"var(--{name})" for name in THEMES["light"]}
+    spec = {key: value for key, value in figure.template.items() if key not in ("title", "description")}
+    # Names are as wide as the reader's font makes them.
+    config = {**CONFIG, "background": None, "padding": {"left": 30, "right": 8, "top": 4, "bottom": 4}}
+    svg: str = _converted(replaced({**spec, "config": config}, colors), ".svg").decode()
+    # Roles and labels are for readers of one picture alone; here a table says what it shows.
+    return re.sub("<[^>]*>", lambda tag: re.sub(NEEDLESS, "", tag[0]), svg)
 
 
 def _emptied(value: Any) -> Any:

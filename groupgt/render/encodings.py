@@ -120,6 +120,57 @@ def share_axis(title: str) -> Layer:
     }
 
 
+# Of more lines than this some are named, and the others grey.
+FEW_LINES = 3
+
+
+def named_lines(named: Sequence[str], encoding: Layer, mark: Layer) -> list[Layer]:
+    """Lines of many systems: those `named` in color with the name at their end, above grey ones of all others.
+
+    Rows are those of `with_labels`.
+    """
+    color = colored("system", list(named), [f"$system{place}" for place in range(len(named))])
+    dash = {**colored("system", list(named), []), "legend": None}
+    dash["scale"] = {"domain": list(named), "range": [list(each) for each in DASHES[: len(named)]]}
+    is_named = {"field": "system", "oneOf": list(named)}
+    layers: list[Layer] = [
+        {
+            "transform": [{"filter": {"not": is_named}}],
+            "mark": {**mark, "strokeWidth": 1, "color": "$same", "opacity": 0.7},
+            "encoding": {**encoding, "detail": {"field": "system", "type": "nominal"}},
+        },
+        {
+            "transform": [{"filter": is_named}],
+            "mark": {**mark, "strokeWidth": 2.2},
+            "encoding": {**encoding, "color": {**color, "legend": None}, "strokeDash": dash},
+        },
+    ]
+    place = {axis: encoding[axis] for axis in "xy"}
+    text = {"text": {"field": "label", "type": "nominal"}, "color": {**color, "legend": None}}
+    # What is behind a name is faded first.
+    halo = {"stroke": "$ground", "strokeWidth": 4, "strokeJoin": "round"}
+    for side, shift in (("above", -9), ("below", 32)):
+        layers += [
+            {
+                "transform": [{"filter": {"field": "side", "equal": side}}],
+                "mark": {"type": "text", "align": "right", "dy": shift, "limit": 190, "fontWeight": 600, **behind},
+                "encoding": {**place, **text},
+            }
+            for behind in (halo, {})
+        ]
+    return layers
+
+
+def with_labels(rows: Rows, named: Sequence[str], panel: str, value: str) -> list[dict[str, Any]]:
+    """Rows of lines, where the last of each system that is `named` has its `label`, and the `side` it stands on."""
+    labelled = [dict(row) for row in rows]
+    for each in distinct(rows, panel):
+        last = {row["system"]: row for row in labelled if row[panel] == each and row["system"] in named}
+        for place, row in enumerate(sorted(last.values(), key=lambda row: -(row[value] or 0.0))):
+            row.update(label=row["system"], side="above" if place == 0 else "below")
+    return labelled
+
+
 def by_system(systems: Sequence[str], field: str = "system") -> Layer:
     """Color and dash of each system; beyond the first few all look alike."""
     count = len(systems)

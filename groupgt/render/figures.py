@@ -15,6 +15,7 @@ from typing import Any
 from groupgt.errors import ConfigError, near_names
 from groupgt.render.drawing import Figure
 from groupgt.render.encodings import (
+    FEW_LINES,
     HIGHEST,
     LOWEST,
     STEP,
@@ -35,12 +36,14 @@ from groupgt.render.encodings import (
     line_layers,
     listed,
     logarithmic,
+    named_lines,
     panels,
     share_axis,
     short,
     slanted,
     tiles,
     tips,
+    with_labels,
     zero_line,
 )
 from groupgt.render.tables import fixed, signed
@@ -154,10 +157,10 @@ def deltas(
     )
 
 
-def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
+def depth(rows: Rows, about: About, unit: str = "results", named: Sequence[str] = ()) -> Figure:
     """Metrics against the number of results, or a budget of tokens, characters or search calls, looked at.
 
-    Rows: `system`, `metric`, `k`, `value`; a panel for each metric.
+    Rows: `system`, `metric`, `k`, `value`; a panel for each metric. Of many systems those `named` stand out.
     """
     systems = distinct(rows, "system")
     title = {
@@ -170,36 +173,52 @@ def depth(rows: Rows, about: About, unit: str = "results") -> Figure:
         "x": logarithmic("k", title.get(unit, unit)),
         "y": {"field": "value", "type": "quantitative", "title": None, "scale": {"zero": True}},
         "tooltip": tips(system="system", metric="metric", k="k", value="mean"),
-        **by_system(systems),
     }
+    layers, rows, about = _lines(rows, about, encoding, named, "metric", {"type": "line"})
     metrics = distinct(rows, "metric")
     ends = [last_means(rows, metric, systems) for metric in metrics]
     return figure_of(
         "depth",
         "How much is found at each cutoff",
         about,
-        panels("metric", metrics, {"layer": line_layers(encoding), "width": 220, "height": 200}),
+        panels("metric", metrics, {"layer": layers, "width": 220, "height": 200}),
         rows,
         {"system": "system", "metric": "metric", "k": unit if unit != "results" else "k", "value": "mean"},
         f"Means against depth for {listed(systems)}: {listed(ends)}.",
     )
 
 
-def ecdf(rows: Rows, about: About) -> Figure:
+def _lines(
+    rows: Rows, about: About, encoding: Layer, named: Sequence[str], panel: str, mark: Layer
+) -> tuple[list[Layer], Rows, About]:
+    """The layers of lines, their rows, and what is stated: a line for each system, or of many those `named`."""
+    systems = distinct(rows, "system")
+    chosen = [name for name in systems if name in named]
+    if len(systems) <= FEW_LINES or not chosen:
+        encoding = {**encoding, **by_system(systems)}
+        several = [{"mark": {**mark, "strokeWidth": 2}, "encoding": encoding}]
+        return several if "interpolate" in mark else line_layers(encoding), rows, about
+    value = encoding["y"]["field"]
+    grey = f"grey: {len(systems) - len(chosen):,} others"
+    about = replace(about, note=f"{about.note}, {grey}" if about.note else grey)
+    return named_lines(chosen, encoding, mark), with_labels(rows, chosen, panel, value), about
+
+
+def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     """The share of queries whose first hit, and whose last group, has come by each rank.
 
-    Rows: `system`, `kind` (a panel each), `rank`, `share`.
+    Rows: `system`, `kind` (a panel each), `rank`, `share`. Of many systems those `named` stand out.
     """
     systems = distinct(rows, "system")
     encoding = {
         "x": logarithmic("rank", "rank"),
         "y": {"field": "share", **share_axis("share of queries")},
         "tooltip": tips(system="system", kind="", rank="by rank", share="share"),
-        **by_system(systems),
     }
     kinds = distinct(rows, "kind")
-    mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 2}
-    panel = {"layer": [{"mark": mark, "encoding": encoding}], "width": 330, "height": 200}
+    mark = {"type": "line", "interpolate": "step-after"}
+    layers, rows, about = _lines(rows, about, encoding, named, "kind", mark)
+    panel = {"layer": layers, "width": 330, "height": 200}
     reached = []
     for kind in kinds:
         for system in systems:

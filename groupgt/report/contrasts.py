@@ -361,6 +361,7 @@ def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
         "raw": finite(contrast.raw_p_value),
         "p": finite(contrast.p_value),
         "effect": finite(contrast.effect_size),
+        "confidence": finite(contrast.confidence),
         "significant": contrast.significant,
     }
 

@@ -63,7 +63,7 @@ def depth_curves(systems: Systems, unit: str = "results") -> Figure:
                 mean = finite(_mean(systems, each, replace(metric, cutoff=cutoff)))
                 amount = cutoff.amount if isinstance(cutoff, Budget) else cutoff
                 rows.append({"system": name, "metric": curve, "k": amount, "value": mean})
-    return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit)
+    return figures.depth(rows, about(systems, ", ".join(curves), _note(systems, shown)), unit, _named(systems))
 
 
 def ecdf(systems: Systems) -> Figure:
@@ -75,7 +75,7 @@ def ecdf(systems: Systems) -> Figure:
         kinds = {"first hit": _first_ranks(each), "all groups met": views.completion_ranks(hits)}
         for kind, ranks in kinds.items():
             rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
-    return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)))
+    return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
 
 
 def _first_ranks(evaluation: Evaluation) -> Ints:
@@ -103,6 +103,11 @@ def _steps(ranks: Ints) -> list[dict[str, Any]]:
     if not points or points[0]["rank"] > 1:
         points.insert(0, {"rank": 1, "share": 0.0})
     return points
+
+
+def _named(systems: Systems) -> list[str]:
+    """The systems that stand out among many: the best, and the baseline."""
+    return list(dict.fromkeys([name for name in (systems.best, *systems.always) if name]))
 
 
 def _note(systems: Systems, shown: Mapping[str, Evaluation]) -> str:

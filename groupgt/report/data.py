@@ -12,7 +12,7 @@ import numpy as np
 from groupgt.comparison.systems import Systems, finite
 from groupgt.model.hits import Ints
 from groupgt.render import figures
-from groupgt.render.drawing import Figure, drawing, template
+from groupgt.render.drawing import Figure, drawing, still, template
 from groupgt.render.page import data
 from groupgt.report import slices
 from groupgt.report.curves import depth_curves, ecdf, units
@@ -21,6 +21,8 @@ from groupgt.report.misses import details, groups_figure
 
 # Queries that the page lists; of more, those that say most.
 LISTED = 10_000
+# Of more systems the page has no picture until it is drawn.
+STILL_SYSTEMS = 40
 # Counts of the population that are shown where there are any.
 COUNTS = {
     "missing": "queries without results",
@@ -163,9 +165,15 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
     """What the page draws: templates where what they show is chosen there."""
-    drawings = {"forest": template(forest(systems), {systems.label: "$label"})}
+    means = forest(systems)
+    drawings = {"forest": template(means, {systems.label: "$label"})}
+    if 1 < len(systems.names) <= STILL_SYSTEMS:
+        drawings["forest"]["still"] = still(means)
     if systems.evaluations:
-        drawings["depth"] = drawing(depth_curves(systems))
+        curves = depth_curves(systems)
+        drawings["depth"] = drawing(curves)
+        if len(systems.names) == 1:
+            drawings["depth"]["still"] = still(curves)
         for unit in units(systems):
             drawings[f"depth in {unit}"] = drawing(depth_curves(systems, unit))
         drawings |= {"ecdf": drawing(ecdf(systems)), "groups": template(groups_figure(systems, 1))}

@@ -48,13 +48,17 @@ AGAIN = "run the experiment again with this version"
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count."""
+    """The values of one system, `values[text]` of shape (Q,), NaN where a query does not count.
+
+    `origin` is the result folder that holds it, and what it is called there.
+    """
 
     name: str
     qids: Sequence[str]
     metrics: Mapping[str, Metric]
     values: Mapping[str, Floats]
     convention: str
+    origin: tuple[Path, str]
 
 
 @dataclass(frozen=True)
@@ -275,7 +279,9 @@ class ResultFolder:
                     faults.add(title, f"data set {dataset!r}, system {system!r}: {what}")
                     continue
                 values: dict[str, Floats] = {text: columns[text][places] for text in metrics}
-                systems.setdefault(dataset, {})[system] = Scored(system, qids, metrics, values, self.convention)
+                systems.setdefault(dataset, {})[system] = Scored(
+                    system, qids, metrics, values, self.convention, (self.path, system)
+                )
         for dataset, system in rows:
             faults.add(title, f"expected the systems of the manifest, found {system!r} on data set {dataset!r} as well")
         faults.stop()

@@ -14,11 +14,18 @@ from numpy.typing import NDArray
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import SLACK, p_values
-from groupgt.errors import ConfigError, DataError, Faults, GroupgtWarning, near_names
-from groupgt.evaluation.result import mean_of
+from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, near_names
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation, mean_of
+from groupgt.formats.corpus import read_corpus, read_lengths
+from groupgt.formats.tokenizers import tokenizer_named
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.hits import Floats
+from groupgt.model.values import Lengths
+from groupgt.render.drawing import Figure, drawing, still
 from groupgt.render.page import data
 from groupgt.render.page.page import untimed
 from groupgt.render.tables import Grid, counted
@@ -205,15 +212,27 @@ def _baseline(
 def merged_page(
     comparisons: Mapping[str, Comparison], folders: Sequence[ResultFolder], metric: str | None = None
 ) -> data.Page:
-    """The page of result folders as one comparison a data set; folders hold values, and neither texts nor rankings."""
+    """The page of result folders as one comparison a data set, with texts and rankings where they can be read again."""
     title = ", ".join(dict.fromkeys(folder.name for folder in folders))
     primary = metric or folders[0].primary
     datasets = []
     for name, table in comparisons.items():
         holders = [folder for folder in folders if name in folder.systems]
-        dataset = dataset_of(table.by(primary), name)
         manifest = holders[0].manifest
-        dataset["facts"] += [("policy", manifest.policy), ("ground truth", f"SHA-256 {manifest.ground_truth[name]}")]
+        lost = ""
+        try:
+            table = _measured(table, holders, name)
+        except GroupgtError as error:
+            lost = str(error)
+        dataset = dataset_of(table.by(primary), name)
+        swept = _swept(holders[0], table.by(primary)) if len(holders) == 1 else {}
+        dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
+        if lost:
+            dataset["facts"] += [
+                ("policy", manifest.policy),
+                ("ground truth", f"SHA-256 {manifest.ground_truth[name]}"),
+            ]
+            dataset["facts"].append(("rankings", f"not on this page: {lost}"))
         for folder in holders:
             held = f"{counted(len(folder.systems[name]), 'system')}, groupgt {folder.manifest.groupgt}"
             dataset["facts"].append((f"{folder.name}/{folder.stamp}", held))
@@ -227,6 +246,67 @@ def merged_page(
     }
 
 
+def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) -> Comparison:
+    """The comparison with its systems measured again, by all metrics: their rankings, groups and texts are known then.
+
+    Raises what says why not: `DataError`, `ConfigError`, and `DataError` where values are no longer what they were.
+    """
+    folders = {folder.path: replace(folder, dataset=dataset) for folder in holders}
+    first = folders[holders[0].path]
+    request = _request(first, list(_common_metrics(holders, dataset, ())))
+    truth = first.truth(first.policy)
+    versions = _versions(holders, dataset, dict(table.metrics))
+    scored = {system.name: system for known in versions.values() for system in known}
+    evaluations: dict[str, Evaluation] = {}
+    with warnings.catch_warnings():
+        # The run said them.
+        warnings.simplefilter("ignore", GroupgtWarning)
+        for name in table.names:
+            path, known_as = scored[name].origin
+            run = replace(folders[path], chosen=[known_as]).runs[0][1]
+            evaluations[name] = evaluate_run(request, truth, run, name)
+    text_of = {metric: text for text, metric in next(iter(evaluations.values())).metrics.items()}
+    compared = {text: text_of[metric] for text, metric in table.metrics.items()}
+    order = _order(list(truth.qids), table.qids, first)
+    for name, evaluation in evaluations.items():
+        for text, column in table.values[name].items():
+            if not np.allclose(evaluation.values[compared[text]][order], column, rtol=0, atol=SLACK, equal_nan=True):
+                raise DataError(f"{scored[name].origin[0]}: measured again, {name} has other values of {text}")
+    return Comparison.of(
+        evaluations,
+        compared[table.primary],
+        passages={} if first.corpus is None else read_corpus(first.corpus),
+        baseline=table.baseline,
+        settings=table.settings,
+        compared=list(compared.values()),
+        is_baseline_named=table.is_baseline_named,
+    )
+
+
+def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
+    """How its runs were measured; raises where what is needed is gone, has changed, or is the user's code."""
+    count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
+    is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
+    lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)
+    return Request.of(
+        metrics,
+        convention=folder.convention,
+        by=folder.config["evaluate"].get("by") or (),
+        policy=folder.policy,
+        labeller=folder.labeller(allow_code=False),
+        lengths=lengths,
+        corpus=lengths.texts or None,
+    )
+
+
+def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
+    """The figures of the swept options of a folder."""
+    entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
+    options = {name: system["options"] for name, system in folder.manifest.systems.items()}
+    families = {name: name.partition("[")[0] for name in options}
+    return sweeps_of(systems, entries, families, options)
+
+
 def merged_figures(
     folders: Sequence[ResultFolder], table: Comparison, dataset: str, metric: str | None = None
 ) -> Drawable:
@@ -236,11 +316,7 @@ def merged_figures(
     if len(folders) > 1:
         return known
     folder = folders[0]
-    entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
-    options = {name: system["options"] for name, system in folder.manifest.systems.items()}
-    families = {name: name.partition("[")[0] for name in options}
-    swept = sweeps_of(systems, entries, families, options)
-    return {**known, **drawn(swept, latency(systems, folder.latencies(dataset)))}
+    return {**known, **drawn(_swept(folder, systems), latency(systems, folder.latencies(dataset)))}
 
 
 # --- One experiment's history.

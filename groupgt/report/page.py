@@ -9,7 +9,7 @@ from typing import Any
 
 import groupgt
 from groupgt.experiment.outcome import Outcome
-from groupgt.render.drawing import drawing
+from groupgt.render.drawing import drawing, still
 from groupgt.render.page import data
 from groupgt.render.page.page import page_bytes
 from groupgt.report import gates, sweeps, times
@@ -60,7 +60,7 @@ def _dataset(outcome: Outcome, name: str) -> data.Dataset:
     for system in dataset["systems"]:
         system["about"] = _about(outcome, system["name"])
     swept = sweeps.figures(outcome, outcome.systems[name])
-    dataset["drawings"] |= {key: drawing(figure) for key, figure in swept.items()}
+    dataset["drawings"] |= {key: {**drawing(figure), "still": still(figure)} for key, figure in swept.items()}
     return dataset
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import groupgt
+from groupgt.render.drawing import has_converter
 from groupgt.render.page.page import page_bytes
 from groupgt.report.comparison import dataset_of
 from tests.browser import Tab
@@ -189,14 +190,16 @@ def test_columns_are_chosen(opened: Tab) -> None:
 @pytest.mark.slow
 def test_any_system_against_any_other(opened: Tab) -> None:
     opened.view("comparison")
-    assert opened.text(".verdict").startswith("▲\nboth is better than words by +0.")
+    assert opened.text(".verdict").startswith("▲\nboth is significantly better than words: +0.")
     assert opened.count("figure") == 4
     opened.choose("#second", "vectors[k=10]")
     assert "b=vectors[k=10]" in address(opened)
     first = opened.text(".verdict")
-    assert "both is better than vectors[k=10] by +0." in first
+    assert "both is significantly better than vectors[k=10]: +0." in first
     opened.click("#swap")
-    opened.wait("document.querySelector('.verdict').innerText.includes('vectors[k=10] is worse than both by -0.')")
+    opened.wait(
+        "document.querySelector('.verdict').innerText.includes('vectors[k=10] is significantly worse than both: -0.')"
+    )
     opened.choose("#metric", "recall@5")
     assert "recall@5" in opened.text(".verdict")
     opened.run("history.back()")
@@ -429,10 +432,83 @@ def test_columns_fit_on_paper(opened: Tab, report: Path) -> None:
     opened.settled()
     opened.run(
         "for (const row of document.querySelectorAll('table.questions tr'))"
-        " for (let more = 0; more < 9; more++) row.children[2].after(row.children[2].cloneNode(true))"
+        " for (let more = 0; more < 10; more++) row.children[2].after(row.children[2].cloneNode(true))"
     )
     assert opened.run("document.querySelectorAll('table.questions thead th').length") == 16
     assert opened.run("document.querySelector('table.questions').getBoundingClientRect().right") <= 720
+
+
+@pytest.mark.slow
+def test_without_a_script_the_first_figure_is_there(opened: Tab, report: Path) -> None:
+    """So it is for whoever prints the page, or takes a picture of it, before its scripts have drawn anything."""
+    if not has_converter():
+        pytest.skip("vl-convert is not installed")
+    opened.settled()
+    opened.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        opened.call("Page.navigate", url=report.resolve().as_uri())
+        opened.wait("document.readyState === 'complete' && document.querySelector('#main') !== null")
+        assert opened.count("header.top") == 0
+        assert opened.run("document.querySelector('.still svg').getBoundingClientRect().width") > 300
+        assert "both" in opened.run("document.querySelector('.still svg').textContent")
+    finally:
+        opened.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+@pytest.mark.slow
+def test_a_picture_stands_in_until_the_figure_is_drawn(opened: Tab) -> None:
+    """The picture of the first view is kept, and is what a figure holds before it draws itself."""
+    if not has_converter():
+        pytest.skip("vl-convert is not installed")
+    opened.view("overview")
+    assert opened.run("[...stills.keys()].join()") == "0 forest"
+    before = "meansFigure(page.datasets[0], page.datasets[0].primary).querySelector('.plot > svg') !== null"
+    assert opened.run(before)
+    assert opened.count("figure .plot svg.marks") == 1  # the one that was drawn has taken its place
+    assert opened.count("figure .plot > svg:not(.marks)") == 0
+
+
+@pytest.mark.slow
+def test_the_table_of_queries_fits_or_says_that_it_does_not(tab: Tab, tmp_path: Path) -> None:
+    truth, runs, passages = made(30)
+    many = {f"system {place}": list(runs.values())[place % 3] for place in range(12)}
+    path = tmp_path / "report.html"
+    path.write_bytes(page_bytes(page(compared(truth, many, passages))))
+    tab.size(1280)
+    tab.open(path, "#questions")
+    tab.settled()
+    size = "(() => { const each = document.querySelector('.scroll'); return [each.scrollWidth, each.clientWidth]; })()"
+    needed, there = tab.run(size)
+    assert needed <= there
+    assert "of 12 systems" in tab.text("#chosen-summary")
+    tab.size(390)
+    tab.open(path, "#questions")
+    tab.settled()
+    assert tab.wait("document.querySelector('.edged').hasAttribute('data-after')")
+    assert not tab.run("document.querySelector('.edged').hasAttribute('data-before')")
+    tab.run("document.querySelector('.scroll').scrollLeft = 1e6")
+    assert tab.wait("document.querySelector('.edged').hasAttribute('data-before')")
+    assert tab.wait("!document.querySelector('.edged').hasAttribute('data-after')")
+    assert tab.errors == []
+
+
+@pytest.mark.slow
+def test_what_is_not_significant_has_neither_verb_nor_color(tab: Tab, tmp_path: Path) -> None:
+    truth, runs, passages = made(30)
+    alike = {"one": runs["both"], "other": {**runs["both"], "q1": runs["words"]["q1"], "q2": runs["words"]["q2"]}}
+    path = tmp_path / "report.html"
+    path.write_bytes(page_bytes(page(compared(truth, alike, passages))))
+    tab.size(1280)
+    tab.open(path, "#comparison")
+    tab.settled()
+    verdict = tab.text(".verdict")
+    assert " is not significantly different from " in verdict
+    assert not [word for word in ("better than", "worse than", "chance", "loses") if word in verdict.partition(".")[0]]
+    assert tab.count(".verdict li.gain, .verdict li.loss") == 0
+    tab.view("systems")
+    assert "▲" not in tab.text("main")
+    assert "▼" not in tab.text("main")
+    assert tab.errors == []
 
 
 @pytest.mark.slow

@@ -72,7 +72,16 @@ def test_values_reach_the_page_whole() -> None:
     one["systems"][0]["means"][0] = TWICE
     one["systems"][0]["intervals"][0] = (TWICE / 3, TWICE)
     one["slices"] = [{"by": "type", "value": "a", "queries": 3, "means": [[TWICE], [None]]}]
-    counts: Any = {"pairs": 4, "wins": 2, "ties": 1, "losses": 1, "raw": None, "effect": None, "significant": False}
+    counts: Any = {
+        "pairs": 4,
+        "wins": 2,
+        "ties": 1,
+        "losses": 1,
+        "raw": None,
+        "effect": None,
+        "confidence": 0.95,
+        "significant": False,
+    }
     difference: Any = {"delta": TWICE / 3, "interval": (TWICE / 7, TWICE), "p": TWICE / 9}
     one["contrasts"] = [{"first": 0, "second": 1, "metric": 0, **counts, **difference}]
     one["questions"]["values"][0][0][0] = TWICE / 11
@@ -85,7 +94,7 @@ def test_values_reach_the_page_whole() -> None:
     assert shown["contrasts"][0][11] == TWICE / 9
     assert value(reader, "values-0-0")[0][0] == TWICE / 11
     text = page_bytes(page(one)).decode()
-    assert f"<td>{fixed(TWICE)}</td>" in text
+    assert f"<td class='number'>{fixed(TWICE)}</td>" in text
     assert fixed(TWICE) == "0.7646"
 
 

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from groupgt.render.drawing import has_converter, still, template
+from groupgt.render.encodings import About
+from groupgt.render.figures import forest
 from groupgt.render.page import blocks, vendored
 from groupgt.render.page.blocks import Chunks, fit, opened
 from groupgt.render.page.data import Page
@@ -175,7 +178,8 @@ def test_the_page_says_the_verdict_without_a_script() -> None:
     text = page_bytes(page(own, title="tests & more")).decode()
     assert "<title>tests &amp; more · groupgt</title>" in text
     assert "<p><b><bdi>a&lt;b</bdi></b> is best.</p>" in text
-    assert "<th scope='row'><bdi>system 0</bdi></th><td>0.5000</td><td>0.2500 to 0.7500</td>" in text
+    cells = "<td class='number'>0.5000</td><td class='number'>0.2500 to 0.7500</td>"
+    assert f"<th scope='row'><bdi>system 0</bdi></th>{cells}" in text
 
 
 def large(questions: int = 200) -> tuple[Page, dict[str, str]]:
@@ -275,3 +279,31 @@ def test_sources_are_checked(tmp_path: Path) -> None:
     config.write_text(json.dumps({"compilerOptions": libraries, "include": include}), encoding="utf-8")
     done = subprocess.run([compiler, "-p", str(config)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(not has_converter(), reason="vl-convert is not installed")
+def test_pictures_stand_in_the_page_until_figures_are_drawn() -> None:
+    """In the colors of the page, as plain shapes and text: nothing of what names hold becomes markup."""
+    names = ["plain", '<script>alert(1)</script> & "quoted" class="x"']
+    rows = [{"name": name, "value": 0.5, "low": 0.4, "high": 0.6, "kind": ""} for name in names]
+    own = dataset()
+    figure = forest(rows, About("ndcg@10", 3, "coverage", "default policy"))
+    own["drawings"]["forest"] = {**template(figure), "still": still(figure)}
+    data = page_bytes(page(own))
+    reader = read(data)
+    assert len(reader.scripts) == len(SCRIPTS)
+    text = data.decode()
+    picture = text[text.index("<svg", text.index('data-still="0 forest"')) : text.index("</figure>")]
+    assert "var(--ink)" in picture
+    assert "&lt;script&gt;" in picture
+    assert 'class="x"' in picture.replace("&quot;", '"')
+    assert set(re.findall(r"<(\w+)", picture)) <= {"svg", "g", "path", "text", "line", "rect", "defs", "clipPath"}
+    # It is not in the blocks again.
+    assert "still" not in value(reader, "page")["datasets"][0]["drawings"]["forest"]
+
+
+def test_without_vl_convert_a_table_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groupgt.render.drawing.has_converter", lambda: False)
+    rows = [{"name": "one", "value": 0.5, "low": 0.4, "high": 0.6, "kind": ""}]
+    assert still(forest(rows, About("ndcg@10", 3, "coverage", "default policy"))) == ""
+    assert b"data-still=" not in page_bytes(page(dataset()))

@@ -15,8 +15,9 @@ from groupgt.cli.main import cli
 from groupgt.experiment.outcome import Outcome
 from groupgt.private import Hide
 from groupgt.render.document import Verdict, sentence_text
-from groupgt.render.page.page import SCRIPTS
+from groupgt.render.page.page import SCRIPTS, page_bytes
 from groupgt.report.experiment import items
+from groupgt.report.page import page_of
 from tests.render.test_page import Reader, read, value
 
 ROOT = Path(groupgt.__file__).parent.parent
@@ -182,7 +183,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     shutil.copytree(ROOT / "examples" / "handbook", folder / "examples" / "handbook")
     (folder / "configs").mkdir()
     config = shutil.copy(ROOT / "configs" / "gate.yaml", folder / "configs")
-    return groupgt.run_experiment(config, changes=["compare.resamples=200", "report.max_size=0.51MB"])
+    return groupgt.run_experiment(config, changes=["compare.resamples=200", "report.max_size=0.53MB"])
 
 
 @pytest.mark.slow
@@ -250,7 +251,7 @@ def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> No
 def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
     assert handbook.folder is not None
     page = handbook.folder / "report.html"
-    assert page.stat().st_size <= 510_000
+    assert page.stat().st_size <= 530_000
     assert "texts of results that hit nothing" in value(page_at(page), "page")["leftOut"][0]
 
 
@@ -264,12 +265,46 @@ def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
     assert own["metrics"][own["primary"]]["label"] == handbook.experiment.config.evaluate.primary
     assert len(own["contrasts"]) >= 1
     assert str(ROOT) not in json.dumps(shown)
+    # Texts, groups and rankings are those of the experiment's own page.
+    ours, theirs = page_at(page), read(page_bytes(page_of(handbook)))
+    assert value(ours, "questions-0") == value(theirs, "questions-0")
+    before, after = ({row[0]: row for row in value(each, "details-0-0")} for each in (theirs, ours))
+    assert set(before) & set(after)
+    for at in set(before) & set(after):
+        # Ranks, and what each result hits.
+        assert [each[3] for each in before[at][4]] == [each[3] for each in after[at][4]]
     for arguments, what in (
         (["--history", "--html", str(page)], "a history has no page"),
         (["--html", str(tmp_path / "none" / "a.html")], "no folder to write it"),
     ):
         with pytest.raises(groupgt.ConfigError, match=what):
             CliRunner().invoke(cli, ["report", str(handbook.folder), *arguments], catch_exceptions=False)
+
+
+def test_a_folder_without_rankings_says_so(handbook: Outcome, tmp_path: Path) -> None:
+    """Its page has every figure of values, and says why there is no more."""
+    assert handbook.folder is not None
+    folder = tmp_path / handbook.folder.name
+    shutil.copytree(handbook.folder, folder)
+    shutil.rmtree(folder / "runs")
+    CliRunner().invoke(cli, ["report", str(folder), "--html", str(tmp_path / "page.html")], catch_exceptions=False)
+    own = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
+    assert own["systems"]
+    assert own["chunks"] == []
+    assert "is not kept in it" in dict(own["facts"])["rankings"]
+
+
+def test_a_folder_whose_values_are_other_ones_shows_these(handbook: Outcome, tmp_path: Path) -> None:
+    assert handbook.folder is not None
+    folder = tmp_path / handbook.folder.name
+    shutil.copytree(handbook.folder, folder)
+    values = (folder / "per_query.csv").read_text(encoding="utf-8")
+    assert ",1.0," in values
+    (folder / "per_query.csv").write_text(values.replace(",1.0,", ",0.5,"), encoding="utf-8")
+    CliRunner().invoke(cli, ["report", str(folder), "--html", str(tmp_path / "page.html")], catch_exceptions=False)
+    own = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
+    assert own["chunks"] == []
+    assert "has other values of" in dict(own["facts"])["rankings"]
 
 
 FIRST = ROOT / "examples" / "first"

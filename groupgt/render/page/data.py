@@ -45,7 +45,10 @@ class System(TypedDict):
 
 
 class Contrast(TypedDict):
-    """One system against another by one metric; `p` is corrected, `raw` is not, None where it was not computed."""
+    """One system against another by one metric; `p` is corrected, `raw` is not, None where it was not computed.
+
+    `confidence` is the level of the interval.
+    """
 
     first: int
     second: int
@@ -59,6 +62,7 @@ class Contrast(TypedDict):
     raw: float | None
     p: float | None
     effect: float | None
+    confidence: float | None
     significant: bool
     # The slice it holds in, as a place in `Dataset.slices`; everywhere, where there is none.
     within: NotRequired[int]
@@ -83,8 +87,12 @@ class Gate(TypedDict):
 
 
 class Drawing(TypedDict):
-    """A figure: its Vega-Lite template, with rows in it where these do not depend on what is chosen on the page."""
+    """A figure: its Vega-Lite template, with rows in it where these do not depend on what is chosen on the page.
 
+    `still` is its picture as SVG, which is shown until the figure is drawn.
+    """
+
+    still: NotRequired[str]
     template: dict[str, Any]
     text: NotRequired[str]
     headers: NotRequired[list[str]]

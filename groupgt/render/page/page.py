@@ -157,6 +157,11 @@ APART = ("questions", "details", "passages", "contrasts", "left_out")
 
 def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
     plain: dict[str, Any] = {key: value for key, value in dataset.items() if key not in APART}
+    # Pictures stand in the page itself.
+    plain["drawings"] = {
+        name: {key: value for key, value in drawing.items() if key != "still"}
+        for name, drawing in dataset["drawings"].items()
+    }
     plain["leftOut"] = dataset["left_out"]
     plain["count"] = len(dataset["questions"]["qids"])
     plain["chunks"] = [chunk.places if chunk.kept else [] for chunk in chunks.chunks]
@@ -167,7 +172,7 @@ def _dataset(dataset: Dataset, chunks: Chunks) -> dict[str, Any]:
 def _contrast(each: Any) -> list[Any]:
     """A row, whose columns `page.js` names."""
     first = [each["first"], each["second"], each["metric"], each.get("within", -1)]
-    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect")
+    keys = ("delta", "interval", "pairs", "wins", "ties", "losses", "raw", "p", "effect", "confidence")
     return [*first, *(each[key] for key in keys), int(each["significant"])]
 
 
@@ -193,13 +198,14 @@ def _details(place: int, chunks: Chunks) -> Iterator[tuple[str, bytes]]:
 
 
 def _main(page: Page) -> bytes:
-    """What is there without a script: the verdict and the means by the metric that decides."""
+    """What is there without a script: the verdict, the means by the metric that decides, and the first pictures."""
     parts = [f"<h1>{_name(page['title'])}</h1>"]
-    for dataset in page["datasets"]:
+    for place, dataset in enumerate(page["datasets"]):
         if len(page["datasets"]) > 1:
             parts.append(f"<h2>{_name(dataset['name'])}</h2>")
         parts += [_sentence(sentence) for sentence in dataset["verdict"]]
         parts.append(_static_table(dataset))
+        parts += _stills(place, dataset)
     parts.append(
         "<noscript><p>The other views need JavaScript, which this page has inside; nothing is loaded.</p></noscript>"
     )
@@ -207,15 +213,26 @@ def _main(page: Page) -> bytes:
     return f'<div id="app"><main id="main">{body}</main></div>\n'.encode("utf-8", "replace")
 
 
+def _stills(place: int, dataset: Dataset) -> Iterator[str]:
+    """The pictures of the first view; what they say stands in the table for those who cannot see them."""
+    for name, drawing in dataset["drawings"].items():
+        if picture := drawing.get("still"):
+            key, title = (
+                html.escape(_visible(text)) for text in (f"{place} {name}", drawing["template"]["title"]["text"])
+            )
+            caption = f"<figcaption>{title}</figcaption>"
+            yield f'<figure class="still" aria-hidden="true" data-still="{key}">{caption}{picture}</figure>'
+
+
 def _static_table(dataset: Dataset) -> str:
     metric = dataset["metrics"][dataset["primary"]]
     rows = []
     for system in dataset["systems"][:STATIC_SYSTEMS]:
         mean, interval = system["means"][dataset["primary"]], system["intervals"][dataset["primary"]]
-        cells = f"<td>{fixed(mean)}</td><td>{span(interval)}</td>"
+        cells = f"<td class='number'>{fixed(mean)}</td><td class='number'>{span(interval)}</td>"
         rows.append(f"<tr><th scope='row'>{_name(system['name'])}</th>{cells}</tr>")
-    head = f"<tr><th>system</th><th>{html.escape(metric['label'])}</th><th>interval</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    head = "".join(f"<th class='number'>{html.escape(text)}</th>" for text in (metric["label"], "interval"))
+    return f"<table><thead><tr><th>system</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _sentence(sentence: Sentence) -> str:

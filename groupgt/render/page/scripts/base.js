@@ -98,20 +98,31 @@ function signed(value, digits = 4) {
 /** @param {number | null} value */
 const small = (value) => (!known(value) ? "–" : value < 0.0001 ? "< 0.0001" : fixed(value));
 
+/** A p-value in a sentence. @param {number | null} value */
+const chance = (value) => `p ${small(value).startsWith("<") ? "" : "= "}${small(value)}`;
+
 /** @param {number} count @param {string} one @param {string} [many] */
 const counted = (count, one, many) => `${count.toLocaleString("en")} ${count === 1 ? one : many || `${one}s`}`;
 
 /** @param {number} value */
 const time = (value) => fixed(value, value >= 100 ? 0 : value >= 1 ? 1 : 3);
 
-/** A table; cells are children, or elements of rows. @param {Child[]} heads @param {Child[][]} rows @param {string} label @param {string} [kind] */
+/** A table, with a shadow at an edge beyond which there is more; cells are children, or elements of rows. @param {Child[]} heads @param {Child[][]} rows @param {string} label @param {string} [kind] */
 function table(heads, rows, label, kind = "") {
   const body = rows.map((cells) =>
     h("tr", null, ...cells.map((cell, place) => (isCell(cell) ? cell : h(place ? "td" : "th", place ? null : { scope: "row" }, cell))))
   );
   const head = h("tr", null, ...heads.map((cell) => (isCell(cell) ? cell : h("th", { scope: "col" }, cell))));
   const whole = h("table", { class: kind }, h("caption", { class: "hidden" }, label), h("thead", null, head), h("tbody", null, ...body));
-  return h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": label }, whole);
+  const scroll = h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": label }, whole);
+  const edged = h("div", { class: "edged" }, scroll);
+  const look = () => {
+    edged.toggleAttribute("data-before", scroll.scrollLeft > 2);
+    edged.toggleAttribute("data-after", scroll.scrollLeft + scroll.clientWidth < scroll.scrollWidth - 2);
+  };
+  scroll.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(scroll);
+  return edged;
 }
 
 /** @param {unknown} cell @returns {cell is HTMLElement} */

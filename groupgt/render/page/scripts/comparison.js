@@ -78,14 +78,13 @@ function pairVerdict(set, metric, a, b, each, rows) {
   if (!each || !known(each.delta)) {
     return h("ul", { class: "verdict small" }, say({ kind: "note", parts: ["", a, " against ", b, `: the difference of means and its test were not computed for this pair and metric.${counts}`] }));
   }
-  const gain = set.metrics[metric].higher ? each.delta : -each.delta;
-  const word = gain > 0 ? " is better than " : gain < 0 ? " is worse than " : " does as well as ";
-  const interval = each.interval ? ` (interval ${signed(each.interval[0])} to ${signed(each.interval[1])})` : "";
+  const stands = standing(set, metric, each);
+  const kind = stands === "better" ? "gain" : stands === "worse" ? "loss" : "same";
+  const word = each.significant ? ` is significantly ${stands} than ` : " is not significantly different from ";
+  const interval = each.interval ? `${level(each)} ${signed(each.interval[0])} to ${signed(each.interval[1])}; ` : "";
   const effect = known(each.effect) ? ` Effect size ${signed(each.effect, 2)}.` : "";
-  const real = each.significant ? "This is significant" : "This may be chance";
-  const alone = each.raw === each.p ? "" : ` after correction; without it, as the interval is, ${small(each.raw).startsWith("<") ? "p" : "p ="} ${small(each.raw)}`;
-  const kind = !each.significant ? "same" : gain > 0 ? "gain" : "loss";
-  return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, ` by ${signed(each.delta)} ${label}${interval}. ${real}: p = ${small(each.p)}${alone}.${counts}${effect}`] }));
+  const alone = each.raw === each.p ? "" : ` after correction, ${small(each.raw)} without`;
+  return h("ul", { class: "verdict small" }, say({ kind, parts: ["", a, word, b, `: ${signed(each.delta)} in ${label} (${interval}${chance(each.p)}${alone}).${counts}${effect}`] }));
 }
 
 /** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
@@ -98,8 +97,8 @@ function deltasFigure(set, metric, a, b, each, rows) {
   return figure({
     id: "deltas",
     drawing,
-    title: `${brief(a, 60)} against ${brief(b, 60)}, query by query`,
-    lines: linesFor(drawing, label, rows.length, "dashed: the mean; band: its interval; click a bar for the query"),
+    title: "Query by query",
+    lines: linesFor(drawing, label, rows.length, `dashed: the mean; band: its ${level(each)}; click a bar for the query`),
     text: `${counted(rows.filter((row) => row.kind === "better").length, "query", "queries")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
     tables: { rows, mean },
     texts: { $label: `difference in ${label}` },
@@ -124,11 +123,10 @@ function metricsFigure(set, first, second) {
     return [{ name: metric.label, value: each.delta, low, high, kind: standing(set, place, each), p: each.p }];
   });
   if (rows.length < 2) return null;
-  const [a, b] = [set.systems[first].name, set.systems[second].name];
   return figure({
     id: "by-metric",
     drawing: set.drawings.differences,
-    title: `${brief(a, 60)} against ${brief(b, 60)}, by metric`,
+    title: "By metric",
     lines: linesFor(set.drawings.differences, "difference", Math.max(...set.systems[first].queries)),
     text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
     tables: { rows },
@@ -190,7 +188,7 @@ function sliceTable(set, first, second, metric) {
   const ends = rows.flatMap((/** @type {Plain} */ row) => [...(row.each.interval || []), row.each.delta, 0]).filter(known);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
   const body = rows.map((/** @type {{part: Plain, each: Contrast}} */ { part, each }) => {
-    const turned = whole && known(whole.delta) && known(each.delta) && whole.delta * each.delta < 0;
+    const turned = each.significant && whole && known(whole.delta) && known(each.delta) && whole.delta * each.delta < 0;
     const stands = standing(set, metric, each);
     return [
       h("th", { scope: "row" }, h("a", { href: link("questions", { [`by:${part.by}`]: part.value }) }, `${brief(part.by, 40)} = `, named(part.value, 60))),
@@ -202,10 +200,13 @@ function sliceTable(set, first, second, metric) {
       turned ? "reversal" : "",
     ];
   });
+  const isAny = rows.some((/** @type {Plain} */ row) => row.each.significant);
+  const isTurned = body.some((/** @type {Child[]} */ cells) => cells[6]);
+  const below = ["p is corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["a reversal goes the other way than all queries together"] : [])];
   return section(
     "By slice",
-    table(["slice", ...["queries", "difference", "interval", "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
-    h("p", { class: "soft" }, "* significant; p is corrected over all slices. A reversal goes the other way than all queries together.")
+    table(["slice", ...["queries", "difference", level(rows[0].each), "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
+    h("p", { class: "soft" }, `${below.join("; ")}.`)
   );
 }
 
@@ -225,7 +226,7 @@ function outcomesOf(set, second, metric) {
     figure({
       id: "outcomes",
       drawing: set.drawings.outcomes,
-      title: `Wins, ties and losses against ${other}`,
+      title: "Wins, ties and losses",
       lines: linesFor(set.drawings.outcomes, label, set.systems[second].queries[metric]),
       text: rows.map((/** @type {Plain} */ row) => `${row.system} ${row.outcome} ${row.count}`).join("; "),
       tables: { rows },

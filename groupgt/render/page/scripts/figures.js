@@ -29,11 +29,14 @@ function filled(value, texts, tables) {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, filled(each, texts, tables)]));
 }
 
-/** Leaves kinds that no row has out of legends. @param {any} value @param {Set<string>} kinds */
-function onlyOccurring(value, kinds) {
+/** Leaves what no row has out of legends. @param {any} value @param {Plain[]} rows */
+function onlyOccurring(value, rows) {
   if (value === null || typeof value !== "object") return;
-  if (value.field === "kind" && value.legend && value.scale) value.legend.values = value.scale.domain.filter((/** @type {string} */ kind) => kinds.has(kind));
-  for (const each of Object.values(value)) onlyOccurring(each, kinds);
+  if (value.type === "nominal" && value.legend && value.scale) {
+    const occurs = new Set(rows.filter((row) => row.count !== 0).map((row) => row[value.field]));
+    value.legend.values = value.scale.domain.filter((/** @type {any} */ each) => occurs.has(each));
+  }
+  for (const each of Object.values(value)) onlyOccurring(each, rows);
 }
 
 /** @param {Plain} options @param {number} width @param {boolean} paper */
@@ -41,7 +44,7 @@ function specification(options, width, paper) {
   const theme = page.themes.light;
   const colors = Object.fromEntries(Object.keys(theme).map((key) => [`$${key}`, paper ? theme[key] : `var(--${key})`]));
   const spec = filled(options.drawing.template, { ...colors, ...options.texts }, options.tables || {});
-  onlyOccurring(spec, new Set(((options.tables || {}).rows || []).map((/** @type {Plain} */ row) => row.kind)));
+  if ((options.tables || {}).rows) onlyOccurring(spec, options.tables.rows);
   const config = filled(page.config, colors, {});
   if (paper) spec.title = { text: visible(options.title), subtitle: options.lines };
   else {
@@ -64,17 +67,44 @@ function specification(options, width, paper) {
   return { ...spec, config };
 }
 
+/** What stands below a title: neither the metric that it names nor the policy, which stands on the page once. @param {Plain} options @returns {string[]} */
+function captions(options) {
+  const [first, , ...notes] = options.lines;
+  const [metric, ...rest] = first.split(" · ");
+  return [rest.length && options.title.includes(metric) ? rest.join(" · ") : first, ...notes];
+}
+
 /** @type {(() => void)[]} */
 let drawings = [];
 
+// Pictures that stood in the page before the first view, by data set and figure.
+/** @type {Map<string, Node>} */
+const stills = new Map();
+
+function keepStills() {
+  for (const each of document.querySelectorAll("[data-still]")) {
+    const picture = each.querySelector("svg");
+    if (picture) stills.set(each.getAttribute("data-still") || "", picture);
+  }
+}
+
+/** What stands in place of a figure until it is drawn: its picture, or before anything can be drawn its first values. @param {Plain} options */
+function still(options) {
+  const picture = stills.get(`${asked().place} ${visible(options.still)}`);
+  if (picture) return picture.cloneNode(true);
+  if (libraries) return null;
+  const rows = options.rows.slice(0, 12).map((/** @type {any[]} */ row) => h("tr", null, ...row.map((value) => h("td", { class: known(value) ? "number" : null }, shownValue(value)))));
+  return h("table", null, h("thead", null, h("tr", null, ...options.heads.map((/** @type {string} */ head) => h("th", null, head)))), h("tbody", null, ...rows));
+}
+
 /**
  * A figure: its text for those who cannot see it, its data as a table, and ways to save it.
- * Options: `id`, `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
+ * Options: `id`, `still` (the name of its picture), `drawing`, `title`, `lines`, `text`, `heads` and `rows` of the table; `tables` and `texts` fill the
  * template; `click` is told the datum; `least` is the width below which it is scrolled.
  * @param {Plain} options
  */
 function figure(options) {
-  const plot = h("div", { class: "plot", "aria-hidden": "true" });
+  const plot = h("div", { class: "plot", "aria-hidden": "true" }, still(options));
   const label = `${options.id}-title`;
   /** @param {string} kind */
   const save = (kind) => h("button", { type: "button", class: "quiet", onclick: () => saved(options, kind) }, kind.toUpperCase(), hidden(` of ${options.title}`));
@@ -85,7 +115,7 @@ function figure(options) {
   const whole = h(
     "figure",
     { role: "group", "aria-labelledby": label },
-    h("figcaption", null, h("h2", { id: label }, visible(options.title)), ...options.lines.map((/** @type {string} */ line) => h("p", null, visible(line)))),
+    h("figcaption", null, h("h2", { id: label }, visible(options.title)), ...captions(options).map((line) => h("p", null, visible(line)))),
     h("div", { class: "plane" }, plot),
     hidden(options.text),
     h("div", { class: "under" }, data, h("span", { class: "saves" }, "Save as ", save("svg"), save("png"), save("json")))
@@ -106,11 +136,13 @@ function figure(options) {
   return whole;
 }
 
+/** @param {any} value */
+const shownValue = (value) => (known(value) && !Number.isInteger(value) ? fixed(value) : value === null || value === undefined ? "–" : brief(value, 200));
+
 /** @param {Plain} options */
 function dataTable(options) {
   const most = 500;
-  const cell = (/** @type {any} */ value) => (known(value) && !Number.isInteger(value) ? fixed(value) : value === null || value === undefined ? "–" : brief(value, 200));
-  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(cell));
+  const rows = options.rows.slice(0, most).map((/** @type {any[]} */ row) => row.map(shownValue));
   const more = options.rows.length - rows.length;
   return h("div", null, table(options.heads, rows, `Data of ${options.title}`), more > 0 ? h("p", { class: "soft" }, `${counted(more, "more row")}`) : null);
 }

@@ -86,6 +86,7 @@ async function begin() {
     document.body.append(bubble);
     return;
   }
+  keepStills();
   page = await block("page");
   times = await block("times");
   document.body.append(bubble);

@@ -29,9 +29,9 @@ async function overview() {
   const latency = (times.drawings[set.name] || {}).latency;
   if (latency) figures.push(fixedFigure("latency", latency));
   const sweeps = Object.entries(set.drawings).filter(([key]) => key.startsWith("sweep"));
-  if (set.systems.length === 1 && set.drawings.depth) figures.push(fixedFigure("depth", set.drawings.depth));
+  if (set.systems.length === 1 && set.drawings.depth) figures.push(fixedFigure("depth", set.drawings.depth, { still: "depth" }));
   parts.push(h("div", { class: "figures" }, ...figures));
-  if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing)))));
+  if (sweeps.length) parts.push(section("Swept options", h("div", { class: "figures small" }, ...sweeps.map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { still: key, title: drawing.template.title.text.replace(`${set.metrics[set.primary].label} by `, "") })))));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
   const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])]);
@@ -66,7 +66,7 @@ function leaderboard(set) {
     const between = each && each.interval ? `${signed(each.interval[0])} to ${signed(each.interval[1])}` : "–";
     return [named(system.name), ...means, ...[each ? signed(each.delta) : "–", between, each ? small(each.p) : "–"].map((text) => h("td", { class: "number" }, text))];
   });
-  const heads = [...chosen.map((/** @type {number} */ metric) => metrics[metric].label), ...(baseline === null ? [] : [`delta ${metrics[primary].label}`, "interval", "p, corrected"])];
+  const heads = [...chosen.map((/** @type {number} */ metric) => metrics[metric].label), ...(baseline === null ? [] : [`delta ${metrics[primary].label}`, level(set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => contrast(set, place, baseline, primary)).find(Boolean)), "p, corrected"])];
   return table(["system", ...heads.map((label) => h("th", { scope: "col", class: "number" }, label))], body, "Leaderboard", "leaderboard");
 }
 
@@ -136,6 +136,7 @@ function meansFigure(set, metric) {
   const said = rows.slice(0, 8).map((/** @type {Plain} */ row) => `${row.name} ${fixed(row.value)}`);
   return figure({
     id: "means",
+    still: "forest",
     drawing,
     title: `Mean ${label} with intervals`,
     lines: linesFor(drawing, label, questions),

@@ -53,12 +53,12 @@ async function question() {
   const text = (all.texts || [])[at];
   return [
     steps(all, kept, at, values),
-    h("h1", { tabindex: -1, class: "asked" }, h("small", null, "Query ", named(all.qids[at], 200)), text ? h("bdi", null, visible(text).slice(0, 2000)) : null),
+    h("h1", { tabindex: -1, class: "asked" }, text ? [h("small", null, "Query ", named(all.qids[at], 200)), h("bdi", null, visible(text).slice(0, 2000))] : ["Query ", named(all.qids[at], 200)]),
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.solved.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were left out, so that the page stays small." : "This report was made of result folders, which hold values and no rankings. The report.html of the experiment itself has them."),
-    detail ? section("Rankings", legend(), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were left out, so that the page stays small." : "The results of this query are not part of this page; under \"What was measured\", the overview says why."),
+    detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
     section(detail && detail.worked ? "Metrics, worked out" : "Metrics", formulas(set, columns, detail, systems_, at)),
   ];
 }
@@ -184,7 +184,16 @@ const MARKS = [
   ["unjudged", "·", "not judged", "not judged"],
 ];
 
-const legend = () => h("ul", { class: "legend" }, ...MARKS.map(([kind, sign, , said]) => h("li", null, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign), said)));
+/** The marks that these rankings have. @param {(Plain | null)[]} rankings */
+function legend(rankings) {
+  const occurs = new Set();
+  for (const each of rankings) {
+    if (!each) continue;
+    for (const mark of each.marks.values()) occurs.add(mark[1]);
+    if (each.marks.size < each.results) occurs.add(3);
+  }
+  return h("ul", { class: "legend" }, ...MARKS.filter((_, place) => occurs.has(place)).map(([kind, sign, , said]) => h("li", null, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign), said)));
+}
 
 /** @param {Plain} set @param {Plain} detail @param {Map<string, string>} passages @param {number} system */
 function ranking(set, detail, passages, system) {

@@ -2,7 +2,12 @@
 "use strict";
 
 const ROWS = 100;
-const WIDEST = 12;
+// How many pixels a system takes, and the other columns together.
+const COLUMN = 92;
+const BESIDE = 620;
+
+/** How many systems stand side by side in the window. */
+const fitting = () => Math.max(2, Math.floor((Math.min(innerWidth, 1240) - BESIDE) / COLUMN));
 
 /** The questions asked for, in the order asked for. @param {Plain} set @param {Plain} questions @param {any[][]} columns @param {URLSearchParams} values @param {number} metric */
 function chosen(set, questions, columns, values, metric) {
@@ -129,11 +134,13 @@ function shownText(set, shown, a, b) {
   return `, on which ${brief(set.systems[a].name, 60)} is ${shown} than ${brief(set.systems[b].name, 60)}`;
 }
 
-/** The systems that have a column: those asked for, else the best, and the baseline. @param {Plain} set @param {URLSearchParams} values @param {number[]} always */
+/** The systems that have a column: those asked for, else the best that fit, and the baseline. @param {Plain} set @param {URLSearchParams} values @param {number[]} always */
 function shownSystems(set, values, always) {
   const asked_ = values.getAll("col").map((each) => systemAt(set, each, -1)).filter((each) => each >= 0);
-  const first = asked_.length ? asked_ : set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).slice(0, WIDEST);
-  const wanted = new Set([...always, ...first, ...(asked_.length || set.baseline === null ? [] : [set.baseline])]);
+  const first = asked_.length ? asked_ : set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).slice(0, fitting());
+  // The baseline takes the place of the last.
+  if (!asked_.length && set.baseline !== null && !first.includes(set.baseline)) first[first.length - 1] = set.baseline;
+  const wanted = new Set([...always, ...first]);
   return [...wanted].sort((x, y) => x - y);
 }
 

@@ -85,7 +85,7 @@ async function systems() {
     h("h1", { tabindex: -1 }, "Systems"),
     h("div", { class: "controls" }, search("q", "Filter", values.get("q") || "", (value) => change({ q: value || null }, true)), columnChooser(set, columns)),
     table(heads, body, "Systems, with the mean and its interval by each metric", "systems"),
-    h("p", { class: "soft" }, "Bars: the interval of each mean, on one scale per column. ", set.baseline === null ? "" : "▲ ▼ significantly better or worse than the baseline. ", `${rows.length.toLocaleString("en")} of ${counted(set.systems.length, "system")}.`),
+    h("p", { class: "soft" }, "Bars: the interval of each mean, on one scale per column. ", hasMarks(set, columns) ? "▲ ▼ significantly better or worse than the baseline. " : "", `${rows.length.toLocaleString("en")} of ${counted(set.systems.length, "system")}.`),
     failed.length ? h("ul", { class: "verdict small" }, ...failed) : null,
     ...set.tests.map((/** @type {string} */ line) => h("p", { class: "soft" }, visible(line))),
     h("div", { class: "figures wide" }, ...Object.entries(set.drawings).filter(([key]) => /^(depth|ecdf)/.test(key)).map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { panels: key === "ecdf" ? 2 : 3 }))),
@@ -131,6 +131,9 @@ function mark(set, place, metric) {
   return h("span", { class: stands }, stands === "better" ? "▲" : "▼", hidden(`significantly ${stands} than the baseline`));
 }
 
+/** Whether any system has such a mark. @param {Plain} set @param {number[]} metrics */
+const hasMarks = (set, metrics) => set.systems.some((/** @type {any} */ _, /** @type {number} */ place) => metrics.some((metric) => mark(set, place, metric)));
+
 /** @param {Plain[]} gates @param {string} system */
 function gateCell(gates, system) {
   const own = gates.filter((gate) => gate.system === system);
@@ -164,7 +167,7 @@ function slicesFigure(set, metric) {
   );
   const { label, bounded } = set.metrics[metric];
   const numbers = rows.map((/** @type {Plain} */ row) => row.value).filter(known);
-  const domain = bounded ? [0, 1] : [Math.min(...numbers), Math.max(...numbers)];
+  const domain = bounded ? [0, 1] : [0, Math.max(...numbers) || 1];
   const drawing = set.drawings.slices;
   return figure({
     id: "slices",
