@@ -15,34 +15,27 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, near_names
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.experiment.timing import Kind, Median, Timing, of_one_kind
-from groupgt.formats import csv
 from groupgt.formats.corpus import corpus_file
-from groupgt.formats.parquet import read_table
-from groupgt.formats.source import Source
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import CONVENTIONS
 from groupgt.metrics.language import Metric, parse_metric
 from groupgt.model.ground_truth import GroundTruth
 from groupgt.model.hits import Floats
 from groupgt.model.policy import Policy
-from groupgt.model.validity import number_of
 from groupgt.options import paths_of
 from groupgt.plugins import find
-from groupgt.render.exports import as_written
 from groupgt.report.means import policy_text
+from groupgt.report.per_query import read_columns
 from groupgt.store.files import sha256
 from groupgt.store.stamped import LAST, LATEST, age_of
 from groupgt.store.verdicts import VerdictStore
 
-# Which columns of per_query hold text; the others hold the values of a metric each.
-TEXT_COLUMNS = ("dataset", "run", "qid")
 AGAIN = "run the experiment again with this version"
 
 
@@ -264,7 +257,7 @@ class ResultFolder:
             metrics = {name: parse_metric(name) for name in self.manifest.metrics}
         except GroupgtError as error:
             raise DataError(f"{self.path / LAST}: {error}") from None
-        title, columns = _columns(self.path, metrics)
+        title, columns = read_columns(self.path, metrics)
         rows: dict[tuple[str, str], list[int]] = {}
         for row, key in enumerate(zip(columns["dataset"], columns["run"])):
             rows.setdefault(key, []).append(row)
@@ -461,66 +454,3 @@ def slug(name: str) -> str:
         return name
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:80]
     return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
-
-
-# --- Columns of values.
-
-
-def _columns(folder: Path, metrics: Mapping[str, Metric]) -> tuple[str, dict[str, Any]]:
-    """The file that holds the values, and its columns: those of text, and one of numbers for each metric."""
-    for ending, read in ((".parquet", _of_parquet), (".csv", _of_csv)):
-        file = folder / f"per_query{ending}"
-        if file.is_file():
-            columns = read(Source.at(file), list(metrics))
-            _check(str(file), columns, metrics)
-            return str(file), columns
-    raise DataError(
-        f"{folder}: expected per_query.csv or per_query.parquet, found neither; "
-        "have the experiment write one of them: output.formats: [csv] or [parquet]"
-    )
-
-
-def _of_csv(source: Source, metrics: list[str]) -> dict[str, Any]:
-    faults = Faults()
-    cells: dict[str, list[Any]] = {name: [] for name in (*TEXT_COLUMNS, *metrics)}
-    header = {as_written(name): name for name in csv.header_of(source)}
-    for where, row in csv.table(source, tuple(header.get(name, name) for name in cells), faults):
-        for name in TEXT_COLUMNS:
-            cells[name].append(as_written(row[header[name]]))
-        for name in metrics:
-            cell = row[header[name]]
-            value = number_of(cell) if cell else np.nan
-            if value is None:
-                faults.add(where, f"expected a number in the column {name!r}, found {cell!r}")
-            cells[name].append(np.nan if value is None else value)
-    faults.stop()
-    return {name: np.array(values) if name in metrics else values for name, values in cells.items()}
-
-
-def _of_parquet(source: Source, metrics: list[str]) -> dict[str, Any]:
-    frame = read_table(source)
-    names = [*TEXT_COLUMNS, *metrics]
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise DataError(f"{source.path}: expected the columns {', '.join(missing)}, found {', '.join(frame.columns)}")
-    for name in names:
-        kind, expected = frame.schema[name], "numbers" if name in metrics else "text"
-        if not (kind.is_float() if name in metrics else str(kind) == "String"):
-            raise DataError(f"{source.path}: expected {expected} in the column {name!r}, found {kind}")
-    texts = {name: frame[name].to_list() for name in TEXT_COLUMNS}
-    return {**texts, **{name: frame[name].fill_null(float("nan")).to_numpy() for name in metrics}}
-
-
-def _check(title: str, columns: Mapping[str, Any], metrics: Mapping[str, Metric]) -> None:
-    """Raises `DataError` where a column holds what no evaluation writes."""
-    faults = Faults()
-    for name in TEXT_COLUMNS:
-        if None in columns[name]:
-            faults.add(title, f"expected text in every row of the column {name!r}, found null")
-    for name, metric in metrics.items():
-        values = columns[name][~np.isnan(columns[name])]
-        # Three metrics of the literature may pass 1 a little, so that only far more is taken for damage.
-        wrong = values[~np.isfinite(values) | (values < 0) | (values > (2 if metric.definition.bounded else np.inf))]
-        if len(wrong):
-            faults.add(title, f"expected values of {name}, found {wrong[0]:g}")
-    faults.stop()
