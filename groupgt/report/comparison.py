@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
@@ -13,7 +14,7 @@ from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
 from groupgt.comparison.tests import TESTS
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Verdict, bare, document
+from groupgt.render.document import Detail, Item, Table, Verdict, bare, document
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
@@ -129,12 +130,12 @@ def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: b
     Pairs and slices are shown where somebody asked for them, but in a `brief` one; all else are details.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
-    yield from leaderboard.grids(comparison.by())
+    above: list[Item] = [*leaderboard.grids(comparison.by())]
     for section in (contrasts.grids, contrasts.pairs, slices.deltas, headroom.blocks):
         is_shown = section in (contrasts.pairs, slices.deltas) and not brief
-        for item in section(comparison, chosen):
-            yield item if is_shown else Detail(bare(item))
-    yield from _footer(comparison, details=brief)
+        above += [item if is_shown else Detail(bare(item)) for item in section(comparison, chosen)]
+    yield from above
+    yield from _footer(comparison, above, details=brief)
 
 
 def changed(comparison: Systems) -> Iterator[Item]:
@@ -161,18 +162,29 @@ def population_of(comparison: Systems) -> list[str]:
     return population(comparison.every, [comparison.convention])
 
 
-def _footer(comparison: Systems, *, details: bool) -> Iterator[Item]:
-    """How differences were tested; with `details` what stands below tables that are details is one, too."""
+# What marks in tables mean.
+MEANINGS = {
+    tables.BETTER: "significantly better",
+    tables.WORSE: "significantly worse",
+    tables.MARK: "significantly different",
+}
+
+
+def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
+    """How differences were tested, and what marks mean; what stands below tables that are details is one, too."""
     settings = comparison.settings
     over = _corrected(settings, *_family_sizes(comparison.rows))
-    marks = f"{tables.BETTER} significantly better, {tables.WORSE} worse, {tables.MARK} different"
+    shown = _marks(item for item in above if not isinstance(item, Detail))
     tested = (
-        f"against {comparison.baseline}: {described(settings)}, p {over}; {marks} at alpha {settings.alpha:g}; "
-        f"{100 * settings.intervals:g} % bootstrap intervals"
-        + ("" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}")
+        f"against {comparison.baseline}: {described(settings)}, p {over}; "
+        + "".join(f"{mark} {MEANINGS[mark]}, " for mark in shown).removesuffix(", ")
+        + f"{' at ' if shown else ''}alpha {settings.alpha:g}"
     )
     several = len(comparison.by().metrics) > 1
     yield tested + (f"\nverdict by {comparison.label}; the other metrics are exploratory" if several else "")
+    drawn = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
+    of_details = [f"{100 * settings.intervals:g} % bootstrap intervals of means{drawn}"]
+    of_details += [f"{mark} {MEANINGS[mark]}" for mark in _marks(map(bare, above)) if mark not in shown]
     lines = []
     if settings.correction != "none":
         for by in dict.fromkeys(part.by for part in comparison.slices):
@@ -183,8 +195,17 @@ def _footer(comparison: Systems, *, details: bool) -> Iterator[Item]:
             lines.append(
                 f"pairs: p {_corrected(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
             )
-    if lines:
-        yield Detail("\n".join(lines)) if details else "\n".join(lines)
+    if lines and not details:
+        yield "\n".join(lines)
+    yield Detail("\n".join([*of_details, *(lines if details else [])]))
+
+
+def _marks(items: Iterable[Item]) -> list[str]:
+    """The marks that stand in some tables."""
+    grids = [item for item in items if isinstance(item, (tuple, Table))]
+    rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
+    ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
+    return [mark for mark in MEANINGS if mark in ends]
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:

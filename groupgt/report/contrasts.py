@@ -193,8 +193,8 @@ def _some(names: Sequence[str]) -> str:
 
 # --- Tables.
 
-# Columns that a narrow terminal does without, first first.
-SHED = ("differ", "effect", "queries", "p")
+# Columns that a narrow terminal does without, first first; then intervals and p, the corrected one never.
+SHED = ("differ", "effect", "queries")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
@@ -207,8 +207,8 @@ def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
         against = ["delta", of_delta, "p", *corrected, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]
-        shed = [name for name in SHED if name != "p" or corrected]
-        yield Table(headers, rows, (*shed, level, "wins/ties/losses", of_delta))
+        raw = ["p"] if corrected else []
+        yield Table(headers, rows, (*SHED, level, "wins/ties/losses", *raw, of_delta))
 
 
 def p_header(settings: Settings) -> str:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from groupgt.render.page import data
 
 SNIPPET_CHARS = 60
+QUERY_CHARS = 100
 RANK = "rank of the first hit"
 # Results shown of each ranking.
 RESULTS = 20
@@ -55,11 +56,9 @@ class MissesTeller(Teller[Misses]):
         parts: list[Item] = [Verdict(list(self._sentences()))]
         headers, rows = self._grid(misses.texts, GROUPS, ALTERNATIVES)
         if rows:
-            parts.append((headers, rows))
+            parts.append(_with_queries(headers, rows, {query["qid"]: query["query"] for query in misses.queries}))
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
-        if texts := [f"{query['qid']}: {query['query']}" for query in misses.queries if query["query"]]:
-            parts.append("\n".join(texts))
         headers = ["group number", "groups", f"met in the first {misses.k}", "met anywhere"]
         cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in misses.by_group]
         parts.append(Detail((headers, cells[:GROUPS])))
@@ -126,6 +125,17 @@ class MissesTeller(Teller[Misses]):
         return ["query", "group", "met", "alternatives"], rows
 
 
+def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str, str | None]) -> Grid:
+    """A table with the text of each query beside the first row that is of it."""
+    if not any(texts.values()):
+        return headers, rows
+    before = [None, *(row[0] for row in rows)]
+    shown = [
+        "" if row[0] == above else snippet(texts.get(row[0]) or "", QUERY_CHARS) for row, above in zip(rows, before)
+    ]
+    return [headers[0], "text", *headers[1:]], [[row[0], text, *row[1:]] for row, text in zip(rows, shown)]
+
+
 def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[str, Any]]:
     """Some groups of a query, those first that are not met, in their order."""
     if most is None or len(groups) <= most:
@@ -158,13 +168,11 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         failures = self.result.failures
         headers, rows = self._grid(self.result.texts, ALTERNATIVES)
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        parts.append((headers, rows) if rows else "every run meets every group")
+        texts = {qid: failures.text_of(qid) for qid in dict.fromkeys(row[0] for row in rows)}
+        parts.append(_with_queries(headers, rows, texts) if rows else "every run meets every group")
         unmet = int(failures.unmet.sum())
         if unmet > len(rows):
             parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that at least one run misses")
-        qids = dict.fromkeys(row[0] for row in rows)
-        if texts := [f"{qid}: {text}" for qid in qids if (text := failures.text_of(qid))]:
-            parts.append("\n".join(texts))
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:

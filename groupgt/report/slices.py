@@ -73,17 +73,18 @@ def _turned(headers: list[str], rows: list[list[Any]]) -> Grid:
 
 
 def _extremes(systems: Systems, metric: str) -> Iterator[str]:
-    """For each system and column the slice in which it gains most, and that in which it loses most."""
+    """For each system and column the slice with its best difference, and that with its worst."""
     higher = systems.metrics[metric].higher_is_better
     for each in extremes(systems.rows, systems.slices, metric, higher_is_better=higher):
         phrases = [
-            f"{verb} most where {each.by} = {place[0].value} "
-            f"({signed(place[1].delta)}, {counted(place[1].pairs, 'query', 'queries')})"
-            for verb, place in (("gains", each.gains), ("loses", each.loses))
+            f"{end} where {each.by} = {place[0].value} "
+            f"({delta_text(place[1].delta, significant=place[1].significant)}, "
+            f"{counted(place[1].pairs, 'query', 'queries')})"
+            for end, place in (("best", each.gains), ("worst", each.loses))
             if place is not None
         ]
         overall = f"overall {signed(each.overall.delta)} in {systems.labels[metric]}"
-        yield f"{each.system} {' and '.join(phrases)}; {overall}"
+        yield f"{each.system}: {', '.join(phrases)}; {overall}"
 
 
 def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
@@ -103,14 +104,10 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
 
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:
     return (
-        f"{row.system} {_verb(systems, row)} {signed(row.delta)} in {systems.labels[row.metric]} overall, "
-        f"and {_verb(systems, inner)} {signed(inner.delta)} where {part.by} = {part.value} "
-        f"({counted(inner.pairs or 0, 'query', 'queries')}, {p_header(systems.settings)} {small(inner.p_value)})"
+        f"{row.system} with {signed(inner.delta)} in {systems.labels[row.metric]} where {part.by} = {part.value} "
+        f"({counted(inner.pairs or 0, 'query', 'queries')}, {p_header(systems.settings)} {small(inner.p_value)}), "
+        f"and {signed(row.delta)} overall"
     )
-
-
-def _verb(systems: Systems, row: Row) -> str:
-    return "gains" if ((row.delta or 0.0) > 0) == systems.metrics[row.metric].higher_is_better else "loses"
 
 
 def figure(systems: Systems) -> Figure:
