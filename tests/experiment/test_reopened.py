@@ -138,7 +138,7 @@ def test_a_folder_that_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[s
     shutil.copytree(latest.parent, moved)
     out, _ = printed(capsys, "misses", moved / "latest", *call[2:])
     assert "Dogs" not in out
-    assert [line.split()[:3] for line in out.splitlines() if line.startswith("q2 ")] == [["q2", "group", "1"]]
+    assert [line.split()[:4] for line in out.splitlines() if line.startswith("q2 ")] == [["q2", "dogs?", "group", "1"]]
     shutil.rmtree(latest.parent)
     for way in (moved, moved / "latest", moved / (moved / "latest").read_text().strip()):
         assert printed(capsys, "misses", way, *call[2:])[0] == out
