@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from groupgt.cli.output import (
     show_result,
     write_table,
 )
+from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import ConfigError
@@ -54,6 +56,11 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the 
 @click.command("compare")
 @BASELINE
 @PRIMARY
+@click.option(
+    "--across",
+    type=click.Choice(["datasets"]),
+    help="With a result folder as TRUTH: compare its data sets, each system with itself on the data set --baseline.",
+)
 @setting_options()
 @click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
 @click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
@@ -66,6 +73,7 @@ def compare_command(
     inputs: Inputs,
     baseline: str | None,
     primary: str | None,
+    across: str | None,
     per_query: Path | None,
     failures: Path | None,
     page: Path | None,
@@ -79,6 +87,9 @@ def compare_command(
     and losses; with --by also within slices. Then: which run solves which queries, and what an ideal choice among the
     runs would reach.
     """
+    if across is not None:
+        prepared(_across(inputs, baseline, primary, settings), style)()
+        return
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
     check_table_ending(per_query)
@@ -96,6 +107,31 @@ def compare_command(
     print_it()
 
 
+# What goes with --across: all else is as the experiment measured it.
+WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "systems", "style", "details"}
+
+
+def _across(inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any]) -> Across:
+    """The data sets of a result folder against one of them; raises `ConfigError` for options that do not go with it."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name or ""
+        if (typed(name) and name not in {*WITH_ACROSS, *settings}) or (name == "pairs" and settings[name]):
+            spelled = option.opts[-1] if isinstance(option, click.Option) else option.make_metavar(context)
+            raise ConfigError(f"{spelled}: does not go with --across, which compares the data sets of a result folder")
+    from groupgt.report.across import across_in
+    from groupgt.report.folder import ResultFolder, folders_of
+
+    folder = replace(ResultFolder.read(folders_of([inputs.truth_path])[-1]), chosen=inputs.systems)
+    metrics = inputs.metrics if inputs.metric_texts else folder.compare.get("metrics", [])
+    return across_in(folder, Settings(**_as_typed(settings, folder.compare)), baseline, metrics, primary)
+
+
+def _as_typed(settings: dict[str, Any], compare: dict[str, Any]) -> dict[str, Any]:
+    """What is not typed is as the experiment compared."""
+    return {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
+
+
 def _comparison(
     inputs: Inputs, baseline: str | None, primary: str | None, settings: dict[str, Any], *written: Path | None
 ) -> Comparison:
@@ -106,8 +142,7 @@ def _comparison(
         compare = inputs.reopened.compare
         if not inputs.metric_texts:
             metrics, primary = compare.get("metrics", []), primary or inputs.reopened.primary
-        # What is not typed is as the experiment compared.
-        settings = {name: value if typed(name) else compare.get(name, value) for name, value in settings.items()}
+        settings = _as_typed(settings, compare)
         named = compare.get("baseline")
         baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
     if len(inputs.runs) < 2:

@@ -114,9 +114,13 @@ def _with_settings(section: type[S]) -> type[S]:
 @_with_settings
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """What systems are compared with, and how surely."""
+    """What systems, or data sets, are compared with, and how surely."""
 
-    baseline: Annotated[str, Doc("The system that the others are compared with.")]
+    baseline: Annotated[str, Doc("The system that the others are compared with; with `across: datasets`, a data set.")]
+    across: Annotated[
+        Literal["systems", "datasets"],
+        Doc("systems, or datasets: each system on every data set with the same queries against itself on one of them."),
+    ] = "systems"
     metrics: Annotated[Texts, Doc("The metrics to compare (default: all).")] = field(default_factory=list)
 
     def settings(self, seed: int) -> Settings:

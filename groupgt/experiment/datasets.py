@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from groupgt.comparison.across import Measured, shared_queries
+from groupgt.comparison.beside import texts_of
 from groupgt.errors import ConfigError, DataError, Faults, GroupgtError, GroupgtWarning, MetricError
 from groupgt.evaluation.inputs import as_ground_truth
 from groupgt.evaluation.request import Request
@@ -101,6 +103,7 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
     kind = DataError if faults else ConfigError
     for name, data in datasets.items():
         _check(experiment, name, data, faults)
+    _check_shared(experiment, datasets, faults)
     faults.stop(kind)
     _warn_of_depth(experiment)
     for name, data in datasets.items():
@@ -294,6 +297,18 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
     for text in document.faults.texts:
         faults.add("", text)
     _check_budgets(experiment, name, data, faults)
+
+
+def _check_shared(experiment: Experiment, datasets: dict[str, Data], faults: Faults) -> None:
+    """Whether data sets that are compared with one another ask the same queries."""
+    baseline = experiment.across
+    if baseline is not None and baseline in datasets:
+        asked = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
+        try:
+            shared_queries(asked, baseline)
+        except GroupgtError as error:
+            for text in error.faults:
+                faults.add(experiment.document.place(("compare", "across")), f"compare.across: {text}")
 
 
 def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:

@@ -83,7 +83,14 @@ class Experiment:
     @property
     def baseline(self) -> str | None:
         """What systems are compared with."""
-        return None if self.config.compare is None else self.config.compare.baseline
+        compare = self.config.compare
+        return None if compare is None or compare.across == "datasets" else compare.baseline
+
+    @property
+    def across(self) -> str | None:
+        """The data set that others are compared with."""
+        compare = self.config.compare
+        return None if compare is None or compare.across == "systems" else compare.baseline
 
     @cached_property
     def hide(self) -> Hide:
@@ -323,7 +330,12 @@ class Checks:
         test = compare.settings(self.config.seed).test
         if TESTS[test].needs_scipy and find_spec("scipy") is None:
             self.document.fault(("compare", "test"), f"{test} needs SciPy: pip install 'groupgt[stats]'")
-        if compare.baseline in self.families.systems:
+        if compare.across == "datasets":
+            if compare.baseline not in self.config.datasets and self.document.is_sound("datasets"):
+                self.document.unknown(
+                    ("compare", "baseline"), compare.baseline, self.config.datasets, "one of the data sets: "
+                )
+        elif compare.baseline in self.families.systems:
             self.baseline = compare.baseline
         elif not self.families.may_be(compare.baseline):
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
@@ -446,7 +458,8 @@ class Checks:
     def _gates(self, convention: str, metrics: dict[str, Metric]) -> None:
         """What gates name, and what they ask."""
         config = self.config
-        baseline = None if config.compare is None else config.compare.baseline
+        compare = config.compare
+        baseline = None if compare is None or compare.across == "datasets" else compare.baseline
         checks = GateChecks(
             self.document, self.families, config.datasets, metrics, convention, baseline, config.evaluate.timed
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from groupgt.comparison.across import Across
 from groupgt.comparison.compare import Comparison
 from groupgt.errors import printable
 from groupgt.evaluation.result import Evaluation
@@ -35,7 +36,8 @@ class Outcome(Result):
     `failed[dataset][system]` why a system that may be skipped has no results, and `absent[dataset]` the ids of the
     ground truth that are not in the corpus, where results are matched by id. `kept` says what was not asked again.
     `previous` is the name of the run that this one is compared with (empty where there was none, None where none was
-    asked for), and `against[dataset]` holds every system beside its former self.
+    asked for), and `against[dataset]` holds every system beside its former self. `across` holds the data sets against
+    one of them, where the file asks for that.
     """
 
     experiment: Experiment
@@ -53,6 +55,7 @@ class Outcome(Result):
     kept: Kept = field(default_factory=Kept)
     previous: str | None = None
     against: dict[str, Against] = field(default_factory=dict)
+    across: Across | None = None
     folder: Path | None = None
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)

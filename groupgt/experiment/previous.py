@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.comparison.contrast import Contrast, Family, Values, bounds_of, contrasts_in
-from groupgt.comparison.settings import Settings
+from groupgt.comparison.beside import Beside, reworded, texts_of
 from groupgt.errors import DataError, GroupgtError
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics.language import Metric
 from groupgt.model.ground_truth import GroundTruth
-from groupgt.model.hits import Bools, Floats
+from groupgt.model.hits import Floats
 from groupgt.model.values import CALLS
 
 
@@ -59,24 +58,18 @@ class Previous:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Against:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Against(Beside):
     """The systems of one data set beside their former selves, by every metric.
 
-    `now` and `before` hold the values of the same queries, shape (Q,), those of `before` by system and metric where
-    the two can be compared: NaN for a query that was not asked then, or in other words. `refused` says why others
-    cannot be compared, by system and metric; of those in `stored` the values of then are used, for the reason that is
-    given, and all others are measured again. `added` are systems that were not in the run before, `gone` those that are
-    not run any more. `changed` are the queries whose ground truth is another one today, `reworded` those whose text is;
-    `asked_now` and `asked_then` count the queries that only one of the two runs has.
+    `qids` are the queries; in `before` those are NaN that were not asked then, or in other words. `refused` says why
+    some cannot be compared, by system and metric; of those in `stored` the values of then are used, for the reason that
+    is given, and all others are measured again. `added` are systems that were not in the run before, `gone` those that
+    are not run any more. `changed` are the queries whose ground truth is another one today, `reworded` those whose text
+    is; `asked_now` and `asked_then` count the queries that only one of the two runs has.
     """
 
     qids: Sequence[str]
-    metrics: Mapping[str, Metric]
-    primary: str
-    settings: Settings
-    now: Values
-    before: Values
     refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
     stored: Mapping[tuple[str, str], str] = field(default_factory=dict)
     added: Sequence[str] = ()
@@ -85,20 +78,6 @@ class Against:
     reworded: Sequence[str] = ()
     asked_now: int = 0
     asked_then: int = 0
-    _computed: dict[tuple[str, bytes], dict[str, Contrast]] = field(default_factory=dict, repr=False)
-
-    def contrasts(self, metric: str | None = None, among: Bools | None = None) -> dict[str, Contrast]:
-        """Every system beside its former self by one metric (the primary), over all queries or some: one family."""
-        metric = self.primary if metric is None else metric
-        key = metric, b"" if among is None else among.tobytes()
-        if key not in self._computed:
-            names = [name for name in self.now if metric in self.before.get(name, {})]
-            keep = slice(None) if among is None else among
-            now, before = ([values[name][metric][keep] for name in names] for values in (self.now, self.before))
-            asked = self.metrics[metric]
-            family = Family(asked, now, before, bounds_of(asked, [*now, *before]))
-            self._computed[key] = dict(zip(names, contrasts_in([family], self.settings)[0])) if names else {}
-        return self._computed[key]
 
 
 def against(
@@ -115,7 +94,7 @@ def against(
     """
     values = {name: evaluation.values for name, evaluation in evaluations.items()}
     if former is None:
-        return Against(truth.qids, request.metrics, now=values, before={}, added=list(values), **more)
+        return Against(qids=truth.qids, metrics=request.metrics, now=values, before={}, added=list(values), **more)
     pairing = _Pairing(former, request, truth, stale)
     before: dict[str, dict[str, Floats]] = {}
     refused: dict[tuple[str, str], str] = {}
@@ -126,8 +105,8 @@ def against(
             stored |= {(name, metric): text for metric, text in why.items()}
             refused |= {(name, metric): text for metric, text in faults.items()}
     return Against(
-        truth.qids,
-        request.metrics,
+        qids=truth.qids,
+        metrics=request.metrics,
         now=values,
         before=before,
         refused=refused,
@@ -148,11 +127,7 @@ class _Pairing:
         self.former, self.request, self.truth, self.stale = former, request, truth, stale
         then = former.truth
         there = [qid for qid in truth.qids if qid in then]
-        texts, texts_then = _texts(truth), _texts(then)
-        # A text that only one of the two has says nothing.
-        self.reworded = [
-            qid for qid in there if texts_then.get(qid, texts.get(qid)) != texts.get(qid, texts_then.get(qid))
-        ]
+        self.reworded = reworded(there, texts_of(truth), texts_of(then))
         other = frozenset(self.reworded)
         self.paired = np.array([qid in then and qid not in other for qid in truth.qids], dtype=np.bool_)
         is_same = truth.digest == then.digest
@@ -229,11 +204,6 @@ class _Pairing:
             if self.paired[place] and qid not in changed:
                 values[place] = column[self.former.truth.index[qid]]
         return values
-
-
-def _texts(truth: GroundTruth) -> dict[str, str]:
-    """The texts of queries that have one."""
-    return {qid: text for qid, text in zip(truth.qids, truth.texts or ()) if text}
 
 
 def _judged(truth: GroundTruth, qid: str) -> tuple[list[str], frozenset[str]]:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from groupgt.comparison.across import Across, Measured, across, mean_length
+from groupgt.comparison.beside import texts_of
 from groupgt.comparison.compare import Comparison, comparison_of
 from groupgt.comparison.settings import Settings
 from groupgt.errors import GroupgtError, RetrieverError
@@ -168,19 +170,42 @@ def _concluded(outcome: Outcome) -> Outcome:
     )
     leaders, overall_leaders = best_systems(experiment.rule, outcome.evaluations, timings)
     comparison = {
-        dataset: comparison_of(by_system, compare.baseline, settings, compare.metrics)
+        dataset: comparison_of(by_system, experiment.baseline, settings, compare.metrics)
         for dataset, by_system in outcome.evaluations.items()
-        if compare is not None and compare.baseline in by_system
+        if compare is not None and experiment.baseline in by_system
     }
     return replace(
         outcome,
         comparison=comparison,
+        across=_across(outcome),
         systems={
             name: _table(outcome, name, comparison.get(name)) for name, each in outcome.evaluations.items() if each
         },
         gates=judged(experiment.config.gate, findings),
         leaders=leaders,
         overall_leaders=overall_leaders,
+    )
+
+
+def _across(outcome: Outcome) -> Across | None:
+    """Every data set against the one that the file names, where it has any results."""
+    experiment = outcome.experiment
+    by_dataset = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
+    if experiment.across not in by_dataset or len(by_dataset) < 2 or experiment.config.compare is None:
+        return None
+    return across(
+        {
+            name: Measured(truth.qids, texts_of(truth), {system: each.values for system, each in by_system.items()})
+            for name, by_system in by_dataset.items()
+            for truth in [outcome.truths[name]]
+        },
+        experiment.across,
+        next(iter(next(iter(by_dataset.values())).values())).metrics,
+        experiment.settings,
+        experiment.convention,
+        asked=experiment.config.compare.metrics,
+        primary=experiment.primary,
+        sizes={name: mean_length(texts) for name, texts in outcome.passages.items() if name in by_dataset},
     )
 
 

@@ -72,7 +72,7 @@ class ComparisonTeller(Teller[Comparison]):
         """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
-        headers = [*first, "baseline", "delta", "delta_low", "delta_high", *COUNTS, *LAST, "significant"]
+        headers = [*first, "baseline", *OF_CONTRAST, "significant"]
         rows = [["", "", *_csv_cells(comparison, row)] for row in comparison.rows]
         for part in comparison.slices:
             rows += [[part.by, part.value, *_csv_cells(comparison, row)] for row in part.rows]
@@ -107,18 +107,22 @@ class ComparisonTeller(Teller[Comparison]):
 # Columns of the CSV that are fields of a contrast.
 COUNTS = ("pairs", "unpaired", "wins", "ties", "losses")
 LAST = ("spread", "effect_size", "raw_p_value", "p_value")
+OF_CONTRAST = ("delta", "delta_low", "delta_high", *COUNTS, *LAST)
 
 
 def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
     cells: list[Any] = [row.system, str(comparison.metrics[row.metric]), row.mean, *row.interval, row.queries]
     if row.against is None:
         return [*cells, *[None] * 14]
-    last = {name: getattr(row.against, name) for name in LAST}
-    if not math.isfinite(row.against.effect_size):
+    return [*cells, comparison.baseline, *cells_of(row.against), int(row.significant)]
+
+
+def cells_of(contrast: Contrast) -> list[Any]:
+    """The columns of the CSV that are of a contrast."""
+    last = {name: getattr(contrast, name) for name in LAST}
+    if not math.isfinite(contrast.effect_size):
         last["effect_size"] = None
-    delta = [row.against.delta, *row.against.delta_interval]
-    counts = (getattr(row.against, name) for name in COUNTS)
-    return [*cells, comparison.baseline, *delta, *counts, *last.values(), int(row.significant)]
+    return [contrast.delta, *contrast.delta_interval, *(getattr(contrast, name) for name in COUNTS), *last.values()]
 
 
 # --- Tables and what stands below them.
@@ -173,18 +177,13 @@ MEANINGS = {
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
     """How differences were tested, and what marks mean; what stands below tables that are details is one, too."""
     settings = comparison.settings
-    over = _corrected(settings, *_family_sizes(comparison.rows))
-    shown = _marks(item for item in above if not isinstance(item, Detail))
-    tested = (
-        f"against {comparison.baseline}: {described(settings)}, p {over}; "
-        + "".join(f"{mark} {MEANINGS[mark]}, " for mark in shown).removesuffix(", ")
-        + f"{' at ' if shown else ''}alpha {settings.alpha:g}"
-    )
+    shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
-    yield tested + (f"\nverdict by {comparison.label}; the other metrics are exploratory" if several else "")
+    test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown)
+    yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
     drawn = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
     of_details = [f"{100 * settings.intervals:g} % bootstrap intervals of means{drawn}"]
-    of_details += [f"{mark} {MEANINGS[mark]}" for mark in _marks(map(bare, above)) if mark not in shown]
+    of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
     lines = []
     if settings.correction != "none":
         for by in dict.fromkeys(part.by for part in comparison.slices):
@@ -200,7 +199,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     yield Detail("\n".join([*of_details, *(lines if details else [])]))
 
 
-def _marks(items: Iterable[Item]) -> list[str]:
+def marks_in(items: Iterable[Item]) -> list[str]:
     """The marks that stand in some tables."""
     grids = [item for item in items if isinstance(item, (tuple, Table))]
     rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
@@ -229,6 +228,18 @@ def _corrected(settings: Settings, count: int, families: int = 1) -> str:
         return "not corrected"
     each = " per metric" if families > 1 else ""
     return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
+
+
+def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = ()) -> str:
+    """How some comparisons were tested, and what marks in their tables mean."""
+    meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
+    over = _corrected(settings, count, families)
+    return f"{described(settings)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
+
+
+def verdict_by(label: str) -> str:
+    """What is said where there are several metrics: which one the verdict is by."""
+    return f"\nverdict by {label}; the other metrics are exploratory"
 
 
 def described(settings: Settings) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from groupgt.comparison.beside import Beside
 from groupgt.comparison.contrast import Contrast, Key, Row, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems, finite, interval
@@ -246,6 +247,23 @@ def _effect(size: float) -> str:
     if math.isinf(size):
         return "∞" if size > 0 else "-∞"
     return signed(size, 2)
+
+
+def beside_grid(
+    beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
+) -> Table:
+    """What each is beside the other by one metric: `first` are the first cells of its row, where not its name alone.
+
+    `headers` are those of these cells, the queries, the mean of the other and its own.
+    """
+    contrasts = beside.contrasts(metric)
+    level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
+    rows: list[list[Any]] = []
+    for name, contrast in contrasts.items():
+        delta = delta_text(contrast.delta, significant=contrast.significant)
+        known = [contrast.pairs, *beside.means(name, metric), delta, span(contrast.delta_interval)]
+        rows.append([*(first or {}).get(name, [name]), *known, small(contrast.p_value)])
+    return Table([*headers, "delta", f"{level:.3g} % CI", p_header(beside.settings)], rows, keep=len(headers) - 3)
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:

@@ -15,7 +15,8 @@ from groupgt.render.document import Detail, Item, Table, Verdict, document
 from groupgt.render.drawing import Figure
 from groupgt.render.page.data import Sentence
 from groupgt.render.tables import Grid
-from groupgt.report import comparison, contrasts, corpora, gates, leaderboard, means, previous, sweeps, times
+from groupgt.report import across as datasets
+from groupgt.report import comparison, contrasts, gates, leaderboard, means, previous, sweeps, times
 from groupgt.report.sentences import doubt, enumerated, every
 
 # What is read after the gates.
@@ -37,7 +38,9 @@ def items(outcome: Outcome, *, timed: bool = False) -> Iterator[Item]:
 def _items(outcome: Outcome, *, timed: bool) -> Iterator[Item]:
     several = len(outcome.evaluations) > 1
     yield from verdicts(outcome, timed=timed)
-    yield from corpora.blocks(outcome.experiment, outcome.evaluations)
+    yield from datasets.blocks(outcome.experiment, outcome.evaluations)
+    if outcome.across is not None:
+        yield from datasets.tables(outcome.across)
     for dataset, by_system in outcome.evaluations.items():
         if several:
             yield f"dataset {dataset}"
@@ -111,7 +114,7 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
         else:
             parts = enumerated(leaders, f" are equally good, and the best {over}, by the mean of their means.")
         yield {"kind": "best", "parts": parts}
-    yield from corpora.sentences(outcome)
+    yield from datasets.verdict_of(outcome)
 
 
 def _best(outcome: Outcome, dataset: str, *, timed: bool) -> Iterator[Sentence]:

@@ -221,7 +221,12 @@ class ResultFolder:
     @property
     def baseline(self) -> str | None:
         """What its systems are compared with."""
-        return self.compare.get("baseline")
+        return None if self.across else self.compare.get("baseline")
+
+    @property
+    def across(self) -> str | None:
+        """The data set that the others are compared with, where they are."""
+        return self.compare["baseline"] if self.compare.get("across") == "datasets" else None
 
     @property
     def tokenizer(self) -> str | None:

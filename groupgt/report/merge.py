@@ -79,7 +79,7 @@ def merged(
 
 def settings_of(folders: Sequence[ResultFolder]) -> Settings:
     """How the experiments compared; where they differ, as the first of them did, with a warning."""
-    compared = [folder.compare for folder in folders if folder.baseline is not None]
+    compared = [folder.compare for folder in folders if folder.config.get("compare")]
     chosen: dict[str, Any] = {}
     for name in (field.name for field in fields(Settings)):
         values = [settings[name] for settings in compared if name in settings]

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from groupgt.errors import DataError
-from groupgt.evaluation.result import mean_of
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.experiment.previous import Against, Former, FormerSystem, Previous
 from groupgt.model.hits import Floats
-from groupgt.render.document import Detail, Item, Table
+from groupgt.render.document import Detail, Item
 from groupgt.render.page import data
-from groupgt.render.tables import counted, small, span
-from groupgt.report.contrasts import Other, changes, delta_text, p_header
+from groupgt.render.tables import counted
+from groupgt.report.contrasts import Other, beside_grid, changes
 from groupgt.report.folder import Manifest, ResultFolder, folders_of
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
@@ -174,28 +173,12 @@ def blocks(outcome: Outcome, dataset: str) -> Iterator[Item]:
     against = outcome.against.get(dataset)
     if against is None:
         return
-    contrasts, settings, text = against.contrasts(), against.settings, against.primary
-    if contrasts:
-        level = 100 * next(iter(contrasts.values())).confidence
-        label = _label(outcome, against)
-        headers = ["against the previous run", "queries", f"{label} before", "now", "delta", f"{level:.3g} % CI"]
-        rows: list[list[Any]] = []
-        for name, contrast in contrasts.items():
-            then, now = _means(against, name, text)
-            delta = delta_text(contrast.delta, significant=contrast.significant)
-            p_value = small(contrast.p_value)
-            rows.append([name, contrast.pairs, then, now, delta, span(contrast.delta_interval), p_value])
-        yield Table([*headers, p_header(settings)], rows)
+    if against.contrasts():
+        headers = ["against the previous run", "queries", f"{_label(outcome, against)} before", "now"]
+        yield beside_grid(against, against.primary, headers)
     if notes := list(_notes(against)):
         yield "\n".join(notes)
     yield Detail(f"previous run: {outcome.previous}")
-
-
-def _means(against: Against, name: str, text: str) -> tuple[float, float]:
-    """The means of then and of now over the queries that count in both."""
-    then, now = against.before[name][text], against.now[name][text]
-    both = ~np.isnan(then) & ~np.isnan(now)
-    return mean_of(then[both]), mean_of(now[both])
 
 
 def _notes(against: Against) -> Iterator[str]:
@@ -228,7 +211,7 @@ def results(outcome: Outcome, dataset: str) -> dict[str, Any]:
     rows = []
     for text in against.metrics:
         for name, contrast in against.contrasts(text).items():
-            then, now = _means(against, name, text)
+            then, now = against.means(name, text)
             rows.append(
                 {
                     "system": name,

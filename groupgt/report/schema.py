@@ -133,6 +133,34 @@ PREVIOUS = shape(
     new_queries=Count,
     gone_queries=Count,
 )
+ON_DATASET = shape(
+    "OnDataset",
+    "One system on one data set beside itself on the baseline, over the queries that count on both.",
+    system=str,
+    dataset=str,
+    metric=str,
+    mean=float | None,
+    baseline_mean=float | None,
+    significant=bool,
+    against=typed(Contrast),
+)
+SHARED = shape(
+    "Shared",
+    "How many queries of a data set are those of the baseline, and how many each of the two has alone.",
+    qids=Count,
+    alone=Count,
+    absent=Count,
+    reworded=list[str],
+)
+ACROSS = shape(
+    "Across",
+    "The same systems on several data sets, each against itself on the baseline.",
+    baseline=str,
+    primary=str,
+    settings=Annotated[dict[str, Any], FieldsOf(Settings)],
+    rows=of(list, ON_DATASET),
+    queries=of(dict, str, SHARED),
+)
 DATASET = shape(
     "Dataset",
     "One data set: its systems, best first, and why others failed.",
@@ -150,6 +178,7 @@ RESULTS = shape(
     datasets=of(dict, str, DATASET),
     best=NotRequired[str],
     previous=NotRequired[str | None],
+    across=of(NotRequired, ACROSS),
     gates=of(NotRequired, of(list, GATE)),
     idle_gates=NotRequired[list[int]],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from groupgt.errors import printable
 from groupgt.experiment.outcome import Outcome
 from groupgt.render.document import Item, Verdict, document
+from groupgt.report import across as datasets
 from groupgt.report import gates, previous
 from groupgt.report.comparison import changed
 from groupgt.report.experiment import across, sentences
@@ -24,6 +25,8 @@ def summary(outcome: Outcome) -> str:
         if evaluations:
             parts += changed(outcome.systems[dataset])
             parts += previous.blocks(outcome, dataset)
+    if outcome.across is not None:
+        parts += datasets.tables(outcome.across)
     if outcome.folder is not None and (outcome.folder / "report.html").is_file():
         parts.append("Every query: open `report.html` in the result folder of this run.")
     return document(outcome.experiment.hide.sure(parts), "github")

@@ -9,6 +9,7 @@ from groupgt.render.results import Result, Teller
 
 # The module of this room, loaded when a result is shown, and the class in it, by the class of the result.
 TELLERS = {
+    "Across": ("across", "AcrossTeller"),
     "Agreement": ("curation", "AgreementTeller"),
     "Check": ("curation", "CheckTeller"),
     "Comparison": ("comparison", "ComparisonTeller"),

@@ -224,6 +224,7 @@ def test_corpora_that_share_their_questions_stand_in_one_table(file: Path) -> No
     head, _, rest = run_experiment(file).text().rpartition("dataset small")
     assert "small, large: one ground truth, 2 corpora" in head
     assert "add a metric with a budget (recall@4000chars)" in head
-    assert "large: plain" in head
-    assert "small: plain" in head
+    assert (
+        len([line for line in head.splitlines() if line.split()[:2] in (["small", "plain"], ["large", "plain"])]) == 2
+    )
     assert "dataset large" in rest

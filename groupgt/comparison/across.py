@@ -1,0 +1,158 @@
+"""The same systems on several data sets that ask the same queries, each data set against one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from groupgt.comparison.beside import Beside, reworded
+from groupgt.comparison.contrast import Values
+from groupgt.comparison.settings import Settings
+from groupgt.errors import ConfigError, Faults, near_names
+from groupgt.metrics.language import Metric, parse_metric
+from groupgt.model.hits import Floats
+from groupgt.render.results import Result
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What is known of one data set: its queries, their texts where they have one, and values by system and metric."""
+
+    qids: Sequence[str]
+    texts: Mapping[str, str]
+    values: Values = field(default_factory=dict)
+
+
+class Shared(NamedTuple):
+    """The queries that a data set shares with the baseline, and how many others the two have.
+
+    `alone` are those of the data set, `absent` those of the baseline; `reworded` have another text in each.
+    """
+
+    qids: Sequence[str]
+    alone: int
+    absent: int
+    reworded: Sequence[str]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Across(Beside, Result):
+    """The same systems on several data sets, each beside itself on the data set that is the `baseline`.
+
+    `places` are the system and the data set of each name, `shared` the queries of each data set that are paired, and
+    `sizes` the mean length in characters of a chunk of each data set, where that is known.
+    """
+
+    baseline: str
+    convention: str
+    places: Mapping[str, tuple[str, str]]
+    shared: Mapping[str, Shared]
+    sizes: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def datasets(self) -> list[str]:
+        """All data sets, the baseline first."""
+        return [self.baseline, *self.shared]
+
+    @property
+    def label(self) -> str:
+        """What tables call the primary metric."""
+        return self.metrics[self.primary].short(self.convention)
+
+
+def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:
+    """What each other data set shares with the baseline: queries of one id and text.
+
+    Raises `ConfigError` where the baseline is none of them, or one shares fewer than two queries with it.
+    """
+    if baseline not in datasets:
+        near = near_names(baseline, datasets)
+        raise ConfigError(f"baseline: expected one of the data sets {', '.join(datasets)}, found {baseline!r}{near}")
+    first, faults = datasets[baseline], Faults()
+    known = frozenset(first.qids)
+    found: dict[str, Shared] = {}
+    for name, other in datasets.items():
+        if name == baseline:
+            continue
+        both = [qid for qid in other.qids if qid in known]
+        changed = reworded(both, other.texts, first.texts)
+        kept = [qid for qid in both if qid not in frozenset(changed)]
+        found[name] = Shared(kept, len(other.qids) - len(both), len(known) - len(both), changed)
+        if len(kept) < 2:
+            what = f"expected at least two queries with the same id and text as in {baseline}, found {len(kept)}"
+            faults.add(f"dataset {name!r}", what)
+    faults.stop(ConfigError)
+    return found
+
+
+def across(
+    datasets: Mapping[str, Measured],
+    baseline: str,
+    known: Mapping[str, Metric],
+    settings: Settings,
+    convention: str,
+    *,
+    asked: Sequence[str] = (),
+    primary: str | None = None,
+    sizes: Mapping[str, float] | None = None,
+) -> Across:
+    """Every system on every data set beside itself on the baseline, by the metrics asked for, or all that are known.
+
+    Raises as `shared_queries` does, and `ConfigError` for a metric that is not known.
+    """
+    metrics, first = _chosen(known, asked, primary, convention)
+    shared = shared_queries(datasets, baseline)
+    now: dict[str, dict[str, Floats]] = {}
+    before: dict[str, dict[str, Floats]] = {}
+    places: dict[str, tuple[str, str]] = {}
+    for dataset, found in shared.items():
+        here, there = (_places(datasets[name].qids, found.qids) for name in (dataset, baseline))
+        for system, values in datasets[dataset].values.items():
+            if system in datasets[baseline].values:
+                name = f"{system} on {dataset}"
+                places[name] = system, dataset
+                now[name] = {text: values[text][here] for text in metrics}
+                before[name] = {text: datasets[baseline].values[system][text][there] for text in metrics}
+    return Across(
+        metrics=metrics,
+        primary=first,
+        settings=settings,
+        now=now,
+        before=before,
+        baseline=baseline,
+        convention=convention,
+        places=places,
+        shared=shared,
+        sizes=sizes or {},
+    )
+
+
+def _chosen(
+    known: Mapping[str, Metric], asked: Sequence[str], primary: str | None, convention: str
+) -> tuple[dict[str, Metric], str]:
+    """Those asked for, or all, with the primary one among them, and which that is; raises `ConfigError`."""
+    texts = {metric: text for text, metric in known.items()}
+
+    def text_of(name: str) -> str:
+        metric = parse_metric(name, convention)
+        if metric not in texts:
+            raise ConfigError(f"metric: expected one of {', '.join(known)}, found {name!r}{near_names(name, known)}")
+        return texts[metric]
+
+    wanted = [text_of(name) for name in asked] or list(known)
+    first = wanted[0] if primary is None else text_of(primary)
+    return {text: known[text] for text in dict.fromkeys([*wanted, first])}, first
+
+
+def mean_length(texts: Mapping[str, str]) -> float:
+    """The mean number of characters of some texts."""
+    return sum(map(len, texts.values())) / max(len(texts), 1)
+
+
+def _places(qids: Sequence[str], wanted: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Where each wanted query stands."""
+    index = {qid: place for place, qid in enumerate(qids)}
+    return np.array([index[qid] for qid in wanted], dtype=np.int64)

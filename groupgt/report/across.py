@@ -1,0 +1,267 @@
+"""What is said of data sets that ask the same queries: their means side by side, and one tested against another."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from groupgt.comparison.across import Across, Measured, across, mean_length
+from groupgt.comparison.beside import texts_of
+from groupgt.comparison.contrast import Contrast, comparisons
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.systems import finite
+from groupgt.errors import ConfigError, DataError
+from groupgt.evaluation.result import Evaluation
+from groupgt.experiment.experiment import Experiment
+from groupgt.experiment.outcome import Outcome
+from groupgt.formats.corpus import read_corpus
+from groupgt.options import as_dict
+from groupgt.render.document import Detail, Item, Table, Verdict
+from groupgt.render.exports import nulls
+from groupgt.render.page.data import Sentence
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted, fixed
+from groupgt.report.comparison import OF_CONTRAST, cells_of, how_tested, marks_in, verdict_by
+from groupgt.report.contrasts import Other, beside_grid, changes
+from groupgt.report.folder import AGAIN, ResultFolder
+from groupgt.report.sentences import doubt
+from groupgt.report.shapes import plain
+
+# Systems of which it is told on which data set they do best.
+SYSTEMS = 3
+# How much longer chunks may be on average before a cutoff is no fair measure of them.
+ALIKE = 1.1
+
+
+# --- One data set against another.
+
+
+class AcrossTeller(Teller[Across]):
+    """The same systems on several data sets, each beside itself on one of them."""
+
+    @property
+    def title(self) -> str:
+        """What a page of it is called."""
+        return f"against {self.result.baseline}"
+
+    def blocks(self) -> list[Item]:
+        """Everything, the verdict first."""
+        return [Verdict(list(sentences(self.result))), *tables(self.result)]
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each system, data set and metric."""
+        headers = ["system", "dataset", "metric", "mean", "baseline", "baseline_mean", *OF_CONTRAST, "significant"]
+        rows = []
+        for (system, dataset), text, there, here, contrast in _each(self.result):
+            row = [system, dataset, str(self.result.metrics[text]), here, self.result.baseline, there]
+            rows.append([*row, *cells_of(contrast), int(contrast.significant)])
+        return headers, rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python, None for what cannot be said."""
+        return results(self.result)
+
+
+def results(result: Across) -> dict[str, Any]:
+    """What results.json holds of it."""
+    shown: dict[str, Any] = nulls(
+        {
+            "baseline": result.baseline,
+            "primary": result.primary,
+            "settings": asdict(result.settings),
+            "rows": _rows(result),
+            "queries": {name: {**found._asdict(), "qids": len(found.qids)} for name, found in result.shared.items()},
+        }
+    )
+    return shown
+
+
+def _rows(result: Across) -> list[dict[str, Any]]:
+    return [
+        {
+            "system": system,
+            "dataset": dataset,
+            "metric": text,
+            "mean": finite(here),
+            "baseline_mean": finite(there),
+            "significant": contrast.significant,
+            "against": plain(contrast),
+        }
+        for (system, dataset), text, there, here, contrast in _each(result)
+    ]
+
+
+def _each(result: Across) -> Iterator[tuple[tuple[str, str], str, float, float, Contrast]]:
+    """By metric each system and data set, the mean on the baseline and its own, and what tells them apart."""
+    for text in result.metrics:
+        for name, contrast in result.contrasts(text).items():
+            yield result.places[name], text, *result.means(name, text), contrast
+
+
+def sentences(result: Across) -> Iterator[Sentence]:
+    """What differs between data sets by the primary metric, and whether that metric is fair to both."""
+    other = Other("than on ", "", result.baseline)
+    higher = result.metrics[result.primary].higher_is_better
+    yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
+    if result.sizes and isinstance(result.metrics[result.primary].cutoff, int):
+        small, large = (choose(result.sizes, key=result.sizes.__getitem__) for choose in (min, max))
+        if result.sizes[large] > ALIKE * result.sizes[small]:
+            name, _, k = result.label.partition("@")
+            budget = f"{name}@{_round(float(k) * result.sizes[small])}chars"
+            yield doubt(
+                f"chunks of {large} have {result.sizes[large]:,.0f} characters on average and those of {small} "
+                f"{result.sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
+                f"{budget}"
+            )
+
+
+def _round(size: float) -> str:
+    """A budget of about so many characters, in one figure."""
+    return f"{float(f'{size:.1g}'):.0f}"
+
+
+def tables(result: Across) -> Iterator[Item]:
+    """By the primary metric, by all others, how many queries are paired, and how that was tested."""
+    shown: list[Table] = []
+    for text in sorted(result.metrics, key=lambda text: text != result.primary):
+        label = result.metrics[text].short(result.convention)
+        headers = [label, "dataset", "queries", f"mean on {result.baseline}", "mean"]
+        shown.append(beside_grid(result, text, headers, result.places))
+    yield from shown[:1]
+    yield from map(Detail, shown[1:])
+    if notes := list(_notes(result)):
+        yield "\n".join(notes)
+    test = how_tested(result.settings, comparisons(result.contrasts().values()), marks=marks_in(shown[:1]))
+    several = len(result.metrics) > 1
+    yield f"against {result.baseline}: {test}{verdict_by(result.label) if several else ''}"
+
+
+def _notes(result: Across) -> Iterator[str]:
+    """Queries that are left out."""
+    for name, found in result.shared.items():
+        parts = [(found.alone, f"only in {name}"), (found.absent, f"only in {result.baseline}")]
+        parts.append((len(found.reworded), f"with another text ({', '.join(found.reworded[:3])})"))
+        if left := [f"{counted(count, 'query', 'queries')} {where}" for count, where in parts if count]:
+            yield f"{name}: left out {', '.join(left)}"
+
+
+def across_in(
+    folder: ResultFolder,
+    settings: Settings,
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    primary: str | None = None,
+) -> Across:
+    """The data sets of a result folder against one of them, the first where none is named, by some metrics or all.
+
+    Raises `ConfigError` or `DataError`.
+    """
+    if len(folder.systems) < 2:
+        raise ConfigError(f"{folder.path}: expected several data sets, found {', '.join(folder.systems)} alone")
+    measured: dict[str, Measured] = {}
+    sizes: dict[str, float] = {}
+    for dataset, by_system in folder.systems.items():
+        one = replace(folder, dataset=dataset)
+        texts = texts_of(one.truth(one.policy)) if one.truth_path.is_file() else {}
+        values = {name: scored.values for name, scored in by_system.items() if name in (folder.chosen or by_system)}
+        qids = next(iter(by_system.values())).qids
+        if any(list(scored.qids) != list(qids) for scored in by_system.values()):
+            raise DataError(f"{folder.path}: the systems of {dataset} have other queries than one another; {AGAIN}")
+        measured[dataset] = Measured(qids, texts, values)
+        if one.corpus is not None:
+            sizes[dataset] = mean_length(read_corpus(one.corpus))
+    return across(
+        measured,
+        baseline or folder.across or next(iter(measured)),
+        next(iter(next(iter(folder.systems.values())).values())).metrics,
+        settings,
+        folder.convention,
+        asked=metrics,
+        primary=primary or (None if metrics else folder.primary),
+        sizes=sizes,
+    )
+
+
+# --- Data sets side by side.
+
+
+def verdict_of(outcome: Outcome) -> Iterator[Sentence]:
+    """What differs between data sets: as it was tested, else on which a system reaches most, and least."""
+    if outcome.across is not None:
+        yield from sentences(outcome.across)
+    else:
+        yield from _most_and_least(outcome)
+
+
+def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
+    """On which data set a system reaches most, and least, by the primary metric."""
+    sets = {name: by_system for name, by_system in outcome.evaluations.items() if by_system}
+    primary = outcome.experiment.config.evaluate.primary
+    truths = {next(iter(by_system.values())).truth.digest for by_system in sets.values()}
+    if len(sets) < 2 or len(truths) > 1 or primary is None:
+        return
+    first = next(iter(next(iter(sets.values())).values()))
+    text = first.text_of(primary)
+    label, higher = first.label_of(text), first.metrics[text].higher_is_better
+    for system in list(dict.fromkeys(name for by_system in sets.values() for name in by_system))[:SYSTEMS]:
+        means = {name: finite(each[system].means[text]) for name, each in sets.items() if system in each}
+        ordered = sorted(
+            ((mean, name) for name, mean in means.items() if mean is not None), key=lambda each: each[0], reverse=higher
+        )
+        if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
+            (most, best), (least, worst) = ordered[0], ordered[-1]
+            parts = ["", system, " does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
+            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); the queries are the same."]}
+
+
+def sharing(experiment: Experiment) -> list[list[str]]:
+    """The data sets of a file that differ in nothing but their corpus, where there are several of a kind."""
+    kinds: dict[str, list[str]] = {}
+    for name, dataset in experiment.config.datasets.items():
+        if dataset.corpus is not None:
+            truth = str(experiment.at(dataset.ground_truth))
+            same = as_dict(replace(dataset, corpus=None, ground_truth=truth, build=None))
+            kinds.setdefault(json.dumps(same, sort_keys=True), []).append(name)
+    return [names for names in kinds.values() if len(names) > 1]
+
+
+def blocks(experiment: Experiment, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> Iterator[Item]:
+    """For each such kind the means of every system on every corpus, best first."""
+    for names in sharing(experiment):
+        rows = {(name, system): each for name in names for system, each in evaluations[name].items()}
+        if len({name for name, _ in rows}) < 2:
+            continue
+        first = next(iter(rows.values()))
+        yield f"{', '.join(names)}: one ground truth, {len(names)} corpora"
+        yield ["dataset", "system", *map(first.label_of, first.metrics)], _lines(experiment, rows)
+        if experiment.across is None:
+            yield from _doubts(first)
+
+
+def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -> list[list[Any]]:
+    primary = experiment.config.evaluate.primary
+    order = list(rows)
+    if primary is not None:
+
+        def worse(place: tuple[str, str]) -> tuple[bool, float]:
+            evaluation = rows[place]
+            text = evaluation.text_of(primary)
+            mean = evaluation.means[text]
+            return math.isnan(mean), -mean if evaluation.metrics[text].higher_is_better else mean
+
+        order.sort(key=worse)
+    return [[*place, *rows[place].means.values()] for place in order]
+
+
+def _doubts(first: Evaluation) -> Iterator[str]:
+    """A cutoff counts results, and chunks are not of one size."""
+    counts = [first.label_of(text) for text, metric in first.metrics.items() if isinstance(metric.cutoff, int)]
+    budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
+    if counts and budgets:
+        yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
+    elif counts:
+        example = f"{counts[0].partition('@')[0]}@4000chars"
+        yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"
