@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from groupgt.cli.output import (
     details_option,
     format_option,
     prepared,
+    show,
     show_result,
     write_table,
 )
@@ -66,6 +69,20 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the 
 @click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @click.option("--summary", type=FILE, help="Write short Markdown for a pull request: the verdict and what changed.")
+@click.option(
+    "--digits",
+    type=click.IntRange(1, 12),
+    default=3,
+    show_default=True,
+    help="With --format latex_booktabs, the table of a paper: digits after the point.",
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="NAME",
+    help="With --format latex_booktabs: a run that superscripts say the others differ from; repeatable (default: the "
+    "baseline).",
+)
 @format_option
 @details_option
 @input_options(EVALUATION, ONE_CONVENTION)
@@ -78,6 +95,8 @@ def compare_command(
     failures: Path | None,
     page: Path | None,
     summary: Path | None,
+    digits: int,
+    against: tuple[str, ...],
     style: str,
     **settings: Any,
 ) -> None:
@@ -92,11 +111,17 @@ def compare_command(
         return
     if settings["pairs"] and style == "csv":
         raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
+    for option, given in (("--digits", typed("digits")), ("--against", against)):
+        if given and style != PAPER:
+            raise ConfigError(f"{option}: is for the table of a paper; add --format {PAPER}")
     check_table_ending(per_query)
     check_table_ending(failures)
     comparison = _comparison(inputs, baseline, primary, settings, per_query, failures, page, summary)
     # Nothing is written where something is at fault, and nothing is printed where writing fails.
-    print_it = prepared(comparison, style)
+    if style == PAPER:
+        print_it: Callable[[], None] = partial(show, comparison.to_latex(digits=digits, against=against))
+    else:
+        print_it = prepared(comparison, style)
     if page is not None:
         comparison.to_html(page, corpus=inputs.texts)
     if summary is not None:
@@ -107,6 +132,7 @@ def compare_command(
     print_it()
 
 
+PAPER = "latex_booktabs"
 # What goes with --across: all else is as the experiment measured it.
 WITH_ACROSS = {"truth_path", "across", "baseline", "primary", "metric_texts", "systems", "style", "details"}
 

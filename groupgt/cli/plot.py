@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankings"
 
 
+def _size(_context: click.Context, _parameter: click.Parameter, text: str | None) -> tuple[int | None, int | None]:
+    if text is None:
+        return None, None
+    width, x, height = text.partition("x")
+    if not (x and width.isascii() and width.isdigit() and height.isascii() and height.isdigit()):
+        raise ConfigError(f"--size: expected WIDTHxHEIGHT in pixels, such as 400x250, found {text!r}")
+    return int(width), int(height)
+
+
 @click.command(
     "plot",
     epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items()),
@@ -46,6 +55,9 @@ NEEDS = "; name one result folder, or TRUTH and RUNS, for those that need rankin
 @click.argument("what", metavar="WHAT")
 @output_option("File to write: .svg, .png, .pdf, .html or .json.", required=True)
 @click.option("--theme", type=click.Choice(list(THEMES)), default="light", show_default=True)
+@click.option("--title", metavar="TEXT", help="Title of the figure; empty for none.")
+@click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
+@click.option("--font", metavar="NAME", default="", help="Font, such as 'Times New Roman'.")
 @click.option("--dataset", metavar="NAME", help="The data set of a result folder that has several.")
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
@@ -56,6 +68,9 @@ def plot_command(
     what: str,
     output: Path,
     theme: str,
+    title: str | None,
+    size: tuple[int | None, int | None],
+    font: str,
     dataset: str | None,
     baseline: str | None,
     **settings: Any,
@@ -72,6 +87,7 @@ def plot_command(
     named = {name: value for name, value in settings.items() if value is not None}
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
     figure = (_of_folders if is_folder else _of_runs)(inputs, what, output, dataset, baseline, named)
+    figure = figure.styled(title=title, width=size[0], height=size[1], font=font)
     try:
         figure.save(output, theme=theme)
     except OSError as error:

@@ -114,6 +114,16 @@ class Comparison(Systems, Result):
         """
         write_bytes(Path(path), self._teller.page(metric=metric, corpus=corpus))
 
+    def to_latex(self, *, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
+        """A LaTeX table for a paper: systems × metrics, the best bold, superscripts for what is significant.
+
+        Args:
+            digits: Digits after the point.
+            against: The systems that the others are tested against, each by a letter (default: the baseline).
+            caption: The caption (default: what was measured, over how many queries, and how it was tested).
+        """
+        return self._teller.latex(digits=digits, against=against, caption=caption)
+
     def power(self, *, difference: float | None = None, wanted: float = 0.8) -> PowerAnalysis:
         """How large a difference these queries show, and how many show a wanted one; needs SciPy.
 

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,7 @@ class Figure:
     text: str
     headers: list[str]
     rows: list[list[Any]]
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -59,9 +60,33 @@ class Figure:
     def themed(self, theme: str) -> dict[str, Any]:
         """The specification on light or dark ground."""
         colors = {f"${name}": color for name, color in THEMES[theme].items()}
-        spec = {"$schema": SCHEMA, **self.template, "config": CONFIG}
+        spec = {"$schema": SCHEMA, **self.template, "config": {**CONFIG, **self.config}}
         filled: dict[str, Any] = replaced(spec, colors)
         return filled
+
+    def styled(
+        self,
+        *,
+        title: str | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        font: str = "",
+    ) -> Figure:
+        """The same figure with a title of its own (none where it is empty), another size in pixels, or another font.
+
+        The lines below a title go with it. Raises `ConfigError` for a size that is not positive.
+        """
+        for name, size in (("width", width), ("height", height)):
+            if size is not None and size < 1:
+                raise ConfigError(f"{name}: expected at least 1 pixel, found {size}")
+        changed = dict(self.template)
+        if title is not None:
+            changed.pop("title", None)
+            if title:
+                changed["title"] = {"text": title}
+        sizes = {name: size for name, size in (("width", width), ("height", height)) if size is not None}
+        config = {"font": font} if font else {}
+        return replace(self, template=_sized(changed, sizes), config={**self.config, **config})
 
     def save(self, path: str | Path, *, theme: str = "light") -> Path:
         """Writes .svg, .png or .pdf (these need `pip install 'groupgt[plots]'`), .json, the specification, or .html.
@@ -112,6 +137,16 @@ class Figure:
 
     def __repr__(self) -> str:
         return f"Figure({self.name}: {self.text})"
+
+
+def _sized(template: dict[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """A template of another size; of panels side by side the width is shared."""
+    if "spec" not in template:
+        return {**template, **sizes}
+    if "width" in sizes:
+        across = min(len(template["facet"]["sort"]), template["columns"])
+        sizes = {**sizes, "width": max(sizes["width"] // across, 1)}
+    return {**template, "spec": {**template["spec"], **sizes}}
 
 
 def check_picture(path: Path) -> None:

@@ -35,7 +35,7 @@ class About:
         """The lines below the title."""
         population = f"n = {self.questions:,} {'query' if self.questions == 1 else 'queries'}"
         first = " · ".join(text for text in (self.metric, population) if text)
-        return [first, f"convention {self.convention} · {self.policy}", *([self.note] if self.note else [])]
+        return [first, f"convention {self.convention}", *([self.note] if self.note else [])]
 
 
 def figure_of(
@@ -45,7 +45,7 @@ def figure_of(
     lines = about.lines
     spec: Layer = {
         "title": {"text": title, "subtitle": lines},
-        "description": f"{text} {'. '.join(lines)}.",
+        "description": f"{text} {'. '.join([*lines, about.policy])}.",
         "data": {"name": "rows", "values": [dict(row) for row in rows]},
         **({} if "facet" in body else {"width": WIDTH, "autosize": {"type": "pad", "contains": "padding"}}),
         **body,

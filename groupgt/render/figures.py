@@ -66,13 +66,14 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     key = {**legend("" if delta else "against the baseline"), "values": occurring} if occurring else None
     if key is None:
         color["legend"] = None
+    label = f"{'difference in ' if delta else ''}{about.metric}"
     layers: list[Layer] = []
     if delta:
         layers.append(zero_line("x"))
     layers += [
         {
             "mark": {"type": "rule", "strokeWidth": 2},
-            "encoding": {"y": axis, "x": {**across("low"), "title": None}, "x2": {"field": "high"}, "color": color},
+            "encoding": {"y": axis, "x": {**across("low"), "title": label}, "x2": {"field": "high"}, "color": color},
         },
         {
             "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
@@ -80,7 +81,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
                 "y": axis,
                 "x": {
                     **across("value"),
-                    "title": f"{'difference in ' if delta else ''}{about.metric}",
+                    "title": label,
                     "axis": {"tickCount": 5, "labelOverlap": True},
                 },
                 "color": {**color, "legend": key},

@@ -139,6 +139,10 @@ class Teller(ABC, Generic[ResultT]):
         """Short Markdown for a pull request, of results that have it."""
         raise NotImplementedError
 
+    def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
+        """A LaTeX table for a paper, of results that have one."""
+        raise NotImplementedError
+
     def table(self, style: str = tables.DEFAULT) -> str:
         """The tables alone, in any tabulate format."""
         return document([item for item in self.blocks() if isinstance(item, (tuple, Table))], style, self.title)

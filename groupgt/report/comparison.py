@@ -51,6 +51,12 @@ class ComparisonTeller(Teller[Comparison]):
         verdict = Verdict(list(contrasts.sentences(systems, brief=True)))
         return document([f"## {self.title}", verdict, *changed(systems)], "github")
 
+    def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
+        """A LaTeX table for a paper."""
+        from groupgt.report.paper import latex_of
+
+        return latex_of(self.result, digits, against, caption)
+
     def footer(self) -> list[str]:
         """What was measured: counted, or as it was read from result folders."""
         return population_of(self.result)

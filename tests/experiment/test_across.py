@@ -75,6 +75,8 @@ def test_a_data_set_stands_beside_the_baseline(tmp_path: Path) -> None:
     assert (contrast.wins, contrast.ties, contrast.losses) == (8, 4, 0)
     assert contrast.raw_p_value == pytest.approx(2 / 2**8)
     assert across.means("mine on large", across.primary) == (pytest.approx(4 / 12), 1.0)
+    assert across.to_polars().height == 2
+    assert "<table>" in across._repr_html_()
     text = outcome.text()
     assert "mine on large is significantly better than on small: +0.6667 in recall@1 (" in text
     assert "against small: paired randomization test" in text

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import groupgt
 from groupgt.errors import ConfigError
 from groupgt.render import drawing, encodings, figures
 from groupgt.render.drawing import MIME, Figure
@@ -56,9 +57,23 @@ def test_samples_show_every_kind_of_figure() -> None:
 def test_a_figure_states_its_population_and_rules(name: str) -> None:
     spec = SAMPLES[name].spec
     subtitle = " ".join(spec["title"]["subtitle"])
-    for said in ("n = 40 queries", "convention coverage", "default policy", "ndcg@10"):
+    for said in ("n = 40 queries", "convention coverage", "ndcg@10"):
         assert said in subtitle
         assert said in spec["description"]
+    assert "default policy" in spec["description"]
+
+
+def test_a_figure_takes_another_title_size_and_font() -> None:
+    figure = SAMPLES["forest"]
+    spec = figure.styled(title="Means", width=300, height=200, font="Times").spec
+    assert spec["title"] == {"text": "Means"}
+    assert (spec["width"], spec["height"], spec["config"]["font"]) == (300, 200, "Times")
+    assert "title" not in figure.styled(title="").spec
+    assert figure.styled().spec == figure.spec
+    panels = SAMPLES["depth"].styled(width=600).spec
+    assert panels["spec"]["width"] == 600 // min(3, len(panels["facet"]["sort"]))
+    with pytest.raises(groupgt.ConfigError, match="width: expected at least 1 pixel, found 0"):
+        figure.styled(width=0)
 
 
 @pytest.mark.parametrize("name", SAMPLES)

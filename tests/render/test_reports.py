@@ -333,7 +333,8 @@ def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tm
     known = handbook.plot(what)
     assert plot(what, handbook.folder, "-o", tmp_path / "figure.json").strip() == known.text
     drawn = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))
-    assert "convention coverage · default policy" in drawn["title"]["subtitle"]
+    assert "convention coverage" in drawn["title"]["subtitle"]
+    assert "default policy" in drawn["description"]
     latest = handbook.folder.parent / "latest"
     assert plot(what, latest, "-o", tmp_path / "figure.json").strip() == known.text
 

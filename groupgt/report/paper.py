@@ -1,0 +1,130 @@
+"""The table of a paper: LaTeX, one tabular of systems × metrics, with superscripts for what is significant."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+
+from groupgt.comparison.contrast import Contrast, comparisons, contrasts_of
+from groupgt.comparison.systems import Systems
+from groupgt.errors import ConfigError, near_names
+from groupgt.render.tables import counted, fixed
+from groupgt.report.comparison import described
+
+# What LaTeX reads as a command, as text.
+ESCAPED = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "|": "$|$",
+    }
+)
+# With more metrics than this a header has two lines.
+ONE_LINE = 4
+
+
+def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), caption: str = "") -> str:
+    """A table environment; `against` are the systems that others are tested against, the baseline where none is named.
+
+    Raises `ConfigError` for names that there are not.
+    """
+    named = list(dict.fromkeys(against)) or [systems.baseline]
+    for name in named:
+        if name not in systems.names:
+            raise ConfigError(
+                f"against: expected one of {', '.join(systems.names)}, found {name!r}{near_names(name, systems.names)}"
+            )
+    if len(named) > len(string.ascii_lowercase):
+        raise ConfigError(f"against: expected at most {len(string.ascii_lowercase)} systems, found {len(named)}")
+    letters = dict(zip(named, string.ascii_lowercase))
+    metrics = systems.by().compared or list(systems.metrics)
+    known = {text: metric for text, metric in systems.metrics.items() if text in metrics}
+    twos = [
+        (name, other)
+        for place, name in enumerate(systems.names)
+        for other in named
+        if name != other and not (name in named and place > systems.names.index(other))
+    ]
+    contrasts = contrasts_of(systems.values, known, twos, systems.settings)
+    # Each pair is tested once, and told of both.
+    signs: dict[tuple[str, str], dict[bool, list[str]]] = {}
+    for (first, second, text), contrast in contrasts.items():
+        if contrast.significant:
+            is_better = (contrast.delta > 0) == known[text].higher_is_better
+            for name, other, better in ((first, second, is_better), (second, first, not is_better)):
+                if other in letters:
+                    signs.setdefault((name, text), {}).setdefault(better, []).append(letters[other])
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{2pt}",
+        rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(known))}}}",
+        rf"\begin{{tabular}}{{l{'r' * len(known)}}}",
+        r"\toprule",
+        " & ".join(["", *(_header(known[text].short(systems.convention), len(known)) for text in known)]) + r" \\",
+        r"\midrule",
+    ]
+    for name in systems.names:
+        letter = f"{letters[name]}~" if name in letters else ""
+        cells = [_cell(systems, name, text, digits, signs.get((name, text), {})) for text in known]
+        lines.append(" & ".join([letter + name.translate(ESCAPED), *cells]) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"])
+
+
+def _header(label: str, count: int) -> str:
+    name, at, cutoff = label.translate(ESCAPED).partition("@")
+    return rf"\shortstack{{{name}\\@{cutoff}}}" if at and count > ONE_LINE else name + at + cutoff
+
+
+def _cell(systems: Systems, name: str, text: str, digits: int, signs: dict[bool, list[str]]) -> str:
+    mean = systems.means[name][text]
+    shown = fixed(mean, digits)
+    if systems.metrics[text].definition.bounded:
+        shown = shown.removeprefix("0") or shown
+    if mean is None:
+        return "--"
+    if len(systems.names) > 1 and mean == systems.best_mean(text):
+        shown = rf"\textbf{{{shown}}}"
+    above, below = (",".join(sorted(signs.get(better, []))) for better in (True, False))
+    marks = (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else "")
+    return shown + (f"${marks}$" if marks else "")
+
+
+def _caption(
+    systems: Systems,
+    letters: dict[str, str],
+    signs: dict[tuple[str, str], dict[bool, list[str]]],
+    contrasts: Sequence[Contrast],
+    count: int,
+) -> str:
+    """What was measured over how many queries, and how it was tested."""
+    numbers = {systems.queries_of(name) for name in systems.names}
+    low, high = min(numbers), max(numbers)
+    over = counted(high, "query", "queries") if low == high else f"{low:,}--{high:,} queries"
+    settings = systems.settings
+    sentences = [f"Means over {over}", "the best are bold" if len(systems.names) > 1 else ""]
+    text = "; ".join(filter(None, sentences)) + "."
+    if not contrasts:
+        return text.translate(ESCAPED)
+    found = {better for of_cell in signs.values() for better in of_cell}
+    marks = list(_marks(found))
+    what = " and ".join(marks)
+    tests = comparisons(contrasts) // count
+    over = f" over {counted(tests, 'comparison')} per metric"
+    corrected = "not corrected" if settings.correction == "none" else f"corrected ({settings.correction}){over}"
+    named = ", ".join(f"{letter}: {name}" for name, letter in letters.items())
+    said = f"{what} than the systems of these letters ({named})" if marks else f"No difference from {named}"
+    significant = "" if marks else " is significant"
+    test = f"{described(settings)}, p < {settings.alpha:g}, {corrected}"
+    return f"{text} {said}{significant}: {test}.".translate(ESCAPED)
+
+
+def _marks(found: set[bool]) -> Iterator[str]:
+    if True in found:
+        yield "Superscripts mark what is significantly better"
+    if False in found:
+        yield ("subscripts" if True in found else "Subscripts") + " what is significantly worse"

@@ -1,0 +1,92 @@
+"""The table of a paper: one tabular that fits a column, with what is significant beside each mean."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import groupgt
+from groupgt.cli.main import main
+
+QIDS = [f"q{number:02}" for number in range(10)]
+TRUTH = {qid: [["a"]] for qid in QIDS}
+# By recall@1: 10, 2 and 2 of 10 queries; the last two hit others, so that they differ on 4 queries and not on average.
+RUNS = {
+    "good_one": {qid: ["a"] for qid in QIDS},
+    "poor": {qid: ["a" if place < 2 else "x", "a"] for place, qid in enumerate(QIDS)},
+    "other": {qid: ["a" if place > 7 else "x", "a"] for place, qid in enumerate(QIDS)},
+}
+
+
+@pytest.fixture
+def table() -> groupgt.Comparison:
+    metrics = ["recall@1", "mrr@2", "ndcg@2", "map@2", "precision@1", "complete@1"]
+    return groupgt.compare(TRUTH, RUNS, metrics, convention="coverage", baseline="poor")
+
+
+def rows_of(text: str) -> dict[str, list[str]]:
+    body = text.partition(r"\midrule")[2].partition(r"\bottomrule")[0]
+    cells = [line.removesuffix(r" \\").split(" & ") for line in body.strip().splitlines()]
+    return {name: row for name, *row in cells}
+
+
+def test_superscripts_say_what_is_significant(table: groupgt.Comparison) -> None:
+    """8 of 10 queries differ, all one way: p = 2/2^8 = .0078, times 2 by Holm; poor and other do not differ."""
+    rows = rows_of(table.to_latex())
+    assert rows[r"good\_one"][0] == r"\textbf{1.000}$^{a}$"
+    assert rows["a~poor"][0] == ".200"
+    assert rows["other"][0] == ".200"
+    caption = re.search(r"\\caption\{(.*)\}", table.to_latex())
+    assert caption is not None
+    assert caption[1] == (
+        "Means over 10 queries; the best are bold. Superscripts mark what is significantly better than the systems of "
+        r"these letters (a: poor): paired randomization test, 10,000 resamples, seed 0, p $<$ 0.05, corrected (holm) "
+        "over 2 comparisons per metric."
+    )
+
+
+def test_several_systems_have_letters(table: groupgt.Comparison) -> None:
+    text = table.to_latex(against=["good_one", "other"], digits=2)
+    rows = rows_of(text)
+    assert rows[r"a~good\_one"][0] == r"\textbf{1.00}$^{b}$"
+    assert rows["poor"][0] == r".20$_{a}$"
+    assert rows["b~other"][0] == r".20$_{a}$"
+    assert "over 3 comparisons per metric" in text
+    assert "subscripts what is significantly worse" in text
+    with pytest.raises(groupgt.ConfigError, match=r"against: expected one of .*, found 'goood'"):
+        table.to_latex(against=["goood"])
+
+
+def test_metrics_are_families_of_their_own(table: groupgt.Comparison) -> None:
+    alone = groupgt.compare(TRUTH, RUNS, ["recall@1"], convention="coverage", baseline="poor")
+    assert {name: row[:1] for name, row in rows_of(table.to_latex()).items()} == rows_of(alone.to_latex())
+
+
+def test_six_metrics_fit_a_column(table: groupgt.Comparison) -> None:
+    """One of two columns has some 240 points. At 8 points a character is 4.2 wide on average, a mark 3; 2 are between."""
+    text = table.to_latex(against=["poor", "good_one"])
+    header = re.findall(r"\\shortstack\{(.*?)\\\\(.*?)\}", text)
+    assert len(header) == 6
+    rows = rows_of(text)
+    width = 4.2 * max(len(name.replace("\\", "")) for name in rows)
+    for place, (name, cutoff) in enumerate(header):
+        heads = 4.2 * max(len(name), len(cutoff) + 1)
+        cells = []
+        for row in rows.values():
+            shown, _, marks = row[place].replace(r"\textbf{", "").replace("}", "", 1).partition("$")
+            cells.append(4.2 * len(shown.strip("}")) + 3 * len(re.findall("[a-z]", marks)))
+        width += max(heads, *cells) + 4
+    assert width <= 240
+
+
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("examples/first/truth.jsonl", "examples/first/bm25.trec", "examples/first/dense.jsonl")
+    main(["compare", *files, "-m", "recall@3,mrr", "--format", "latex_booktabs", "--digits", "2"])
+    out = capsys.readouterr().out
+    assert out.count(r"\begin{tabular}") == 1
+    assert "a~bm25 & " in out
+    assert "No difference from a: bm25 is significant" in out
+    with pytest.raises(SystemExit):
+        main(["compare", *files, "--against", "bm25"])
+    assert "--against: is for the table of a paper; add --format latex_booktabs" in capsys.readouterr().err
