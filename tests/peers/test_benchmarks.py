@@ -586,7 +586,8 @@ def test_nugget_banks_that_the_package_writes(tmp_path: Path, nugget_data: Any) 
 @pytest.mark.filterwarnings("default")
 def test_nugget_banks_that_groupgt_writes(tmp_path: Path, nugget_data: Any) -> None:
     truth = groupgt.GroundTruth.of(
-        {"1": [{"alternatives": ["a", "b"], "name": "Who?", "importance": "vital"}, ["c"]], "2": [["d"]]}
+        {"1": [{"alternatives": ["a", "b"], "name": "Who?", "importance": "vital"}, ["c"]], "2": [["d"]]},
+        shape="subtopics",
     )
     write_ground_truth(tmp_path / "banks.jsonl", truth, "nuggetbank")
     banks = [
