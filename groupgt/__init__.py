@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from groupgt.evaluation.depth import Depths, depth
     from groupgt.evaluation.evaluate import evaluate, label
+    from groupgt.evaluation.identify import Identified, identify
     from groupgt.evaluation.misses import Misses
     from groupgt.evaluation.result import Evaluation
     from groupgt.evaluation.runs import Evaluations, evaluate_runs
@@ -58,6 +59,7 @@ _HOME = {
     "GroupgtError": "errors",
     "GroupgtWarning": "errors",
     "HardestGroups": "comparison.misses",
+    "Identified": "evaluation.identify",
     "Lengths": "model.values",
     "Metric": "metrics.language",
     "MetricError": "errors",
@@ -75,6 +77,7 @@ _HOME = {
     "depth": "evaluation.depth",
     "evaluate": "evaluation.evaluate",
     "evaluate_runs": "evaluation.runs",
+    "identify": "evaluation.identify",
     "label": "evaluation.evaluate",
     "list_metrics": "metrics.language",
     "metric": "metrics.own",
@@ -102,6 +105,7 @@ __all__ = [
     "GroupgtError",
     "GroupgtWarning",
     "HardestGroups",
+    "Identified",
     "Lengths",
     "Metric",
     "MetricError",
@@ -120,6 +124,7 @@ __all__ = [
     "depth",
     "evaluate",
     "evaluate_runs",
+    "identify",
     "label",
     "list_metrics",
     "metric",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from groupgt.cli.inputs import (
     ONE_RUN,
     RUNS,
     SEVERAL_CONVENTIONS,
+    THE_RUN,
     TRUTH,
     Inputs,
     input_options,
@@ -29,11 +31,11 @@ from groupgt.cli.output import (
     show_result,
     write_table,
 )
-from groupgt.errors import ConfigError, Faults
+from groupgt.errors import ConfigError, Faults, GroupgtWarning
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.explain import explanation
 from groupgt.evaluation.runs import Evaluations, per_query_rows
-from groupgt.metrics.language import metrics_in
+from groupgt.metrics.language import metrics_in, split_names
 from groupgt.model.validity import number_of
 from groupgt.model.values import UNITS
 
@@ -151,6 +153,27 @@ def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals:
         show_json(depths.to_dict()["depths"])
     else:
         show_result(depths, style)
+
+
+@click.command("identify")
+@format_option
+@details_option
+@input_options(TRUTH, THE_RUN, METRICS[:1], LABELLER)
+@click.argument("number", metavar="NUMBER")
+def identify_command(inputs: Inputs, number: str, style: str) -> None:
+    """Find which metric, convention, cutoff and policy give NUMBER on RUN, such as .6131 or 61.3%.
+
+    Settings that tools have as defaults are tried first, and known deviations of other tools. -m names the metric, in
+    any convention and with any cutoff. The more digits, the fewer settings give the same number.
+    """
+    from groupgt.evaluation.identify import identified
+
+    inputs.check()
+    names = [name for text in inputs.metric_texts for name in split_names(text)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GroupgtWarning)  # each policy would say again what looks like a mistake
+        result = identified(inputs.truth, inputs.run, number, inputs.request_for(), names)
+    show_result(result, style)
 
 
 def _shares(texts: tuple[str, ...]) -> list[float]:

@@ -428,6 +428,7 @@ ONE_RUN: Group = [
     *FOLDER,
 ]
 MAYBE_RUN: Group = [click.argument("run_paths", metavar="[RUN]", required=False, type=FILE, callback=_one), *_READING]
+THE_RUN: Group = [click.argument("run_paths", metavar="RUN", type=FILE, callback=_one), *_READING]
 LABELLER: Group = [
     click.option(
         "--labeller",

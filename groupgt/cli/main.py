@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": ("evaluate", "Show how each metric of one query is calculated."),
     "misses": ("evaluate", "List missed groups and the rank of their first hit."),
     "depth": ("evaluate", "Cutoff at which a given share of queries is fully covered."),
+    "identify": ("evaluate", "Which metric, convention, cutoff and policy give a number."),
     "power": ("compare", "Power analysis: detectable difference, queries needed."),
     "report": ("experiments", "Merge result folders into one comparison, or show an experiment's history."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),

@@ -24,11 +24,12 @@ from groupgt.render.exports import nulls
 from groupgt.render.page.data import Sentence
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted, fixed
-from groupgt.report.comparison import OF_CONTRAST, cells_of, how_tested, marks_in, verdict_by
+from groupgt.report.comparison import OF_CONTRAST, cells_of
 from groupgt.report.contrasts import Other, beside_grid, changes
 from groupgt.report.folder import AGAIN, ResultFolder
 from groupgt.report.sentences import doubt
 from groupgt.report.shapes import plain
+from groupgt.report.tested import how_tested, marks_in, verdict_by
 
 # Systems of which it is told on which data set they do best.
 SYSTEMS = 3

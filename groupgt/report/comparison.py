@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import chain
 from typing import Any
 
 from groupgt.comparison.compare import Comparison
 from groupgt.comparison.contrast import Contrast, Row, comparisons
-from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
-from groupgt.comparison.tests import TESTS
 from groupgt.render import tables
-from groupgt.render.document import Detail, Item, Table, Verdict, bare, document
+from groupgt.render.document import Detail, Item, Verdict, bare, document
 from groupgt.render.drawing import Figure
 from groupgt.render.exports import nulls
 from groupgt.render.page import data
@@ -24,7 +21,9 @@ from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
 from groupgt.report.means import below_means, population
+from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
+from groupgt.report.tested import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
 
 
 class ComparisonTeller(Teller[Comparison]):
@@ -53,8 +52,6 @@ class ComparisonTeller(Teller[Comparison]):
 
     def latex(self, *, digits: int, against: Sequence[str], caption: str) -> str:
         """A LaTeX table for a paper."""
-        from groupgt.report.paper import latex_of
-
         return latex_of(self.result, digits, against, caption)
 
     def footer(self) -> list[str]:
@@ -172,14 +169,6 @@ def population_of(comparison: Systems) -> list[str]:
     return population(comparison.every, [comparison.convention])
 
 
-# What marks in tables mean.
-MEANINGS = {
-    tables.BETTER: "significantly better",
-    tables.WORSE: "significantly worse",
-    tables.MARK: "significantly different",
-}
-
-
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
     """How differences were tested, and what marks mean; what stands below tables that are details is one, too."""
     settings = comparison.settings
@@ -194,23 +183,15 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     if settings.correction != "none":
         for by in dict.fromkeys(part.by for part in comparison.slices):
             sizes = _family_sizes(row for part in comparison.slices if part.by == by for row in part.rows)
-            lines.append(f"slices by {by}: p {_corrected(settings, *sizes)}")
+            lines.append(f"slices by {by}: p {corrected_over(settings, *sizes)}")
         if comparison.pairs:
             count, families = math.comb(len(comparison.names), 2), len(comparison.metrics)
             lines.append(
-                f"pairs: p {_corrected(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
+                f"pairs: p {corrected_over(settings, count, families)}; Tukey's HSD over {len(comparison.names):,} runs"
             )
     if lines and not details:
         yield "\n".join(lines)
     yield Detail("\n".join([*of_details, *(lines if details else [])]))
-
-
-def marks_in(items: Iterable[Item]) -> list[str]:
-    """The marks that stand in some tables."""
-    grids = [item for item in items if isinstance(item, (tuple, Table))]
-    rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
-    ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
-    return [mark for mark in MEANINGS if mark in ends]
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
@@ -227,35 +208,6 @@ def _pairs_in(systems: Systems) -> tuple[int, int]:
     for *_, text in systems.others:
         families[text] = families.get(text, 0) + 1
     return max(families.values(), default=0), len(families)
-
-
-def _corrected(settings: Settings, count: int, families: int = 1) -> str:
-    if settings.correction == "none":
-        return "not corrected"
-    each = " per metric" if families > 1 else ""
-    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
-
-
-def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = ()) -> str:
-    """How some comparisons were tested, and what marks in their tables mean."""
-    meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
-    over = _corrected(settings, count, families)
-    return f"{described(settings)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
-
-
-def verdict_by(label: str) -> str:
-    """What is said where there are several metrics: which one the verdict is by."""
-    return f"\nverdict by {label}; the other metrics are exploratory"
-
-
-def described(settings: Settings) -> str:
-    """The test, in words; where it draws, how much.
-
-    >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
-    'paired bootstrap test, 2,000 resamples, seed 7'
-    """
-    drawn = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    return TESTS[settings.test].title + (drawn if settings.draws else "")
 
 
 # --- Figures and the page.
@@ -291,8 +243,8 @@ def _tests(systems: Systems) -> list[str]:
         return [intervals]
     lines = [
         f"{described(settings)}; significant at alpha {settings.alpha:g}; {intervals}",
-        f"p against the baseline {_corrected(settings, *_family_sizes(systems.rows))}",
+        f"p against the baseline {corrected_over(settings, *_family_sizes(systems.rows))}",
     ]
     if systems.others:
-        lines.append(f"p of other pairs {_corrected(settings, *_pairs_in(systems))}")
+        lines.append(f"p of other pairs {corrected_over(settings, *_pairs_in(systems))}")
     return lines

@@ -18,6 +18,7 @@ TELLERS = {
     "Evaluations": ("evaluation", "EvaluationsTeller"),
     "GateResult": ("gates", "GateTeller"),
     "HardestGroups": ("misses", "HardestGroupsTeller"),
+    "Identified": ("identify", "IdentifiedTeller"),
     "Misses": ("misses", "MissesTeller"),
     "Outcome": ("outcome", "OutcomeTeller"),
     "PowerAnalysis": ("power", "PowerTeller"),

@@ -33,6 +33,7 @@ TAKES = {
     "explain": EVERYTHING - {"--by"},  # one query has no slices
     "depth": EVERYTHING - {"-m", "-k", "--convention"},  # it has a metric of its own
     "misses": (TRUTH | RUNS | LABELLER | FOLDER) | {"-k"},  # so has this
+    "identify": TRUTH | RUNS | LABELLER | {"-m"},  # it tries conventions and cutoffs itself
     "check": TRUTH | RUNS | LABELLER,  # nothing is measured
     "agree": TRUTH | RUNS | LABELLER,
     "rechunk": TRUTH,  # there are no results; chunks are named by --from and --to
@@ -98,6 +99,7 @@ CALLS = {
     "explain": ["explain", "TRUTH", "RUN", "--query", "q1"],
     "depth": ["depth", "TRUTH", "RUN"],
     "misses": ["misses", "TRUTH", "RUN", "-k", "1"],
+    "identify": ["identify", "TRUTH", "RUN", ".5"],
     "check": ["check", "TRUTH", "RUN"],
     "agree": ["agree", "TRUTH", "RUN", "--annotator", "annotator.jsonl", "--format", "json"],
     "rechunk": ["rechunk", "TRUTH", "--from", "old.csv", "--to", "new.csv"],

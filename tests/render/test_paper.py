@@ -64,7 +64,7 @@ def test_metrics_are_families_of_their_own(table: groupgt.Comparison) -> None:
 
 
 def test_six_metrics_fit_a_column(table: groupgt.Comparison) -> None:
-    """One of two columns has some 240 points. At 8 points a character is 4.2 wide on average, a mark 3; 2 are between."""
+    """One of two columns has some 240 points. At 8 points a character is 4.2 wide on average, and a mark 3."""
     text = table.to_latex(against=["poor", "good_one"])
     header = re.findall(r"\\shortstack\{(.*?)\\\\(.*?)\}", text)
     assert len(header) == 6

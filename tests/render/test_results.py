@@ -49,6 +49,7 @@ RESULTS: dict[str, tuple[Callable[[Path], Result], str]] = {
     "Evaluations": (lambda _: groupgt.evaluate_runs(TRUTH, RUNS, ["recall@2", "mrr"]), ""),
     "Comparison": (lambda _: groupgt.compare(TRUTH, RUNS, ["recall@2"], resamples=10), ""),
     "Depths": (lambda _: groupgt.depth(TRUTH, RUNS["bm25"], [0.5, 1.0]), ""),
+    "Identified": (lambda _: groupgt.identify(TRUTH, RUNS["bm25"], ".5000"), ""),
     "Misses": (lambda _: groupgt.misses(TRUTH, RUNS["bm25"], k=2), ""),
     "HardestGroups": (lambda _: groupgt.misses(TRUTH, RUNS, k=2), ""),
     "PowerAnalysis": (lambda _: groupgt.power(TRUTH, RUNS, ["recall@2"], by="n_groups"), "scipy"),

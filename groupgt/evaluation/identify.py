@@ -1,0 +1,352 @@
+"""Whose number is it: which metric, convention, cutoff and policy give a number that somebody printed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from groupgt.errors import ConfigError, MetricError
+from groupgt.evaluation.evaluate import evaluate_run
+from groupgt.evaluation.inputs import as_ground_truth, refuse_swapped
+from groupgt.evaluation.request import Request
+from groupgt.evaluation.result import Evaluation
+from groupgt.metrics import views
+from groupgt.metrics.base import OF_SHAPE
+from groupgt.metrics.catalogue import CATALOGUE
+from groupgt.metrics.language import Metric, list_metrics, parse_metric
+from groupgt.metrics.values import values_of
+from groupgt.model.ground_truth import GroundTruth
+from groupgt.model.hits import Bools, Floats, Hits
+from groupgt.model.policy import Policy
+from groupgt.render.results import Result
+
+# How far each choice is from what people usually report: the smaller, the sooner it is named.
+USUAL = {"ndcg": 0.0, "map": 0.0, "mrr": 0.0, "recall": 0.0, "precision": 0.0, "hit_rate": 0.2, "f1": 0.3}
+KNOWN = {"complete": 0.6, "r_precision": 0.6, "bpref": 0.7, "rbp": 0.8, "err": 0.8, "alpha_ndcg": 0.6, "judged": 1.0}
+RARE = 1.4
+CUTOFFS = {10: 0.0, **dict.fromkeys((5, 100), 0.1), **dict.fromkeys((1, 3, 20, 1000), 0.2)}
+CUTOFFS |= dict.fromkeys((15, 30, 50, 200, 500), 0.6)
+ODD = dict.fromkeys((2, 4, 6, 7, 8, 9, 25, 40), 1.2)
+WHOLE = (
+    "map",
+    "mrr",
+    "bpref",
+    "r_precision",
+    "rbp",
+    "err",
+    "gm_map",
+    "completion_rr",
+    "iprec",
+    "nrbp",
+    "nnrbp",
+    "map_ia",
+)
+PARAMETERS: dict[str, list[tuple[tuple[str, float | str], ...]]] = {
+    "ndcg": [(("gain", "exp"),)],
+    "dcg": [(("gain", "exp"),)],
+    "rbp": [(("p", 0.5),), (("p", 0.95),)],
+    "err": [(("max_grade", grade),) for grade in (1, 2, 3)],
+    "iprec": [(("recall", round(0.1 * step, 1)),) for step in range(1, 11)],
+}
+# Not of 0 to 1, or of texts.
+LEFT_OUT = ("num_ret", "num_rel", "hits")
+# By how much another setting of the policy is less usual.
+POLICIES = {
+    "ties=input": 0.3,
+    "duplicates=drop": 0.8,
+    "autorag": 0.4,
+    "unjudged=drop": 0.5,
+    "level=2": 0.6,
+    "level=3": 0.9,
+}
+NEAREST = 3
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to a number: a metric, how data are handled, and over which queries the mean is.
+
+    `metric` is one of ours as text, or what another tool computes, in words. `also` are the texts of other settings
+    with the same values on this data.
+    """
+
+    metric: str
+    policy: str
+    over: str
+    value: float
+    queries: int
+    oddness: float
+    also: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Identified(Result):
+    """What may be behind a number: the settings that give it, the most usual first, and those nearest to it.
+
+    `low` to `high` is what the number may be before rounding, `tried` the number of settings with values of their own
+    on this data, `chance` how many of them would be expected there by accident.
+    """
+
+    number: str
+    low: float
+    high: float
+    matches: tuple[Setting, ...]
+    nearest: tuple[Setting, ...]
+    tried: int
+    chance: float
+
+
+def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] = (), **options: Any) -> Identified:
+    """Finds which metric, convention, cutoff and policy give a number on this data.
+
+    Settings are tried that tools have as defaults, and known deviations of other tools. A number of few digits has many
+    explanations: write all digits that you have.
+
+    Args:
+        truth: The ground truth.
+        run: The run.
+        number: The number as it was printed, such as ``".6131"`` or ``"61.3%"``: its digits say how exact it is.
+        metrics: Names of metrics to try, in any convention and with any cutoff (default: all).
+        options: Further options of `Request.of`.
+
+    Returns:
+        An `Identified`.
+
+    Raises:
+        ConfigError: For a number that is none.
+
+    >>> truth = {"q1": [["a"], ["b"]], "q2": [["c"], ["d"]]}
+    >>> run = {"q1": ["a", "x", "b"], "q2": ["x", "c", "y"]}
+    >>> identify(truth, run, ".7500", ["mrr"]).matches[0].metric
+    'mrr.trec'
+    """
+    asked = Request.of([], **options)
+    refuse_swapped(truth, run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return identified(as_ground_truth(truth, asked.policy), run, str(number), asked, metrics)
+
+
+def identified(truth: GroundTruth, run: Any, number: str, request: Request, metrics: Sequence[str] = ()) -> Identified:
+    """The same for a request, whose metrics and policy are left aside."""
+    low, high = _bounds(number)
+    names = {_name_of(text) for text in metrics}
+    found: dict[bytes, list[Setting]] = {}
+    for setting in _settings(truth, run, request, names):
+        found.setdefault(np.float64(setting.value).tobytes(), []).append(setting)
+    settings = [_joined(same) for same in found.values()]
+    settings.sort(key=lambda each: each.oddness)
+    matches = [each for each in settings if low <= each.value <= high]
+    others = sorted(
+        (each for each in settings if not low <= each.value <= high),
+        key=lambda each: (round(min(abs(each.value - low), abs(each.value - high)), 3), each.oddness),
+    )
+    # As many as lie there by accident: those about it, by the share of the width.
+    width = 50 * (high - low)
+    about = sum(low - width <= each.value <= high + width for each in settings) - len(matches)
+    return Identified(
+        number, low, high, tuple(matches), tuple(others[:NEAREST]), len(settings), about * (high - low) / (2 * width)
+    )
+
+
+def _bounds(number: str) -> tuple[float, float]:
+    """Between what a number lies that was rounded, or cut off, to the digits given."""
+    text = number.strip()
+    percent = text.endswith("%")
+    match = re.fullmatch(r"([0-9]*)[.,]?([0-9]*)", text.removesuffix("%").strip())
+    if match is None or not (match[1] or match[2]):
+        raise ConfigError(f"number: expected one such as .6131 or 61.3%, found {number!r}")
+    scale = 100 if percent else 1
+    value, unit = float(f"{match[1] or 0}.{match[2] or 0}"), 10.0 ** -len(match[2])
+    return (value - unit / 2) / scale - 1e-12, (value + unit / 2) / scale + 1e-12
+
+
+def _name_of(text: str) -> str:
+    return parse_metric(text, "trec").name
+
+
+def _joined(same: list[Setting]) -> Setting:
+    """Settings that give one value, as the most usual of them."""
+    same.sort(key=lambda each: each.oddness)
+    first, *others = same
+    also = [each.metric + (f" with {each.policy}" if each.policy else "") for each in others]
+    return replace(first, also=[text for text in dict.fromkeys(also) if text != first.metric])
+
+
+# --- What is tried.
+
+
+def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -> Iterator[Setting]:
+    grades = truth.judgments.alternative_grade
+    base = Policy(undefined="zero", flat_gt=request.policy.flat_gt, empty_groups=request.policy.empty_groups)
+    policies = {
+        "": base,
+        "ties=input": replace(base, ties="input"),
+        "duplicates=drop": replace(base, duplicates="drop"),
+        "autorag": replace(base, ties="input", duplicates="keep"),
+    }
+    if truth.judgments.rejected.any() and request.labeller.name == "id":
+        policies["unjudged=drop"] = replace(base, unjudged="drop")
+    for level in (2, 3):
+        if (grades >= level).any() and (grades < level).any():
+            policies[f"level={level}"] = replace(base, level=float(level))
+    usual = OF_SHAPE[truth.shape]
+    asked = dict(_metrics(names, usual))
+    system: Any = run
+    for text, policy in policies.items():
+        chosen = {
+            metric: oddness for metric, oddness in asked.items() if text != "autorag" or metric.convention == text
+        }
+        if not chosen:
+            continue
+        how = replace(request, metrics={}, policy=policy, convention=usual, is_auto=False, by=())
+        evaluation = evaluate_run(how, truth.under(policy), system)
+        system = evaluation.run
+        columns = dict(_columns(evaluation, chosen))
+        if not text:
+            columns |= _of_other_tools(evaluation, names)
+        for name, (column, oddness) in columns.items():
+            yield from _means(evaluation, name, text, column, oddness + POLICIES.get(text, 0.0))
+        if not text:
+            yield from _of_means(evaluation, names)
+
+
+def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterator[tuple[str, tuple[Floats, float]]]:
+    """The values of each metric that is defined for such ground truth."""
+    labelled = evaluation.labelled
+    for metric, oddness in metrics.items():
+        with suppress(MetricError):
+            values = values_of({"": metric}, labelled.hits, labelled.present, evaluation.policy)[""]
+            yield str(metric), (values, oddness)
+
+
+def _means(evaluation: Evaluation, name: str, policy: str, column: Floats, oddness: float) -> Iterator[Setting]:
+    """The mean of a metric over the queries that tools take it over."""
+    judgments, present = evaluation.truth.judgments, evaluation.labelled.present
+    groups = judgments.groups > 0
+    # Only one of ours is a number of the whole run.
+    aggregate = CATALOGUE["gm_map"].aggregate if name == "gm_map" else None
+    column = np.where(groups, column, 0.0)
+    for over, among, more in _populations(groups, present):
+        known = column[among]
+        known = known[~np.isnan(known)]
+        if len(known):
+            mean = float(known.mean())
+            value = mean if aggregate is None else aggregate(mean)
+            yield Setting(name, policy, over, value, int(among.sum()), oddness + more)
+
+
+def _populations(groups: Bools, present: Bools) -> Iterator[tuple[str, Bools, float]]:
+    """Over which queries a mean is, and how far that is from usual."""
+    every = np.ones(len(groups), dtype=np.bool_)
+    seen: list[Bools] = []
+    for over, among, more in (
+        ("queries with a relevant item", groups, 0.0),
+        ("queries that are in the run", present, 0.05),
+        ("queries in the run with a relevant item", present & groups, 0.1),
+        ("all queries", every, 0.1),
+    ):
+        if not any(np.array_equal(among, other) for other in seen):
+            seen.append(among)
+            yield over, among, more
+
+
+def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
+    for definition in list_metrics():
+        name = definition.name
+        if definition.reads_texts or name in LEFT_OUT or (names and name not in names):
+            continue
+        for convention in definition.formulas:
+            for parameters in [(), *PARAMETERS.get(name, [])]:
+                known = {each.name for each in definition.parameters_of(convention)}
+                if not {key for key, _ in parameters} <= known:
+                    continue
+                oddness = USUAL.get(name, KNOWN.get(name, RARE))
+                oddness += 0.7 * (convention not in (None, usual)) + 0.5 * bool(parameters)
+                yield Metric(name, convention, parameters), oddness + (0.0 if name in WHOLE else 0.5)
+                if definition.takes_cutoff:
+                    for k, more in chain(CUTOFFS.items(), ODD.items()):
+                        yield Metric(name, convention, parameters, k), oddness + more
+
+
+# --- What other tools compute, and groupgt does not.
+
+
+def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, tuple[Floats, float]]:
+    """Columns of deviations that are known: other denominators, ideals and gains."""
+    columns: dict[str, tuple[Floats, float]] = {}
+    hits = evaluation.labelled.hits
+
+    def wanted(name: str) -> bool:
+        return not names or name in names
+
+    relevant = Metric("num_rel").values(hits)
+    if wanted("map"):
+        share = relevant / np.maximum(Metric("hits").values(hits), 1)
+        columns["AP divided by the relevant results"] = Metric("map", "trec").values(hits) * share, 0.6
+    for k, more in CUTOFFS.items():
+        share = relevant / np.maximum(np.minimum(relevant, k), 1)
+        if wanted("map"):
+            average = Metric("map", "trec", cutoff=k).values(hits)
+            columns[f"AP@{k} divided by min(k, relevant)"] = average * share, 0.6 + more
+        if wanted("recall"):
+            columns[f"recall@{k} divided by min(k, relevant)"] = (
+                Metric("recall", "trec", cutoff=k).values(hits) * share,
+                0.6 + more,
+            )
+        if wanted("ndcg"):
+            for ideal, words in (
+                ("binary", "with all grades 1"),
+                ("retrieved", "whose ideal is of all that was retrieved"),
+                ("within", f"whose ideal is of the first {k} results"),
+            ):
+                columns[f"ndcg@{k} {words}"] = _ndcg(hits, k, ideal), 0.7 + more
+    if wanted("rbp"):
+        rows = views.relevant_documents(hits)
+        for p in (0.5, 0.8, 0.95):
+            gains = rows.grade * (1 - p) * p ** (rows.rank - 1)
+            columns[f"rbp(p={p}) times grades"] = np.bincount(rows.query, gains, hits.size).astype(np.float64), 0.9
+    return columns
+
+
+def _ndcg(hits: Hits, k: int, ideal: str) -> Floats:
+    """NDCG of relevant documents: against what was `retrieved`, at all or `within` k, or of `binary` gains."""
+    rows = views.relevant_documents(hits)
+    gains = np.ones(len(rows.rank)) if ideal == "binary" else rows.grade
+    within = rows.rank <= k
+    discounted = np.where(within, gains / np.log2(rows.rank + 1), 0.0)
+    found = np.bincount(rows.query, discounted, minlength=hits.size)
+    if ideal == "binary":
+        query = np.repeat(np.arange(hits.size), Metric("num_rel").values(hits).astype(np.int64))
+        best = np.ones(len(query))
+    else:
+        chosen = within if ideal == "within" else np.ones(len(gains), dtype=np.bool_)
+        order = np.flatnonzero(chosen)[np.lexsort((-gains[chosen], rows.query[chosen]))]
+        query, best = rows.query[order], gains[order]
+    rank = np.arange(len(query)) - np.searchsorted(query, query) + 1
+    highest = np.bincount(query, np.where(rank <= k, best / np.log2(rank + 1), 0.0), minlength=hits.size)
+    return np.divide(found, highest, out=np.zeros(hits.size), where=highest > 0)
+
+
+def _of_means(evaluation: Evaluation, names: set[str]) -> Iterable[Setting]:
+    """F1 of the mean precision and the mean recall."""
+    if names and "f1" not in names:
+        return
+    counts = evaluation.truth.judgments.groups > 0
+    hits = evaluation.labelled.hits
+    for k, more in CUTOFFS.items():
+        precision, recall = (
+            float(Metric(name, "trec", cutoff=k).values(hits)[counts].mean()) if counts.any() else 0.0
+            for name in ("precision", "recall")
+        )
+        if precision + recall:
+            value = 2 * precision * recall / (precision + recall)
+            words = f"F1 of the mean precision@{k} and the mean recall@{k}"
+            yield Setting(words, "", "queries with a relevant item", value, int(counts.sum()), 0.9 + more)

@@ -1,0 +1,70 @@
+"""Whose number it is, told: the settings that give it, and how many would by accident."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from groupgt.evaluation.identify import Identified, Setting
+from groupgt.render.document import Detail, Item, Verdict
+from groupgt.render.page.data import Sentence
+from groupgt.render.results import Teller
+from groupgt.render.tables import Grid, counted
+
+SHOWN = 10
+HEADERS = ["metric", "policy", "mean over", "value", "queries"]
+
+
+class IdentifiedTeller(Teller[Identified]):
+    """The settings that give a number, the most usual first."""
+
+    fields = ("number", "low", "high", "matches", "nearest", "tried", "chance")
+
+    def blocks(self) -> list[Item]:
+        """What it may be, a row for each setting, and those nearest to it."""
+        result = self.result
+        items: list[Item] = [Verdict(list(self._sentences()))]
+        if result.matches:
+            items.append((["gives it", *HEADERS[1:]], [_cells(each) for each in result.matches[:SHOWN]]))
+        if len(result.matches) > SHOWN:
+            items.append(f"{len(result.matches) - SHOWN:,} more give it")
+        nearest = (["nearest to it", *HEADERS[1:]], [_cells(each) for each in result.nearest])
+        # One match alone would look like the answer.
+        items.append(nearest if len(result.matches) < 2 else Detail(nearest))
+        same = [f"{each.metric}: the same values as {', '.join(each.also[:5])}" for each in result.matches if each.also]
+        return [*items, *([Detail("\n".join(same[:SHOWN]))] if same else [])]
+
+    def _sentences(self) -> Iterator[Sentence]:
+        result = self.result
+        tried = f"{counted(result.tried, 'setting')} tried, each with a value of its own"
+        chance = f"some {result.chance:.1f} of them would by accident"
+        if not result.matches:
+            yield {"kind": "doubt", "parts": [f"Nothing gives {result.number}: {tried}."]}
+            return
+        first, *others = result.matches
+        parts = ["", first.metric, f" gives {result.number} on this data"]
+        if others:
+            rest = f", and so do {counted(len(others), 'other setting')}: {tried}; {chance}."
+        else:
+            rest = f", and nothing else does of {tried}; {chance}."
+        yield {"kind": "same", "parts": [*parts[:2], parts[2] + rest]}
+
+    def csv_rows(self) -> Grid:
+        """Headers and a row for each setting that gives it, then for those nearest."""
+        rows = [
+            [int(gives), each.metric, each.policy, each.over, each.value, each.queries]
+            for gives, settings in ((True, self.result.matches), (False, self.result.nearest))
+            for each in settings
+        ]
+        return ["gives_it", *(header.replace(" ", "_") for header in HEADERS)], rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python."""
+        shown = {name: getattr(self.result, name) for name in ("number", "low", "high", "tried", "chance")}
+        for name in ("matches", "nearest"):
+            shown[name] = [vars(each) | {"also": list(each.also)} for each in getattr(self.result, name)]
+        return shown
+
+
+def _cells(setting: Setting) -> list[Any]:
+    return [setting.metric, setting.policy or "default", setting.over, setting.value, setting.queries]

@@ -1,0 +1,57 @@
+"""How differences were tested, in words: the test, what p is corrected over, and what marks in tables mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from groupgt.comparison.settings import Settings
+from groupgt.comparison.tests import TESTS
+from groupgt.render import tables
+from groupgt.render.document import Item, Table
+from groupgt.render.tables import counted
+
+# What marks in tables mean.
+MEANINGS = {
+    tables.BETTER: "significantly better",
+    tables.WORSE: "significantly worse",
+    tables.MARK: "significantly different",
+}
+
+
+def marks_in(items: Iterable[Item]) -> list[str]:
+    """The marks that stand in some tables."""
+    grids = [item for item in items if isinstance(item, (tuple, Table))]
+    rows = chain.from_iterable(grid.rows if isinstance(grid, Table) else grid[1] for grid in grids)
+    ends = {cell[-1:] for row in rows for cell in row if isinstance(cell, str)}
+    return [mark for mark in MEANINGS if mark in ends]
+
+
+def corrected_over(settings: Settings, count: int, families: int = 1) -> str:
+    """Over how many comparisons p-values are corrected."""
+    if settings.correction == "none":
+        return "not corrected"
+    each = " per metric" if families > 1 else ""
+    return f"corrected ({settings.correction}) over {counted(count, 'comparison')}{each}"
+
+
+def how_tested(settings: Settings, count: int, families: int = 1, marks: Sequence[str] = ()) -> str:
+    """How some comparisons were tested, and what marks in their tables mean."""
+    meanings = ", ".join(f"{mark} {MEANINGS[mark]}" for mark in marks)
+    over = corrected_over(settings, count, families)
+    return f"{described(settings)}, p {over}; {meanings}{' at ' if marks else ''}alpha {settings.alpha:g}"
+
+
+def verdict_by(label: str) -> str:
+    """What is said where there are several metrics: which one the verdict is by."""
+    return f"\nverdict by {label}; the other metrics are exploratory"
+
+
+def described(settings: Settings) -> str:
+    """The test, in words; where it draws, how much.
+
+    >>> described(Settings(test="bootstrap", resamples=2000, seed=7))
+    'paired bootstrap test, 2,000 resamples, seed 7'
+    """
+    drawn = f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
+    return TESTS[settings.test].title + (drawn if settings.draws else "")
