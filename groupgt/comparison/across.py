@@ -60,7 +60,7 @@ class Across(Beside, Result):
     @property
     def label(self) -> str:
         """What tables call the primary metric."""
-        return self.metrics[self.primary].short(self.convention)
+        return self.metrics[self.primary].label(self.primary, self.convention)
 
 
 def shared_queries(datasets: Mapping[str, Measured], baseline: str) -> dict[str, Shared]:

@@ -139,7 +139,7 @@ class Systems:
     @cached_property
     def labels(self) -> dict[str, str]:
         """What tables call each metric: without the convention in force."""
-        return {text: metric.short(self.convention) for text, metric in self.metrics.items()}
+        return {text: metric.label(text, self.convention) for text, metric in self.metrics.items()}
 
     @property
     def cutoff(self) -> int | Budget | None:
@@ -164,7 +164,7 @@ class Systems:
     @property
     def label(self) -> str:
         """What tables call the primary metric."""
-        return self.metrics[self.primary].short(self.convention)
+        return self.labels[self.primary]
 
     @property
     def higher(self) -> bool:

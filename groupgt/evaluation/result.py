@@ -158,7 +158,7 @@ class Evaluation(Result):
 
     def label_of(self, text: str) -> str:
         """How tables call a metric: shortened to what differs from the convention in their heading."""
-        return self.metrics[text].short(self.convention)
+        return self.metrics[text].label(text, self.convention)
 
     @cached_property
     def facts(self) -> Facts:

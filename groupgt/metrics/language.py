@@ -76,6 +76,15 @@ class Metric:
         """The text without its convention, where that is the one in force."""
         return self._text(None if self.convention == convention else self.convention)
 
+    def label(self, text: str, convention: str | None) -> str:
+        """What tables call it: the name it was asked by, where that is another one than ours, else `short`.
+
+        >>> parse_metric("AP").label("AP", "trec"), parse_metric("ndcg.trec@10").label("ndcg.trec@10", "trec")
+        ('AP', 'ndcg@10')
+        """
+        is_ours = re.match(rf"{self.name}(?![A-Za-z0-9_-])", text)
+        return self.short(convention) if is_ours or not text else text
+
     def _text(self, convention: str | None) -> str:
         named = [f"{name}={_number_text(value)}" for name, value in self.parameters]
         values = ", ".join([*(["judged_only=True"] if self.judged_only else []), *named])

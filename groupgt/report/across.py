@@ -128,7 +128,7 @@ def tables(result: Across) -> Iterator[Item]:
     """By the primary metric, by all others, how many queries are paired, and how that was tested."""
     shown: list[Table] = []
     for text in sorted(result.metrics, key=lambda text: text != result.primary):
-        label = result.metrics[text].short(result.convention)
+        label = result.metrics[text].label(text, result.convention)
         headers = [label, "dataset", "queries", f"mean on {result.baseline}", "mean"]
         shown.append(beside_grid(result, text, headers, result.places))
     yield from shown[:1]

@@ -106,7 +106,7 @@ def _metrics(systems: Systems) -> list[data.Metric]:
     return [
         {
             "name": text,
-            "label": metric.short(systems.convention),
+            "label": systems.labels[text],
             "full": str(metric),
             "higher": metric.higher_is_better,
             "bounded": metric.definition.bounded,

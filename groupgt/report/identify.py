@@ -44,7 +44,8 @@ class IdentifiedTeller(Teller[Identified]):
         first, *others = result.matches
         parts = ["", first.metric, f" gives {result.number} on this data"]
         if others:
-            rest = f", and so do {counted(len(others), 'other setting')}: {tried}; {chance}."
+            verb = "does" if len(others) == 1 else "do"
+            rest = f", and so {verb} {counted(len(others), 'other setting')}: {tried}; {chance}."
         else:
             rest = f", and nothing else does of {tried}; {chance}."
         yield {"kind": "same", "parts": [*parts[:2], parts[2] + rest]}

@@ -65,7 +65,7 @@ def latex_of(systems: Systems, digits: int = 3, against: Sequence[str] = (), cap
         rf"\caption{{{caption or _caption(systems, letters, signs, list(contrasts.values()), len(known))}}}",
         rf"\begin{{tabular}}{{l{'r' * len(known)}}}",
         r"\toprule",
-        " & ".join(["", *(_header(known[text].short(systems.convention), len(known)) for text in known)]) + r" \\",
+        " & ".join(["", *(_header(systems.labels[text], len(known)) for text in known)]) + r" \\",
         r"\midrule",
     ]
     for name in systems.names:
@@ -127,4 +127,6 @@ def _marks(found: set[bool]) -> Iterator[str]:
     if True in found:
         yield "Superscripts mark what is significantly better"
     if False in found:
-        yield ("subscripts" if True in found else "Subscripts") + " what is significantly worse"
+        yield (
+            "subscripts what is significantly worse" if True in found else "Subscripts mark what is significantly worse"
+        )

@@ -162,7 +162,7 @@ def sentences(outcome: Outcome, dataset: str) -> Iterator[data.Sentence]:
 
 
 def _label(outcome: Outcome, against: Against) -> str:
-    return against.metrics[against.primary].short(outcome.experiment.convention)
+    return against.metrics[against.primary].label(against.primary, outcome.experiment.convention)
 
 
 # --- Tables.
