@@ -10,7 +10,7 @@ from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
 from groupgt.metrics.description import as_dict, details, overview
 from groupgt.metrics.language import parse_metric, parse_metrics
-from groupgt.metrics.values import check_batch
+from groupgt.metrics.values import check_batch, check_policy
 from groupgt.model.policy import Policy
 
 
@@ -106,6 +106,16 @@ def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> No
     with pytest.raises(groupgt.ConfigError, match=words):
         check_batch(policy, parse_metrics([metric], "autorag"))
     check_batch(Policy(missing="skip"), parse_metrics(["recall"], "autorag"))
+
+
+def test_condensed_lists_are_of_ids_and_of_all_queries() -> None:
+    drop = Policy(unjudged="drop")
+    with pytest.raises(
+        groupgt.ConfigError, match="unjudged=drop compares ids, and these compare texts: leave out token_f1"
+    ):
+        check_policy(drop, parse_metrics(["token_f1@5", "recall"], "autorag"))
+    with pytest.raises(groupgt.ConfigError, match="expected the policy unjudged=nonrelevant"):
+        check_batch(drop, parse_metrics(["recall"], "autorag"))
 
 
 def test_what_only_some_metrics_are() -> None:
