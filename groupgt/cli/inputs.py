@@ -27,7 +27,9 @@ from groupgt.evaluation.sources import Sources, labeller_of
 from groupgt.formats.corpus import read_corpus, read_lengths
 from groupgt.formats.detect import all_there
 from groupgt.formats.parts import is_url
+from groupgt.formats.source import Source
 from groupgt.formats.tokenizers import forms, tokenizer_named
+from groupgt.formats.trec import tag_of
 from groupgt.labellers.base import Labeller
 from groupgt.metrics.base import AUTO, CONVENTIONS, OF_SHAPE
 from groupgt.metrics.language import Metric, metrics_in, split_names
@@ -58,6 +60,7 @@ class Inputs:
     conditions: tuple[str, ...] = ()
     policy_texts: tuple[str, ...] = ()
     in_parts: bool = False
+    names: str = "file"
     memory: str | None = None
     labeller_name: str = "id"
     labeller_options: tuple[str, ...] = ()
@@ -148,12 +151,13 @@ class Inputs:
         if self.reopened is not None:
             return self.reopened.runs
         named: list[tuple[str, Any]] = []
+        by_tag = self.names == "tag"
         for name, path in self._given:
             files = all_there(self.truth_path, [path], in_parts=self.in_parts)
             if name and (len(files) > 1 or str(files[0]) != str(path)):
                 what = f"expected one file as the run {name!r}, found a folder or a pattern"
                 raise ConfigError(f"{path}: {what}; name one file, or add --parts if all of it is one run")
-            named += [(name, file) for file in files]
+            named += [(name or (tag_of(Source.at(file)) if by_tag else ""), file) for file in files]
         return named
 
     @property
@@ -377,6 +381,15 @@ _READING: Group = [
     ),
     click.option("--memory", metavar="SIZE", help="Memory limit, such as 2GB; files are then streamed."),
 ]
+NAMES: Group = [
+    click.option(
+        "--names",
+        type=click.Choice(["file", "tag"]),
+        default="file",
+        show_default=True,
+        help="What a run without NAME= is called: by its file, or by the tag in the sixth column of a TREC run.",
+    )
+]
 TRUTH_FORMAT: Group = [
     click.option("--truth-format", help="Format of TRUTH, such as trec-subtopics (default: auto-detect).")
 ]
@@ -420,8 +433,8 @@ FOLDER: Group = [
     ),
     click.option("--dataset", "dataset_name", metavar="NAME", help="With a result folder of several: the data set."),
 ]
-RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *FOLDER]
-ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING]
+RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *NAMES, *FOLDER]
+ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING, *NAMES]
 ONE_RUN: Group = [
     click.argument("run_paths", metavar="RUN", required=False, type=FILE, callback=_one),
     *_READING,

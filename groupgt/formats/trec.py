@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from groupgt import native
-from groupgt.errors import DataError, Faults, display
+from groupgt.errors import DataError, Faults, display, warn
 from groupgt.formats.checks import Judgments, ids_fault, score_fault
 from groupgt.formats.layout import layout_of
 from groupgt.formats.names import run_name
@@ -183,6 +183,24 @@ def _results(
             faults.add(f"{title}:{number}", f"query {display(cells[0].decode())}: {what}")
             continue
         yield cells[0], cells[2], score
+
+
+def tag_of(source: Source) -> str:
+    """The tag in the sixth column, which TREC calls a run by; of several the first, with a warning.
+
+    Raises `DataError` where there is none.
+    """
+    tags: dict[bytes, int] = {}
+    for line in source.lines():
+        cells = line.split(None, LEAST)
+        if len(cells) >= LEAST:
+            tags[cells[LEAST - 1]] = tags.get(cells[LEAST - 1], 0) + 1
+    if not tags:
+        raise DataError(f"{source.path}: expected a TREC run, whose sixth column is its tag; name it by NAME=PATH")
+    first, *others = (tag.decode("utf-8", "replace") for tag in tags)
+    if others:
+        warn(f"{source.path}: has {len(tags):,} tags, {first} and {', '.join(others[:3])}; the first names the run")
+    return first
 
 
 def is_result(line: bytes) -> bool:

@@ -11,7 +11,7 @@ from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
-from groupgt.report.sentences import NAMED
+from groupgt.report.sentences import NAMED, words_of
 
 # More queries than this are counted and not named.
 LISTED = 5
@@ -22,10 +22,10 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
-    within = _within(failures)
-    who = "No system meets" if len(systems.names) > 1 else "It does not meet"
+    within, words = _within(failures), words_of(systems.every)
+    who = f"No system {words.meets}" if len(systems.names) > 1 else f"It does not {words.meet}"
     count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
-    parts = [f"{who} all groups{within} for {count}: "]
+    parts = [f"{who} all {words.many}{within} for {count}: "]
     for name in failures.nobody[:NAMED]:
         parts += [name, ", "]
     parts[-1] = " …" if len(failures.nobody) > NAMED else "."
@@ -51,7 +51,9 @@ def lost_and_gained(systems: Systems) -> Iterator[Item]:
             rows.append([name, _first_of(lost), _first_of(gained)])
     if rows:
         yield ["run", "queries lost", "queries gained"], rows
-        yield f"Lost: {baseline} meets all groups{_within(failures)} and the run does not. Gained: the other way round."
+        words = words_of(systems.every)
+        has = f"{baseline} {words.meets} all {words.many}{_within(failures)}"
+        yield f"Lost: {has} and the run does not. Gained: the other way round."
 
 
 # Queries that a cell names.

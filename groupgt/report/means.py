@@ -216,7 +216,10 @@ def footer(evaluation: Evaluation) -> list[str]:
     """The convention and the counts that are not 0; the policy and the labeller, where they are not the default."""
     counts = dict(evaluation.counts)
     total = counted(counts.pop("queries"), "query", "queries")
-    shown = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
+    # Each document of flat qrels is a group, and one without a relevant alternative was judged non-relevant.
+    flat = {"irrelevant_groups": "judged non-relevant"} if evaluation.truth.shape == "flat" else {}
+    names = {name: flat.get(name, name.replace("_", " ")) for name in counts}
+    shown = [f"{names[name]} {count:,}" for name, count in counts.items() if count or name == "evaluated"]
     shape = f" ({SHAPES[evaluation.truth.shape]})" if evaluation.is_auto else ""
     return [
         f"convention {evaluation.convention}{shape}; {total}: {', '.join(shown)}",

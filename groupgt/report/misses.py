@@ -24,7 +24,7 @@ from groupgt.render.figures import group_ranks
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
 from groupgt.report.means import about, policy_text
-from groupgt.report.sentences import NAMED, appended, doubt, doubts, enumerated, every, subject
+from groupgt.report.sentences import NAMED, Words, appended, doubt, doubts, enumerated, every, subject, words_of
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -54,7 +54,8 @@ class MissesTeller(Teller[Misses]):
         """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        headers, rows = self._grid(misses.texts, GROUPS, ALTERNATIVES)
+        grid = self._grid(misses.texts, GROUPS, ALTERNATIVES)
+        headers, rows = _in_words(grid, words_of([misses.evaluation]))
         if rows:
             parts.append(_with_queries(headers, rows, {query["qid"]: query["query"] for query in misses.queries}))
         if len(misses.queries) < misses.incomplete:
@@ -70,20 +71,22 @@ class MissesTeller(Teller[Misses]):
         """How many queries have all they need, and whether the rest comes later or not at all."""
         misses = self.result
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query', 'queries')}"
-        sentence = f" meets every group within {_first_results(misses.k)} for {complete}"
+        words = words_of([misses.evaluation])
+        sentence = f" {words.meets} every {words.one} within {_first_results(misses.k)} for {complete}"
         missed = sum(round(row["groups"] * (1 - row["met"])) for row in misses.by_group)
         never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in misses.by_group)
         if missed == 1:
-            sentence += f", and misses 1 group, which {'is not in its results at all' if never else 'comes later'}"
+            where = "is not in its results at all" if never else "comes later"
+            sentence += f", and misses 1 {words.one}, which {where}"
         elif never in (0, missed) and missed:
             none, every_one = ("neither", "both") if missed == 2 else ("none", "all")
             where = f"{none} of which is in its results" if never else f"{every_one} of which come later"
-            sentence += f", and misses {counted(missed, 'group')}, {where}"
+            sentence += f", and misses {counted(missed, words.one)}, {where}"
         elif missed:
             later = missed - never
             where = f"{never:,} {'is' if never == 1 else 'are'} not in its results at all"
             where += f", {later:,} {'comes' if later == 1 else 'come'} later"
-            sentence += f", and misses {counted(missed, 'group')}: {where}"
+            sentence += f", and misses {counted(missed, words.one)}: {where}"
         yield {"kind": "best", "parts": [*subject(misses.run), f"{sentence}."]}
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
@@ -123,6 +126,17 @@ class MissesTeller(Teller[Misses]):
                 unmet = sum(not group["met"] for group in query["groups"]) - sum(not group["met"] for group in shown)
                 rows.append([query["qid"], f"{hidden:,} more", f"{unmet:,} of them not in the first {k}", ""])
         return ["query", "group", "met", "alternatives"], rows
+
+
+def _in_words(grid: Grid, words: Words) -> Grid:
+    """A table whose groups are single documents names these alone."""
+    headers, rows = grid
+    if words.one == "group" or "group" not in headers:
+        return grid
+    group, last = headers.index("group"), headers.index("alternatives")
+    named = [words.one if place == last else header for place, header in enumerate(headers)]
+    shown = [[row[group] if place == last and not cell else cell for place, cell in enumerate(row)] for row in rows]
+    return named[:group] + named[group + 1 :], [row[:group] + row[group + 1 :] for row in shown]
 
 
 def _with_queries(headers: list[str], rows: list[list[Any]], texts: Mapping[str, str | None]) -> Grid:
@@ -166,13 +180,14 @@ class HardestGroupsTeller(Teller[HardestGroups]):
     def blocks(self) -> list[Item]:
         """How many queries each run completes, and the groups with the rank at which each run has them."""
         failures = self.result.failures
-        headers, rows = self._grid(self.result.texts, ALTERNATIVES)
+        words = words_of(self.result.evaluations.values())
+        headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), words)
         parts: list[Item] = [Verdict(list(self._sentences()))]
         texts = {qid: failures.text_of(qid) for qid in dict.fromkeys(row[0] for row in rows)}
-        parts.append(_with_queries(headers, rows, texts) if rows else "every run meets every group")
+        parts.append(_with_queries(headers, rows, texts) if rows else f"every run {words.meets} every {words.one}")
         unmet = int(failures.unmet.sum())
         if unmet > len(rows):
-            parts.append(f"the hardest {len(rows):,} of {unmet:,} groups that at least one run misses")
+            parts.append(f"the hardest {len(rows):,} of {unmet:,} {words.many} that at least one run misses")
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
@@ -182,10 +197,11 @@ class HardestGroupsTeller(Teller[HardestGroups]):
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
         within = f" within {_first_results(failures.cutoff)}" if isinstance(failures.cutoff, int) else ""
         tied = [name for name, solved in counts if solved == counts[0][1]]
-        sentence = f" every group{within} for {counts[0][1]:,} of {count}"
-        parts = enumerated(tied, f" {'meets' if len(tied) == 1 else 'meet'}{sentence}")
+        words = words_of(self.result.evaluations.values())
+        sentence = f" every {words.one}{within} for {counts[0][1]:,} of {count}"
+        parts = enumerated(tied, f" {words.meets if len(tied) == 1 else words.meet}{sentence}")
         if len(tied) == len(counts) > 1:
-            parts = [f"{every(len(tied), 'run')} meet{sentence}"]
+            parts = [f"{every(len(tied), 'run')} {words.meet}{sentence}"]
         named, others = counts[len(tied) :][: NAMED - 1], counts[len(tied) :][NAMED - 1 :]
         for name, solved in named:
             parts = appended(parts, ", ", name, f" for {solved:,}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.render.tables import counted
@@ -13,6 +13,25 @@ if TYPE_CHECKING:
 
 # Names that a sentence lists.
 NAMED = 3
+
+
+class Words(NamedTuple):
+    """What is needed is called, and what it is to have it: groups are met, relevant documents found."""
+
+    one: str
+    meets: str
+    meet: str
+
+    @property
+    def many(self) -> str:
+        """Several of them."""
+        return f"{self.one}s"
+
+
+def words_of(evaluations: Iterable[Evaluation]) -> Words:
+    """The words of the ground truth that some evaluations share."""
+    is_flat = any(each.truth.shape == "flat" for each in evaluations)
+    return Words("relevant document", "finds", "find") if is_flat else Words("group", "meets", "meet")
 
 
 def every(count: int, one: str) -> str:

@@ -48,6 +48,21 @@ def test_what_all_files_share_tells_none_apart(capsys: pytest.CaptureFixture[str
     assert names(capsys, "runs/input.uwmt.txt") == ["input.uwmt"]
 
 
+@pytest.mark.usefixtures("folder")
+def test_tags_name_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "runs" / "input.uwmt.txt").write_text("q1 Q0 a 1 2 uwmtCR\nq2 Q0 b 1 1 uwmtCR\n")
+    (folder / "runs" / "input.pircs.txt").write_text("q1 Q0 x 1 2 pircsT\nq2 Q0 b 1 1 pircsTd\n")
+    assert names(capsys, "runs/input.uwmt.txt", "mine=runs/input.pircs.txt", "--names", "tag") == ["uwmtCR", "mine"]
+    main(["evaluate", "qrels", "runs/input.pircs.txt", "-m", "map", "--names", "tag", "--format", "json"])
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["runs"][0]["run"] == "pircsT"
+    assert "has 2 tags, pircsT and pircsTd; the first names the run" in printed.err
+    (folder / "run.json").write_text('{"q1": {"a": 1.0}}')
+    with pytest.raises(SystemExit):
+        main(["evaluate", "qrels", "run.json", "-m", "map", "--names", "tag"])
+    assert "run.json: expected a TREC run, whose sixth column is its tag" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("paths", "named"),
     [

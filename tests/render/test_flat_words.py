@@ -1,0 +1,27 @@
+"""Flat truth has flat words: relevant documents are found; groups are met."""
+
+from __future__ import annotations
+
+import groupgt
+
+TRUTH = {"q1": {"a": 1, "b": 1, "n": 0}, "q2": {"c": 2}}
+RUNS = {"one": {"q1": ["a", "x", "b"], "q2": ["c"]}, "two": {"q1": ["n", "a"], "q2": ["x"]}}
+GROUPS = {"q1": [["a"], ["b"]], "q2": [["c"]]}
+
+
+def test_documents_are_found() -> None:
+    text = str(groupgt.misses(TRUTH, RUNS["one"], k=2))
+    assert "finds every relevant document within the first 2 results for 1 of 2 queries, and misses 1 relevant" in text
+    assert "group" not in text
+    several = str(groupgt.misses(TRUTH, RUNS, k=2))
+    assert "relevant document" in several
+    assert "group" not in several
+    table = str(groupgt.compare(TRUTH, RUNS, ["recall@2"], baseline="one"))
+    assert "No system finds all relevant documents within 2 results" in table
+    assert "judged non-relevant 1" in str(groupgt.evaluate(TRUTH, RUNS["one"], ["recall@2"]))
+
+
+def test_groups_are_met() -> None:
+    assert "meets every group within the first 2 results" in str(groupgt.misses(GROUPS, RUNS["one"], k=2))
+    table = str(groupgt.compare(GROUPS, RUNS, ["recall@2"], baseline="one"))
+    assert "No system meets all groups within 2 results" in table
