@@ -54,12 +54,14 @@ class MissesTeller(Teller[Misses]):
         """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        grid = self._grid(misses.texts, GROUPS, ALTERNATIVES)
-        headers, rows = _in_words(grid, words_of([misses.evaluation]))
+        words = words_of([misses.evaluation])
+        headers, rows = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), words)
         if rows:
             parts.append(_with_queries(headers, rows, {query["qid"]: query["query"] for query in misses.queries}))
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
+        if words.one != "group":
+            return parts  # of documents the number says nothing
         headers = ["group number", "groups", f"met in the first {misses.k}", "met anywhere"]
         cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in misses.by_group]
         parts.append(Detail((headers, cells[:GROUPS])))
