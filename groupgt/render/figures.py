@@ -205,6 +205,32 @@ def _lines(
     return named_lines(chosen, encoding, mark), with_labels(rows, chosen, panel, value), about
 
 
+def precision_recall(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
+    """Interpolated precision against recall, at the eleven points 0, 0.1, … 1.
+
+    Rows: `system`, `recall`, `precision`. Of many systems those `named` stand out.
+    """
+    systems = distinct(rows, "system")
+    encoding = {
+        "x": {"field": "recall", "type": "quantitative", "title": "recall", "scale": {"domain": [0, 1]}},
+        "y": {"field": "precision", "type": "quantitative", "title": "precision", "scale": {"domain": [0, 1]}},
+        "tooltip": tips(system="system", recall="recall", precision="precision"),
+    }
+    in_one = [{**row, "panel": ""} for row in rows]
+    layers, rows, about = _lines(in_one, about, encoding, named, "panel", {"type": "line"})
+    halves = {row["system"]: row["precision"] for row in rows if row["recall"] == 0.5}
+    ends = [f"{name} {fixed(halves[name])}" for name in systems]
+    return figure_of(
+        "iprec",
+        "Interpolated precision at each recall",
+        about,
+        {"layer": layers, "width": 330, "height": 250},
+        rows,
+        {"system": "system", "recall": "recall", "precision": "precision"},
+        f"Interpolated precision at a recall of 0.5: {listed(ends)}.",
+    )
+
+
 def ecdf(rows: Rows, about: About, named: Sequence[str] = ()) -> Figure:
     """The share of queries whose first hit, and whose last group, has come by each rank.
 
@@ -359,6 +385,7 @@ FIGURES: dict[str, str] = {
     "differences": "differences against the baseline with their intervals",
     "deltas": "the difference of every query, sorted, with the mean and its interval",
     "depth": "recall, complete and ndcg against k, or against a budget",
+    "iprec": "interpolated precision at eleven points of recall",
     "ecdf": "the share of queries with a first hit, and with every group met, by each rank",
     "outcomes": "wins, ties and losses against the baseline",
     "slices": "a heat map of slices and systems",

@@ -20,7 +20,7 @@ from groupgt.render.results import Teller
 from groupgt.render.tables import Grid, counted
 from groupgt.report import contrasts, headroom, leaderboard, slices
 from groupgt.report import data as evaluated
-from groupgt.report.means import below_means, population
+from groupgt.report.means import as_asked, below_means, population
 from groupgt.report.paper import latex_of
 from groupgt.report.shapes import plain
 from groupgt.report.tested import MEANINGS, corrected_over, described, how_tested, marks_in, verdict_by
@@ -80,6 +80,10 @@ class ComparisonTeller(Teller[Comparison]):
         for part in comparison.slices:
             rows += [[part.by, part.value, *_csv_cells(comparison, row)] for row in part.rows]
         return headers, rows
+
+    def frame_rows(self) -> Grid:
+        """The same, by the names that metrics were asked by."""
+        return as_asked(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python, None for what cannot be said."""

@@ -78,6 +78,18 @@ def ecdf(systems: Systems) -> Figure:
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))
 
 
+def precision_recall(systems: Systems) -> Figure:
+    """Interpolated precision at the eleven points of recall."""
+    shown = shown_systems(systems)
+    metrics = [(step / 10, Metric("iprec", parameters=(("recall", step / 10),) if step else ())) for step in range(11)]
+    rows = [
+        {"system": name, "recall": recall, "precision": finite(_mean(systems, each, metric))}
+        for name, each in shown.items()
+        for recall, metric in metrics
+    ]
+    return figures.precision_recall(rows, about(systems, "iprec", _note(systems, shown)), _named(systems))
+
+
 def _first_ranks(evaluation: Evaluation) -> Ints:
     """The rank of the first relevant result of each query, shape (Q,); 0 if there is none."""
     rows = views.met_groups(evaluation.labelled.hits)

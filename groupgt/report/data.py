@@ -15,7 +15,7 @@ from groupgt.render import figures
 from groupgt.render.drawing import Figure, drawing, still, template
 from groupgt.render.page import data
 from groupgt.report import slices
-from groupgt.report.curves import depth_curves, ecdf, units
+from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
 from groupgt.report.means import about, best_sentence, forest
 from groupgt.report.misses import details, groups_figure
 
@@ -39,6 +39,8 @@ def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
     if systems.evaluations:
         drawings["depth"] = lambda: depth_curves(systems)
         drawings["ecdf"] = lambda: ecdf(systems)
+        if systems.first.truth.set_of is None:
+            drawings["iprec"] = lambda: precision_recall(systems)
         drawings["groups"] = lambda: groups_figure(systems)
         for unit in units(systems):
             drawings[unit] = lambda unit=unit: depth_curves(systems, unit)  # type: ignore[misc]

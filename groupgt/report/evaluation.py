@@ -13,6 +13,7 @@ from groupgt.render.exports import nulls
 from groupgt.render.results import Teller
 from groupgt.render.tables import Grid
 from groupgt.report.means import (
+    as_asked,
     below_means,
     best_runs,
     footer,
@@ -45,6 +46,10 @@ class EvaluationTeller(Teller[Evaluation]):
     def csv_rows(self) -> Grid:
         """Headers and a row for each mean, of the whole (where `by` is empty) and of each slice."""
         return means_and_slices([self.result])
+
+    def frame_rows(self) -> Grid:
+        """The same, by the names that metrics were asked by."""
+        return as_asked(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> Any:
         """Everything but the values of each query as plain Python."""
@@ -104,7 +109,8 @@ class EvaluationsTeller(Teller[Evaluations]):
 
     def frame_rows(self) -> Grid:
         """Headers and a row for each mean."""
-        return means_and_slices(list(self.result.values()))
+        evaluations = list(self.result.values())
+        return as_asked(means_and_slices(evaluations), evaluations[0].metrics)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain Python."""

@@ -113,6 +113,13 @@ def means_and_slices(evaluations: Sequence[Evaluation]) -> Grid:
     return ["run", "by", "slice", "metric", "mean", "queries"], rows
 
 
+def as_asked(grid: Grid, metrics: Mapping[str, Metric]) -> Grid:
+    """Rows whose column `metric` has the names that metrics were asked by, as values per query have them."""
+    headers, rows = grid
+    place, names = headers.index("metric"), {str(metric): text for text, metric in metrics.items()}
+    return headers, [[*row[:place], names[row[place]], *row[place + 1 :]] for row in rows]
+
+
 # --- Tables of slices.
 
 

@@ -21,7 +21,7 @@ def test_one_table_of_several() -> None:
     assert repr(found) == "Evaluations(one, two: recall@2, mrr)"
     frame = found.to_polars()
     assert frame.columns == ["run", "by", "slice", "metric", "mean", "queries"]
-    assert frame.filter(run="one", slice="2", metric="recall.autorag@2")["mean"].to_list() == [0.5]
+    assert frame.filter(run="one", slice="2", metric="recall@2")["mean"].to_list() == [0.5]
     with pytest.raises(groupgt.ConfigError, match=r"run 'tow' was not evaluated \(did you mean 'two'"):
         _ = found["tow"]
     assert "tow" not in found

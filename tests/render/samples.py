@@ -77,6 +77,14 @@ def samples() -> dict[str, Figure]:
         "depth": figures.depth(depths, ABOUT),
         "depth in tokens": figures.depth(depths[:12], ABOUT, "tokens"),
         "ecdf": figures.ecdf(steps, ABOUT),
+        "iprec": figures.precision_recall(
+            [
+                {"system": name, "recall": step / 10, "precision": 1 - step / (10 + place)}
+                for place, name in enumerate(SYSTEMS)
+                for step in range(11)
+            ],
+            ABOUT,
+        ),
         "outcomes": figures.outcomes(
             [{"system": name, "outcome": kind, "count": count} for name in SYSTEMS for kind, count in counts.items()],
             ABOUT,

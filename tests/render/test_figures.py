@@ -257,3 +257,11 @@ def test_old_and_new_vega_lite_draw_every_figure(version: str) -> None:
         svg = converter.vegalite_to_svg(figure.spec, vl_version=version)
         # A figure that shows nothing has axes alone.
         assert svg.count("<path") > 8 or svg.count("<rect") > 8, name
+
+
+def test_the_curve_of_interpolated_precision() -> None:
+    """a is first of two, b third: precision 1 up to a recall of one half, 2/3 beyond."""
+    result = groupgt.evaluate({"q": {"a": 1, "b": 1}}, {"q": ["a", "x", "b"]}, ["map"])
+    rows = result.plot("iprec").rows
+    assert [row[1] for row in rows] == [step / 10 for step in range(11)]
+    assert [row[2] for row in rows] == [1.0] * 6 + [pytest.approx(2 / 3)] * 5

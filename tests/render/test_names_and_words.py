@@ -25,3 +25,16 @@ def test_groups_are_met() -> None:
     assert "meets every group within the first 2 results" in str(groupgt.misses(GROUPS, RUNS["one"], k=2))
     table = str(groupgt.compare(GROUPS, RUNS, ["recall@2"], baseline="one"))
     assert "No system meets all groups within 2 results" in table
+
+
+def test_metrics_are_called_what_they_were_asked_by() -> None:
+    """In tables, values per query and frames alike; JSON has our name beside it."""
+    asked = ["AP", "P_1", "ndcg@2"]
+    result = groupgt.evaluate(TRUTH, RUNS["one"], asked)
+    assert result.to_polars()["metric"].to_list() == asked
+    assert result.per_query.columns == ["qid", *asked]
+    assert result.to_dict()["metrics"]["AP"]["metric"] == "map.trec"
+    assert "P_1" in str(result)
+    table = groupgt.compare(TRUTH, RUNS, asked)
+    assert set(table.to_polars()["metric"]) == set(asked) == set(table.per_query.columns[2:])
+    assert set(groupgt.evaluate_runs(TRUTH, RUNS, asked).to_polars()["metric"]) == set(asked)
