@@ -33,6 +33,7 @@ from groupgt.render.themes import THEMES
 from groupgt.store.stamped import LAST, LATEST
 
 if TYPE_CHECKING:
+    from groupgt.comparison.systems import Systems
     from groupgt.report.experiment import Drawable
     from groupgt.report.folder import ResultFolder
 
@@ -79,7 +80,7 @@ def plot_command(
 
     A result folder stands in place of TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. Sweep and
     latency need one; depth, ecdf, groups and slices are drawn of one alone, and not of several. The first metric of -m
-    decides; without -m the primary one of the folder.
+    decides; without -m the primary one of the folder. Depth draws all of -m.
     """
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
@@ -106,7 +107,16 @@ def _of_runs(
     inputs.check(written=[output])
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
     table = comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, Settings(**settings))
-    return table.plot(what)
+    return _against_depth(inputs, what, table) or table.plot(what)
+
+
+def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
+    """The metrics of -m against depth; None for another figure, or where none were named."""
+    from groupgt.report.curves import depth_curves
+
+    if what not in ("depth", *UNITS) or not inputs.metric_texts or not systems.evaluations:
+        return None
+    return depth_curves(systems, "results" if what == "depth" else what, list(systems.metrics.values()))
 
 
 def _of_folders(
@@ -140,7 +150,9 @@ def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str
     opened.check()
     evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
     baseline = folder.baseline if folder.baseline in evaluations else ""
-    return drawable(Systems.of(evaluations, metric or folder.primary, baseline=baseline))
+    systems = Systems.of(evaluations, metric or folder.primary, baseline=baseline)
+    known = drawable(systems)
+    return {**known, "depth": lambda: _against_depth(opened, "depth", systems) or known["depth"]()}
 
 
 def _refuse_reading_options() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from groupgt.comparison.systems import Systems, finite
+from groupgt.errors import ConfigError
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.metrics.language import Metric, parse_metric
@@ -41,8 +42,11 @@ def units(systems: Systems) -> list[str]:
     return [unit for unit in dict.fromkeys(names) if names.count(unit) > 1]
 
 
-def depth_curves(systems: Systems, unit: str = "results") -> Figure:
-    """Recall, complete and ndcg against k, or against the budgets of a unit that were evaluated."""
+def depth_curves(systems: Systems, unit: str = "results", asked: Sequence[Metric] = ()) -> Figure:
+    """Metrics against k, or against the budgets of a unit that were evaluated: those asked, or recall, complete, ndcg.
+
+    The cutoffs of those asked are left aside; raises `ConfigError` for one that takes none.
+    """
     shown = shown_systems(systems)
     cutoffs: Sequence[int | Budget]
     if unit == "results":
@@ -56,6 +60,11 @@ def depth_curves(systems: Systems, unit: str = "results") -> Figure:
     if systems.first.truth.set_of is not None:
         # Of alternatives that are needed together only the coverage of groups is defined.
         curves = {curve: parse_metric(curve, "coverage") for curve in CURVES[:2]}
+    if asked:
+        if fixed := [str(metric) for metric in asked if not metric.definition.takes_cutoff]:
+            raise ConfigError(f"{', '.join(fixed)}: takes no cutoff, and cannot be drawn against depth")
+        whole = [replace(metric, cutoff=None) for metric in asked]
+        curves = {metric.short(systems.convention): metric for metric in whole}
     rows = []
     for name, each in shown.items():
         for curve, metric in curves.items():

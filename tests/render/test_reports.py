@@ -323,6 +323,15 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "depth.json").read_text(encoding="utf-8"))["title"]["subtitle"][1].startswith(
         "convention"
     )
+    plot("depth", *FILES, "-m", "map,mrr@3", "-o", tmp_path / "depth.json", "--title", "", "--size", "600x200")
+    asked = json.loads((tmp_path / "depth.json").read_text(encoding="utf-8"))
+    assert asked["facet"]["sort"] == ["map", "mrr"]
+    assert (asked["spec"]["width"], asked["spec"]["height"]) == (300, 200)
+    assert "title" not in asked
+    with pytest.raises(groupgt.ConfigError, match="bpref: takes no cutoff, and cannot be drawn against depth"):
+        plot("depth", *FILES, "-m", "bpref", "-o", tmp_path / "depth.json")
+    with pytest.raises(groupgt.ConfigError, match="--size: expected WIDTHxHEIGHT"):
+        plot("depth", *FILES, "-o", tmp_path / "depth.json", "--size", "600")
     said = plot("forest", *FILES, "-m", "mrr", "--baseline", "dense", "-o", tmp_path / "forest.html")
     assert said.startswith("Means of mrr with intervals: ")
 
