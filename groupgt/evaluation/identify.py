@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from groupgt.errors import ConfigError, MetricError
+from groupgt.errors import ConfigError, MetricError, printable
 from groupgt.evaluation.evaluate import evaluate_run
 from groupgt.evaluation.inputs import as_ground_truth, refuse_swapped
 from groupgt.evaluation.request import Request
@@ -86,7 +86,7 @@ class Setting:
     also: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Identified(Result):
     """What may be behind a number: the settings that give it, the most usual first, and those nearest to it.
 
@@ -101,6 +101,11 @@ class Identified(Result):
     nearest: tuple[Setting, ...]
     tried: int
     chance: float
+
+    def __repr__(self) -> str:
+        named = ", ".join(each.metric for each in self.matches[:3]) or "nothing"
+        more = f", and {len(self.matches) - 3:,} more" if len(self.matches) > 3 else ""
+        return printable(f"Identified({self.number}: {named}{more})")
 
 
 def identify(truth: Any, run: Any, number: str | float, metrics: Sequence[str] = (), **options: Any) -> Identified:

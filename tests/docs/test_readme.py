@@ -188,10 +188,11 @@ def test_every_example_script_runs(script: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-def test_the_notebook_shows_what_its_cells_give(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(("name", "drawn"), [("notebook", 3), ("paper", 2)])
+def test_a_notebook_shows_what_its_cells_give(
+    name: str, drawn: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    notebook = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
+    notebook = json.loads((ROOT / "examples" / f"{name}.ipynb").read_text(encoding="utf-8"))
     monkeypatch.chdir(ROOT / "examples")
     names: dict[str, object] = {}
     figures = 0
@@ -218,7 +219,7 @@ def test_the_notebook_shows_what_its_cells_give(
                     shown = "".join(output["data"]["text/html"])
                     assert value._repr_html_().startswith(shown)  # type: ignore[attr-defined]  # a picture may follow
     assert len(cells) > 4
-    assert figures == 3
+    assert figures == drawn
 
 
 def test_the_workflow_is_yaml_and_names_what_is_there() -> None:
