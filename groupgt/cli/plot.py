@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,9 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @click.option("--title", metavar="TEXT", help="Title of the figure; empty for none.")
 @click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
 @click.option("--font", metavar="NAME", default="", help="Font, such as 'Times New Roman'.")
+@click.option(
+    "--system", "shown", multiple=True, metavar="NAME", help="Draw these systems alone, and the baseline; repeatable."
+)
 @click.option("--dataset", metavar="NAME", help="The data set of a result folder that has several.")
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
@@ -72,6 +76,7 @@ def plot_command(
     title: str | None,
     size: tuple[int | None, int | None],
     font: str,
+    shown: tuple[str, ...],
     dataset: str | None,
     baseline: str | None,
     **settings: Any,
@@ -87,7 +92,7 @@ def plot_command(
     check_picture(output)
     named = {name: value for name, value in settings.items() if value is not None}
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
-    figure = (_of_folders if is_folder else _of_runs)(inputs, what, output, dataset, baseline, named)
+    figure = (_of_folders if is_folder else _of_runs)(inputs, what, output, dataset, baseline, named, shown)
     figure = figure.styled(title=title, width=size[0], height=size[1], font=font)
     try:
         figure.save(output, theme=theme)
@@ -98,7 +103,13 @@ def plot_command(
 
 
 def _of_runs(
-    inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
+    inputs: Inputs,
+    what: str,
+    output: Path,
+    dataset: str | None,
+    baseline: str | None,
+    settings: dict[str, Any],
+    shown: Sequence[str],
 ) -> Figure:
     from groupgt.comparison.compare import comparison_of
 
@@ -107,6 +118,7 @@ def _of_runs(
     inputs.check(written=[output])
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
     table = comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, Settings(**settings))
+    table = table.only(shown) if shown else table
     return _against_depth(inputs, what, table) or table.plot(what)
 
 
@@ -120,7 +132,13 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
 
 
 def _of_folders(
-    inputs: Inputs, what: str, output: Path, dataset: str | None, baseline: str | None, settings: dict[str, Any]
+    inputs: Inputs,
+    what: str,
+    output: Path,
+    dataset: str | None,
+    baseline: str | None,
+    settings: dict[str, Any],
+    shown: Sequence[str],
 ) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.folder import folders_of, read_folders
@@ -133,13 +151,16 @@ def _of_folders(
     tables = merged(folders, replace(settings_of(folders), **settings), baseline, metrics)
     name = chosen(list(tables), dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
-    figures = merged_figures(folders, tables[name], name, metric)
+    table = tables[name].only(shown) if shown else tables[name]
+    figures = merged_figures(folders, table, name, metric)
     if len(folders) == 1 and what not in figures:
-        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric)}
+        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, shown)}
     return figure_named(what, figures, NEEDS)
 
 
-def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None) -> Drawable:
+def _of_rankings(
+    inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None, shown: Sequence[str]
+) -> Drawable:
     """What is drawn of the rankings that a result folder holds, measured as they were there."""
     from groupgt.comparison.systems import Systems
     from groupgt.report.data import drawable
@@ -151,6 +172,7 @@ def _of_rankings(inputs: Inputs, folder: ResultFolder, dataset: str, metric: str
     evaluations = {evaluation.name: evaluation for evaluation in opened.evaluations(opened.request)}
     baseline = folder.baseline if folder.baseline in evaluations else ""
     systems = Systems.of(evaluations, metric or folder.primary, baseline=baseline)
+    systems = systems.only(shown) if shown else systems
     known = drawable(systems)
     return {**known, "depth": lambda: _against_depth(opened, "depth", systems) or known["depth"]()}
 

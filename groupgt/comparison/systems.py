@@ -28,6 +28,7 @@ from groupgt.comparison.contrast import (
 from groupgt.comparison.failures import Failures, Headroom, failures_of, headroom_of
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.slices import Slice, reversals, slices_of, too_many
+from groupgt.errors import ConfigError, listed, near_names
 from groupgt.evaluation.result import Evaluation, mean_of
 from groupgt.metrics import views
 from groupgt.metrics.base import Cut
@@ -121,6 +122,20 @@ class Systems:
         values = {name: each.values for name, each in self.evaluations.items()}
         text, metrics = self.first.text_of(wanted), self.first.metrics
         return replace(self, primary=text, metrics=metrics, values=values, compared=list(self._compared), **more)
+
+    def only(self, names: Collection[str]) -> Self:
+        """The same table of some systems, and of the baseline; raises `ConfigError` for one that it has not."""
+        for name in names:
+            if name not in self.values:
+                near = near_names(name, self.names)
+                raise ConfigError(f"system: expected one of {listed(self.names)}, found {name!r}{near}")
+        kept = [name for name in self.names if name in names or name == self.baseline]
+        return replace(
+            self,
+            values={name: self.values[name] for name in kept},
+            evaluations={name: each for name, each in self.evaluations.items() if name in kept},
+            _computed={},
+        )
 
     @property
     def _compared(self) -> dict[str, Metric]:

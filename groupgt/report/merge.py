@@ -302,7 +302,8 @@ def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
 def _swept(folder: ResultFolder, systems: Systems) -> dict[str, Figure]:
     """The figures of the swept options of a folder."""
     entries = {family: entry.get("matrix", {}) for family, entry in folder.config.get("systems", {}).items()}
-    options = {name: system["options"] for name, system in folder.manifest.systems.items()}
+    resolved = folder.manifest.systems
+    options = {name: resolved[name]["options"] for name in resolved if name in systems.values}
     families = {name: name.partition("[")[0] for name in options}
     return sweeps_of(systems, entries, families, options)
 

@@ -56,7 +56,7 @@ def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Fi
     kind, medians = latencies
     rows: list[dict[str, Any]] = []
     for name, each in medians.items():
-        if (mean := systems.mean(name)) is not None:
+        if name in systems.values and (mean := systems.mean(name)) is not None:
             low, high = systems.ends(name)
             times = {"latency": each.ms, "fast": each.low, "slow": each.high}
             rows.append({"system": name, **times, "value": mean, "low": low, "high": high})

@@ -29,7 +29,7 @@ TAKES = {
     "evaluate": EVERYTHING,
     "compare": EVERYTHING,
     "power": EVERYTHING,
-    "plot": EVERYTHING - FOLDER,  # it reads result folders by itself
+    "plot": EVERYTHING,
     "explain": EVERYTHING - {"--by"},  # one query has no slices
     "depth": EVERYTHING - {"-m", "-k", "--convention"},  # it has a metric of its own
     "misses": (TRUTH | RUNS | LABELLER | FOLDER) | {"-k"},  # so has this

@@ -348,6 +348,20 @@ def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tm
     assert plot(what, latest, "-o", tmp_path / "figure.json").strip() == known.text
 
 
+def test_some_systems_are_drawn(handbook: Outcome, tmp_path: Path) -> None:
+    assert handbook.folder is not None
+    names = handbook.systems[next(iter(handbook.systems))].names
+    chosen, baseline = names[0], handbook.experiment.baseline
+    plot("forest", handbook.folder, "--system", chosen, "-o", tmp_path / "figure.json")
+    rows = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))["data"]["values"]
+    assert {row["name"] for row in rows} == {chosen, *([baseline] if baseline else [])}
+    assert len(names) > len(rows)
+    said = plot("forest", *FILES, "--system", "dense", "-o", tmp_path / "figure.json")
+    assert said.startswith("Means of ")
+    with pytest.raises(groupgt.ConfigError, match="system: expected one of bm25 or dense, found 'sparse'"):
+        plot("forest", *FILES, "--system", "sparse", "-o", tmp_path / "figure.json")
+
+
 def test_sweeps_are_drawn_of_an_experiment_and_of_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("sklearn", reason="tfidf needs the extra groupgt[retrieval]")
     shutil.copytree(ROOT / "examples" / "handbook", tmp_path / "examples" / "handbook")
