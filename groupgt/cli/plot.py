@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -90,9 +90,11 @@ def plot_command(
     if not what.startswith("sweep "):
         check_figure(what, UNITS)
     check_picture(output)
-    named = {name: value for name, value in settings.items() if value is not None}
+    asked = Asked(
+        what, output, dataset, baseline, {k: value for k, value in settings.items() if value is not None}, shown
+    )
     is_folder = not inputs.run_paths or (inputs.truth_path / LAST).is_file() or inputs.truth_path.name == LATEST
-    figure = (_of_folders if is_folder else _of_runs)(inputs, what, output, dataset, baseline, named, shown)
+    figure = (_of_folders if is_folder else _of_runs)(inputs, asked)
     figure = figure.styled(title=title, width=size[0], height=size[1], font=font)
     try:
         figure.save(output, theme=theme)
@@ -102,24 +104,28 @@ def plot_command(
     say(f"the figure is in {output}")
 
 
-def _of_runs(
-    inputs: Inputs,
-    what: str,
-    output: Path,
-    dataset: str | None,
-    baseline: str | None,
-    settings: dict[str, Any],
-    shown: Sequence[str],
-) -> Figure:
+class Asked(NamedTuple):
+    """What to draw: which figure, into what file, of which data set and systems, and how they are compared."""
+
+    what: str
+    output: Path
+    dataset: str | None
+    baseline: str | None
+    settings: dict[str, Any]
+    shown: Sequence[str]
+
+
+def _of_runs(inputs: Inputs, asked: Asked) -> Figure:
     from groupgt.comparison.compare import comparison_of
 
-    if dataset is not None:
+    if asked.dataset is not None:
         raise ConfigError("--dataset: TRUTH and RUNS are one data set; leave it out")
-    inputs.check(written=[output])
+    inputs.check(written=[asked.output])
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
-    table = comparison_of(evaluations, next(iter(evaluations)) if baseline is None else baseline, Settings(**settings))
-    table = table.only(shown) if shown else table
-    return _against_depth(inputs, what, table) or table.plot(what)
+    baseline = next(iter(evaluations)) if asked.baseline is None else asked.baseline
+    table = comparison_of(evaluations, baseline, Settings(**asked.settings))
+    table = table.only(asked.shown) if asked.shown else table
+    return _against_depth(inputs, asked.what, table) or table.plot(asked.what)
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
@@ -131,31 +137,23 @@ def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None
     return depth_curves(systems, "results" if what == "depth" else what, list(systems.metrics.values()))
 
 
-def _of_folders(
-    inputs: Inputs,
-    what: str,
-    output: Path,
-    dataset: str | None,
-    baseline: str | None,
-    settings: dict[str, Any],
-    shown: Sequence[str],
-) -> Figure:
+def _of_folders(inputs: Inputs, asked: Asked) -> Figure:
     from groupgt.report.experiment import chosen
     from groupgt.report.folder import folders_of, read_folders
     from groupgt.report.merge import compared_metrics, merged, merged_figures, settings_of
 
     _refuse_reading_options()
-    check_outputs([], [output])
+    check_outputs([], [asked.output])
     folders = read_folders(folders_of([inputs.truth_path, *inputs.run_paths]))
     metrics = inputs.metrics if inputs.metric_texts else compared_metrics(folders)
-    tables = merged(folders, replace(settings_of(folders), **settings), baseline, metrics)
-    name = chosen(list(tables), dataset)
+    tables = merged(folders, replace(settings_of(folders), **asked.settings), asked.baseline, metrics)
+    name = chosen(list(tables), asked.dataset)
     metric = inputs.metrics[0] if inputs.metric_texts else None
-    table = tables[name].only(shown) if shown else tables[name]
+    table = tables[name].only(asked.shown) if asked.shown else tables[name]
     figures = merged_figures(folders, table, name, metric)
-    if len(folders) == 1 and what not in figures:
-        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, shown)}
-    return figure_named(what, figures, NEEDS)
+    if len(folders) == 1 and asked.what not in figures:
+        figures = {**figures, **_of_rankings(inputs, folders[0], name, metric, asked.shown)}
+    return figure_named(asked.what, figures, NEEDS)
 
 
 def _of_rankings(

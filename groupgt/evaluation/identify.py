@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from groupgt.evaluation.request import Request
 from groupgt.evaluation.result import Evaluation
 from groupgt.metrics import views
 from groupgt.metrics.base import OF_SHAPE
-from groupgt.metrics.catalogue import CATALOGUE
 from groupgt.metrics.language import Metric, list_metrics, parse_metric
 from groupgt.metrics.values import values_of
 from groupgt.model.ground_truth import GroundTruth
@@ -217,34 +216,41 @@ def _settings(truth: GroundTruth, run: Any, request: Request, names: set[str]) -
         columns = dict(_columns(evaluation, chosen))
         if not text:
             columns |= _of_other_tools(evaluation, names)
-        for name, (column, oddness) in columns.items():
-            yield from _means(evaluation, name, text, column, oddness + POLICIES.get(text, 0.0))
+        for name, column in columns.items():
+            yield from _means(evaluation, name, text, column)
         if not text:
             yield from _of_means(evaluation, names)
 
 
-def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterator[tuple[str, tuple[Floats, float]]]:
+class _Column(NamedTuple):
+    """The values of one metric, how unusual it is, and what its mean becomes, where that is a number of the run."""
+
+    values: Floats
+    oddness: float
+    aggregate: Callable[[float], float] | None = None
+
+
+def _columns(evaluation: Evaluation, metrics: Mapping[Metric, float]) -> Iterator[tuple[str, _Column]]:
     """The values of each metric that is defined for such ground truth."""
     labelled = evaluation.labelled
     for metric, oddness in metrics.items():
         with suppress(MetricError):
             values = values_of({"": metric}, labelled.hits, labelled.present, evaluation.policy)[""]
-            yield str(metric), (values, oddness)
+            yield str(metric), _Column(values, oddness, metric.definition.aggregate)
 
 
-def _means(evaluation: Evaluation, name: str, policy: str, column: Floats, oddness: float) -> Iterator[Setting]:
+def _means(evaluation: Evaluation, name: str, policy: str, column: _Column) -> Iterator[Setting]:
     """The mean of a metric over the queries that tools take it over."""
     judgments, present = evaluation.truth.judgments, evaluation.labelled.present
     groups = judgments.groups > 0
-    # Only one of ours is a number of the whole run.
-    aggregate = CATALOGUE["gm_map"].aggregate if name == "gm_map" else None
-    column = np.where(groups, column, 0.0)
+    oddness = column.oddness + POLICIES.get(policy, 0.0)
+    values = np.where(groups, column.values, 0.0 if column.aggregate is None else np.nan)
     for over, among, more in _populations(groups, present):
-        known = column[among]
+        known = values[among]
         known = known[~np.isnan(known)]
         if len(known):
             mean = float(known.mean())
-            value = mean if aggregate is None else aggregate(mean)
+            value = mean if column.aggregate is None else column.aggregate(mean)
             yield Setting(name, policy, over, value, int(among.sum()), oddness + more)
 
 
@@ -284,9 +290,9 @@ def _metrics(names: set[str], usual: str) -> Iterator[tuple[Metric, float]]:
 # --- What other tools compute, and groupgt does not.
 
 
-def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, tuple[Floats, float]]:
+def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, _Column]:
     """Columns of deviations that are known: other denominators, ideals and gains."""
-    columns: dict[str, tuple[Floats, float]] = {}
+    columns: dict[str, _Column] = {}
     hits = evaluation.labelled.hits
 
     def wanted(name: str) -> bool:
@@ -295,29 +301,28 @@ def _of_other_tools(evaluation: Evaluation, names: set[str]) -> dict[str, tuple[
     relevant = Metric("num_rel").values(hits)
     if wanted("map"):
         share = relevant / np.maximum(Metric("hits").values(hits), 1)
-        columns["AP divided by the relevant results"] = Metric("map", "trec").values(hits) * share, 0.6
+        columns["AP divided by the relevant results"] = _Column(Metric("map", "trec").values(hits) * share, 0.6)
     for k, more in CUTOFFS.items():
         share = relevant / np.maximum(np.minimum(relevant, k), 1)
         if wanted("map"):
             average = Metric("map", "trec", cutoff=k).values(hits)
-            columns[f"AP@{k} divided by min(k, relevant)"] = average * share, 0.6 + more
+            columns[f"AP@{k} divided by min(k, relevant)"] = _Column(average * share, 0.6 + more)
         if wanted("recall"):
-            columns[f"recall@{k} divided by min(k, relevant)"] = (
-                Metric("recall", "trec", cutoff=k).values(hits) * share,
-                0.6 + more,
-            )
+            found = Metric("recall", "trec", cutoff=k).values(hits)
+            columns[f"recall@{k} divided by min(k, relevant)"] = _Column(found * share, 0.6 + more)
         if wanted("ndcg"):
             for ideal, words in (
                 ("binary", "with all grades 1"),
                 ("retrieved", "whose ideal is of all that was retrieved"),
                 ("within", f"whose ideal is of the first {k} results"),
             ):
-                columns[f"ndcg@{k} {words}"] = _ndcg(hits, k, ideal), 0.7 + more
+                columns[f"ndcg@{k} {words}"] = _Column(_ndcg(hits, k, ideal), 0.7 + more)
     if wanted("rbp"):
         rows = views.relevant_documents(hits)
         for p in (0.5, 0.8, 0.95):
             gains = rows.grade * (1 - p) * p ** (rows.rank - 1)
-            columns[f"rbp(p={p}) times grades"] = np.bincount(rows.query, gains, hits.size).astype(np.float64), 0.9
+            weighted = np.bincount(rows.query, gains, hits.size).astype(np.float64)
+            columns[f"rbp(p={p}) times grades"] = _Column(weighted, 0.9)
     return columns
 
 

@@ -105,7 +105,7 @@ class Experiment:
 
     @property
     def as_written(self) -> dict[str, Any]:
-        """The resolved configuration; what came from the environment stands there as the file has it."""
+        """The resolved configuration, with environment variables as the file names them, not their values."""
         written: dict[str, Any] = self.hide(self.document.as_written(as_dict(self.config), ()))
         return written
 

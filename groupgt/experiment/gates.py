@@ -366,7 +366,7 @@ class _Trial:
     def _relative(
         self, baseline: str | None, metric: Metric, family: Sequence[Contrast], settings: Settings
     ) -> GateResult:
-        """The first contrast of a family, held against the bound on a drop or a gain."""
+        """Whether the first contrast of a family keeps the bound on a drop or a gain."""
         own, gate = family[0], self.gate
         if not own.pairs:
             return self._failed("no pair")

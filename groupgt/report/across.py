@@ -13,11 +13,13 @@ from groupgt.comparison.beside import texts_of
 from groupgt.comparison.contrast import Contrast, comparisons
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import finite
-from groupgt.errors import ConfigError, DataError
+from groupgt.errors import ConfigError, DataError, listed, near_names
 from groupgt.evaluation.result import Evaluation
 from groupgt.experiment.experiment import Experiment
 from groupgt.experiment.outcome import Outcome
 from groupgt.formats.corpus import read_corpus
+from groupgt.metrics.language import Metric
+from groupgt.model.values import Budget
 from groupgt.options import as_dict
 from groupgt.render.document import Detail, Item, Table, Verdict
 from groupgt.render.exports import nulls
@@ -107,11 +109,12 @@ def sentences(result: Across) -> Iterator[Sentence]:
     other = Other("than on ", "", result.baseline)
     higher = result.metrics[result.primary].higher_is_better
     yield from changes(result.contrasts(), other, result.label, result.settings, higher=higher)
-    if result.sizes and isinstance(result.metrics[result.primary].cutoff, int):
+    metric = result.metrics[result.primary]
+    if result.sizes and isinstance(metric.cutoff, int):
         small, large = (choose(result.sizes, key=result.sizes.__getitem__) for choose in (min, max))
         if result.sizes[large] > ALIKE * result.sizes[small]:
-            name, _, k = result.label.partition("@")
-            budget = f"{name}@{_round(float(k) * result.sizes[small])}chars"
+            about = int(float(f"{metric.cutoff * result.sizes[small]:.1g}"))
+            budget = _under(metric, max(about, 1), result.convention)
             yield doubt(
                 f"chunks of {large} have {result.sizes[large]:,.0f} characters on average and those of {small} "
                 f"{result.sizes[small]:,.0f}: {result.label} gives longer chunks more text; use a budget, such as "
@@ -119,9 +122,9 @@ def sentences(result: Across) -> Iterator[Sentence]:
             )
 
 
-def _round(size: float) -> str:
-    """A budget of about so many characters, in one figure."""
-    return f"{float(f'{size:.1g}'):.0f}"
+def _under(metric: Metric, chars: int, convention: str) -> str:
+    """The same metric under a budget in characters."""
+    return replace(metric, cutoff=Budget(chars, "chars")).short(convention)
 
 
 def tables(result: Across) -> Iterator[Item]:
@@ -162,6 +165,10 @@ def across_in(
     """
     if len(folder.systems) < 2:
         raise ConfigError(f"{folder.path}: expected several data sets, found {', '.join(folder.systems)} alone")
+    known = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
+    for name in folder.chosen:
+        if name not in known:
+            raise ConfigError(f"system: expected one of {listed(known)}, found {name!r}{near_names(name, known)}")
     measured: dict[str, Measured] = {}
     sizes: dict[str, float] = {}
     for dataset, by_system in folder.systems.items():
@@ -259,10 +266,10 @@ def _lines(experiment: Experiment, rows: Mapping[tuple[str, str], Evaluation]) -
 
 def _doubts(first: Evaluation) -> Iterator[str]:
     """A cutoff counts results, and chunks are not of one size."""
-    counts = [first.label_of(text) for text, metric in first.metrics.items() if isinstance(metric.cutoff, int)]
+    counts = [metric for metric in first.metrics.values() if isinstance(metric.cutoff, int)]
     budgets = [first.label_of(text) for text, metric in first.metrics.items() if metric.budget]
     if counts and budgets:
         yield f"chunks differ in size: {', '.join(budgets)} give each corpus the same length of text, @k does not"
     elif counts:
-        example = f"{counts[0].partition('@')[0]}@4000chars"
+        example = _under(counts[0], 4000, first.convention)
         yield f"chunks differ in size, and @k gives larger ones more text: add a metric with a budget ({example})"

@@ -284,7 +284,7 @@ def _measured(table: Comparison, holders: Sequence[ResultFolder], dataset: str) 
 
 
 def _request(folder: ResultFolder, metrics: Sequence[str]) -> Request:
-    """How its runs were measured; raises where what is needed is gone, has changed, or is the user's code."""
+    """The request that its runs were measured by; raises where a file is gone or has changed, or is the user's code."""
     count = None if folder.tokenizer is None else tokenizer_named(folder.tokenizer)
     is_budget = any(parse_metric(text, folder.convention).budget is not None for text in metrics)
     lengths = read_lengths(folder.corpus, count) if is_budget and folder.corpus is not None else Lengths(count=count)

@@ -117,7 +117,7 @@ def _way_back(experiment: Path, folder: Path) -> str | None:
 
 
 def manifest_of(outcome: Outcome) -> dict[str, Any]:
-    """What manifest.json holds; what came from the environment stands there as the file has it."""
+    """What manifest.json holds, with environment variables as the file names them, not their values."""
     experiment = outcome.experiment
     manifest = Manifest(
         groupgt=groupgt.__version__,

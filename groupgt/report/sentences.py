@@ -16,7 +16,7 @@ NAMED = 3
 
 
 class Words(NamedTuple):
-    """What is needed is called, and what it is to have it: groups are met, relevant documents found."""
+    """The words for ground truth: groups are met, relevant documents are found."""
 
     one: str
     meets: str

@@ -177,6 +177,7 @@ def test_a_result_folder_is_compared_across_its_data_sets(folder: Path, capsys: 
         (["--policy", "trec"], "--policy: does not go with --across"),
         (["--html", "page.html"], "--html: does not go with --across"),
         (["--pairs"], "--pairs: does not go with --across"),
+        (["--system", "yours"], "system: expected one of mine, found 'yours'"),
     ],
 )
 def test_what_cannot_be_compared(
@@ -204,5 +205,7 @@ def test_cutoffs_are_doubted_where_chunks_are_longer(tmp_path: Path) -> None:
     text = run_experiment(file, output=tmp_path / "results").text()
     assert "chunks of long have 102 characters on average and those of short 12: recall@2 gives longer" in text
     assert "use a budget, such as recall@20chars" in text
+    file.write_text(file.read_text().replace("metrics: [recall@2,", "metrics: [R@2,"))
+    assert "use a budget, such as recall@20chars" in run_experiment(file, output=tmp_path / "results").text()
     fair = run_experiment(file, output=tmp_path / "results", changes=["evaluate.primary=recall@50chars"])
     assert "gives longer chunks more text" not in fair.text()

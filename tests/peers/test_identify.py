@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groupgt.evaluation.identify import identify
-from tests.peers.test_peers import REASON, data, qrels_of
+from tests.peers.test_peers import REASON, data, of_ndeval, qrels_of
 
 pytestmark = pytest.mark.peers
 
@@ -134,13 +134,7 @@ def scikit_learn(flat: dict[str, dict[str, int]], run: Run) -> Iterator[Case]:
 
 def ndeval(truth: dict[str, Any], run: Run) -> Iterator[Case]:
     tool = pytest.importorskip("pyndeval", reason=REASON.format("pyndeval"))
-    qrels = [
-        tool.SubtopicQrel(qid, str(number), name, 1)
-        for qid, groups in truth.items()
-        for number, group in enumerate(groups, 1)
-        for name in group
-    ]
-    scored = [tool.ScoredDoc(qid, name, score) for qid, own in run.items() for name, score in own.items()]
+    qrels, scored = of_ndeval(tool, truth, run)
     names = {
         "alpha-nDCG@10": "alpha_ndcg@10",
         "ERR-IA@10": "err_ia@10",

@@ -45,6 +45,17 @@ def qrels_of(truth: dict[str, Any]) -> dict[str, dict[str, int]]:
     return flat
 
 
+def of_ndeval(pyndeval: Any, truth: dict[str, Any], run: dict[str, dict[str, float]]) -> tuple[list[Any], list[Any]]:
+    """Ground truth and results as ndeval takes them: each group is a subtopic."""
+    qrels = [
+        pyndeval.SubtopicQrel(qid, str(number), name, 1)
+        for qid, groups in truth.items()
+        for number, group in enumerate(groups, 1)
+        for name in group
+    ]
+    return qrels, [pyndeval.ScoredDoc(qid, name, score) for qid, own in run.items() for name, score in own.items()]
+
+
 @pytest.mark.parametrize("graded", [False, True])
 def test_pytrec_eval(graded: bool) -> None:
     pytrec_eval = pytest.importorskip("pytrec_eval", reason=REASON.format("pytrec_eval"))
@@ -81,13 +92,7 @@ def test_ties_of_ndeval_go_by_ascending_id() -> None:
 def test_pyndeval() -> None:
     pyndeval = pytest.importorskip("pyndeval", reason=REASON.format("pyndeval"))
     truth, run = data(2, shared=True)
-    qrels = [
-        pyndeval.SubtopicQrel(qid, str(number), name, 1)
-        for qid, groups in truth.items()
-        for number, group in enumerate(groups, 1)
-        for name in group
-    ]
-    scored = [pyndeval.ScoredDoc(qid, name, score) for qid, own in run.items() for name, score in own.items()]
+    qrels, scored = of_ndeval(pyndeval, truth, run)
     names = {"ERR-IA": "err_ia", "nERR-IA": "nerr_ia", "alpha-DCG": "alpha_dcg", "alpha-nDCG": "alpha_ndcg"}
     cut = {"P-IA": "p_ia", "strec": "recall.coverage"}
     for alpha in (0.0, 0.5, 1.0):
