@@ -6,7 +6,8 @@
 A query has one relevant document, which each system ranks by chance, the better the easier the query is; metrics are
 functions of that rank, so that they are discrete and correlated as those of a real ranking. The verdict is read as a
 colleague would: its first sentence. Where systems do not differ, at most alpha of all experiments may claim that they
-do, however many metrics are listed; a planted loss is to be told as often as `groupgt power` promises.
+do, however many metrics are listed; a planted loss is to be told as often as `groupgt power` promises. That
+needs SciPy: `pip install -e '.[stats]'`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from groupgt.comparison.contrast import contrasts_of
 from groupgt.comparison.power import Differences
 from groupgt.comparison.settings import Settings
 from groupgt.comparison.systems import Systems
+from groupgt.comparison.tests import scipy_stats
 from groupgt.metrics.language import parse_metrics
 from groupgt.render.tables import table
 from groupgt.report.contrasts import sentences
@@ -113,6 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiments", type=int, default=2000)
     count: int = parser.parse_args().experiments
+    scipy_stats("what power promises")  # said before minutes are spent
     noise = 1.96 * math.sqrt(ALPHA * (1 - ALPHA) / count)
     began = time.perf_counter()
     rows: list[list[object]] = []
