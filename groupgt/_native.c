@@ -315,13 +315,22 @@ static inline PyObject *item(PyObject *all, Py_ssize_t at) {
     return PyList_CheckExact(all) ? PyList_GetItem(all, at) : PyTuple_GetItem(all, at);
 }
 
-enum { QUERIES, KEYS, LETTERS, GROUPS, SIZES, FIRSTS, PILES };
+/* 1 with the finite number of a float (numpy's doubles are some) or an int; 0 for anything else. */
+INLINE int number_of(PyObject *value, double *out) {
+    if (!PyFloat_Check(value) && !PyLong_CheckExact(value)) return 0;
+    *out = PyFloat_AsDouble(value);
+    /* Integers from 2^53 on may have more digits than a double, and Python compares all of them. */
+    if (*out == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
+    return isfinite(*out) && (PyFloat_Check(value) || fabs(*out) < 9007199254740992.0);
+}
+
+enum { QUERIES, KEYS, LETTERS, GROUPS, SIZES, FIRSTS, GRADES, PILES };
 typedef struct {
     head top;
     reader names;
     pile piles[PILES];
     PyObject *ids;
-    int repeated; /* whether two queries have one id */
+    int repeated, graded; /* whether two queries have one id; whether rows are dicts */
 } builder;
 
 /* Keeps an id under a number: 1; 0 where it is not plain; −1 with an exception, or without memory. */
@@ -338,24 +347,25 @@ static int keep_id(builder *self, PyObject *name, uint64_t number, text_row *row
 }
 
 /* Reads the groups of one query: 1; 0 where they are not plain; −1 with an exception, or without memory. */
-static int keep_groups(builder *self, PyObject *qid, PyObject *groups) {
+static int keep_query(builder *self, PyObject *qid, PyObject *groups) {
     pile *firsts = &self->piles[FIRSTS];
     query_row *query = more(&self->piles[QUERIES], sizeof *query);
     int64_t *count = more(&self->piles[GROUPS], 8), *size, *first;
     size_t before = firsts->size / 8, own;
     if (!query || !count) return -1;
-    *count = size_of(groups);
-    for (Py_ssize_t group = 0, last = (Py_ssize_t)*count; group < last; group++) {
-        PyObject *cells = item(groups, group);
-        if (!(size = more(&self->piles[SIZES], 8))) return -1;
-        Py_ssize_t end = (Py_ssize_t)(*size = size_of(cells));
-        if (end < 1) return 0;
+    *count = PyDict_CheckExact(groups) != self->graded ? -1 : self->graded ? PyDict_Size(groups) : size_of(groups);
+    for (Py_ssize_t group = 0, last = (Py_ssize_t)*count, state = 0; group < last; group++) {
+        PyObject *cells = self->graded ? NULL : item(groups, group), *grade = NULL;
+        if (self->graded && !PyDict_Next(groups, &state, &cells, &grade)) return 0;
+        double *number = grade ? more(&self->piles[GRADES], 8) : NULL;
+        if (!(size = more(&self->piles[SIZES], 8)) || (grade && !number)) return -1;
+        Py_ssize_t end = (Py_ssize_t)(*size = grade ? 1 : size_of(cells));
+        if (end < 1 || (grade && !number_of(grade, number))) return 0;
         for (Py_ssize_t cell = 0; cell < end; cell++) {
-            PyObject *name = item(cells, cell);
+            PyObject *name = grade ? cells : item(cells, cell);
             text_row *row = more(&self->piles[KEYS], sizeof *row);
             if (!row || !(first = more(firsts, 8))) return -1;
-            *first = (int64_t)(firsts->size / 8) - 1;
-            int done = keep_id(self, name, (uint64_t)*first, row);
+            int done = keep_id(self, name, (uint64_t)(*first = (int64_t)(firsts->size / 8) - 1), row);
             if (done <= 0 || PyList_Append(self->ids, name)) return done ? -1 : 0;
         }
     }
@@ -400,13 +410,15 @@ static PyObject *native_index(PyObject *module, PyObject *args) {
         return NULL;
     builder self = {.top = {MARK, 0, 0, 1, 0, seed}, .ids = PyList_New(0)};
     int plain = self.ids && more(&self.piles[LETTERS], 1) ? PyList_Size(qids) == PyList_Size(rows) : -1;
+    self.graded = PyList_Size(rows) && PyDict_CheckExact(PyList_GetItem(rows, 0));
     for (Py_ssize_t query = 0; plain > 0 && query < PyList_Size(qids); query++)
-        plain = keep_groups(&self, PyList_GetItem(qids, query), PyList_GetItem(rows, query));
+        plain = keep_query(&self, PyList_GetItem(qids, query), PyList_GetItem(rows, query));
     while (2 * self.top.slots < 3 * self.top.queries + 2)
         self.top.slots *= 2;
     self.top.letters = self.piles[LETTERS].size;
     if (plain > 0)
-        done = Py_BuildValue("(ONNNN)", self.ids, bytes_of(&self.piles[GROUPS]), bytes_of(&self.piles[SIZES]),
+        done = Py_BuildValue("(ONNNNN)", self.ids, bytes_of(&self.piles[GROUPS]), bytes_of(&self.piles[SIZES]),
+                             self.graded ? bytes_of(&self.piles[GRADES]) : Py_NewRef(Py_None),
                              bytes_of(&self.piles[FIRSTS]), packed(&self));
     if (!plain || (done && self.repeated)) {
         Py_XDECREF(done);
@@ -556,10 +568,10 @@ typedef struct {
 /* Makes room for the hashes of this many results, where ids must be distinct; returns −1 if out of memory. */
 static int begin_seen(probe *self, size_t results) {
     size_t slots = 16;
-    if (!self->distinct) return 0;
+    self->seen.size = 0;
+    if (!self->distinct || !results) return 0;
     while (slots < 2 * results)
         slots *= 2;
-    self->seen.size = 0;
     void *table = more(&self->seen, slots * 8);
     return table ? (memset(table, 0, slots * 8), 0) : -1;
 }
@@ -572,23 +584,12 @@ static inline int is_seen(probe *self, uint64_t hash) {
     return table[at] || (table[at] = hash | 1, 0);
 }
 
-/* 1 with the finite number of a float (numpy's doubles are some) or an int; 0 for anything else. */
-static int number_of(PyObject *value, double *out) {
-    if (!PyFloat_Check(value) && !PyLong_CheckExact(value)) return 0;
-    *out = PyFloat_AsDouble(value);
-    /* Integers from 2^53 on may have more digits than a double, and Python compares all of them. */
-    if (*out != -1 || !PyErr_Occurred())
-        return isfinite(*out) && (PyFloat_Check(value) || fabs(*out) < 9007199254740992.0);
-    PyErr_Clear();
-    return 0;
-}
-
 /* Compares one result with the keys of its query: 1; 0 where it is not plain; −1 with an exception, or without memory. */
 INLINE int compare(probe *self, PyObject *name, int64_t place, const double *score) {
     text id;
     uint64_t hash;
     int done = read_id(&self->names, name, self->index.top->seed, &id, &hash);
-    if (done <= 0 || (self->distinct && is_seen(self, hash))) return done < 0 ? -1 : 0;
+    if (done <= 0 || (self->seen.size && is_seen(self, hash))) return done < 0 ? -1 : 0;
     const text_row *row = key_of(&self->index, self->query, hash, id);
     if (score)
         done = take(&self->own, (result){*score, name, OBJECT, place}, self->number, row ? (int64_t)row->number : -1);
@@ -620,13 +621,13 @@ INLINE int take_results(probe *self, PyObject *ranking, PyObject *scores, size_t
             if (kind == DICT && !PyDict_Next(ranking, &state, name, number)) return 0;
             fetch(kind == DICT ? *name : (*name = item(ranking, (Py_ssize_t)ready)));
             if (kind >= BESIDE)
-                fetch(kind == DICT ? *number : (*number = PyList_GetItem(scores, (Py_ssize_t)ready)));
+                __builtin_prefetch(kind == DICT ? *number : (*number = PyList_GetItem(scores, (Py_ssize_t)ready)));
         }
         for (; kind == PAIRS && open < size && open < place + AHEAD / 2; open++) {
             PyObject *pair = names[open % AHEAD];
             if (size_of(pair) != 2) return 0;
             fetch(names[open % AHEAD] = item(pair, 0));
-            fetch(numbers[open % AHEAD] = item(pair, 1));
+            __builtin_prefetch(numbers[open % AHEAD] = item(pair, 1));
         }
         PyObject *number = numbers[place % AHEAD];
         if (kind != IDS && (kind != PAIRS || number != Py_None) && !number_of(number, &score)) return 0;
@@ -646,7 +647,7 @@ static int64_t take_ranking(probe *self, PyObject *ranking, PyObject *scores) {
     if (size < 0 || (scores && (!PyList_CheckExact(scores) || PyList_Size(scores) != size))) return -2;
     if (kind == IDS && size && !PyUnicode_CheckExact(item(ranking, 0)))
         kind = PAIRS;
-    if (begin_seen(self, (size_t)size)) return -3;
+    if (begin_seen(self, kind == DICT ? 0 : (size_t)size)) return -3;
     taken = kind == IDS      ? take_results(self, ranking, NULL, (size_t)size, IDS)
             : kind == PAIRS  ? take_results(self, ranking, NULL, (size_t)size, PAIRS)
             : kind == BESIDE ? take_results(self, ranking, scores, (size_t)size, BESIDE)
@@ -981,7 +982,7 @@ end:
 }
 
 static PyMethodDef methods[] = {
-    {"index", native_index, METH_VARARGS, "index(qids, rows, seed) -> (ids, groups, sizes, firsts, index) or None"},
+    {"index", native_index, METH_VARARGS, "index(qids, rows, seed) -> (ids, groups, sizes, grades, firsts, index) or None"},
     {"plain", native_plain, METH_VARARGS, "plain(rankings, ends) -> bool"},
     {"probe", native_probe, METH_VARARGS, "probe(rankings, scores, qids, index, by_id, distinct) -> (lengths, hits)"},
     {"scan", native_scan, METH_VARARGS, "scan(data, index, mode, by_id, base, hits) -> (hits, segments, doubt)"},
@@ -995,6 +996,4 @@ static int fill(PyObject *module) {
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};
 static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "groupgt._native", NULL, 0, methods, slots, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit__native(void) {
-    return PyModuleDef_Init(&definition);
-}
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

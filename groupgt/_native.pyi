@@ -4,7 +4,9 @@ from typing import Any
 
 source: str
 
-def index(qids: list[str], rows: list[Any], seed: int) -> tuple[list[str], bytes, bytes, bytes, bytes] | None: ...
+def index(
+    qids: list[str], rows: list[Any], seed: int
+) -> tuple[list[str], bytes, bytes, bytes | None, bytes, bytes] | None: ...
 def probe(
     rankings: dict[Any, Any],
     scores: dict[Any, Any] | None,

@@ -3,9 +3,10 @@
 `GROUPGT_NATIVE=0` in the environment turns it off. Its functions take and return arrays of int64 as bytes:
 
 `index(qids, rows, seed)` reads the groups of each query, lists of lists of ids, as an index that results are compared
-with. It returns all ids (the keys; a key is known by its place), how many groups each query has, how many ids each
-group, where each key stands first in its query, and the index. None where a query id is repeated, or where a query id,
-a group or an id is not plain: a list or tuple, a str without control characters that does not begin with a blank.
+with; or of each query `{id: grade}`. It returns all ids (the keys; a key is known by its place), how many groups each
+query has, how many ids each group (one, of dicts), the grades as float64 (None of lists), where each key stands first
+in its query, and the index. None where a query id is repeated, or where a query id, a group, an id or a grade is not
+plain: a list or tuple, a str without control characters that does not begin with a blank, a finite number.
 
 `plain(rankings, ends)` says whether the id of every query is plain, or for `ends` whether no ranking begins or ends
 with a result that is a mapping; False is a doubt.

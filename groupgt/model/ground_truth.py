@@ -102,18 +102,23 @@ class GroundTruth:
         cls, qids: Sequence[Any], rows: Sequence[Any], policy: Policy, excluded: Sequence[Any] | None
     ) -> GroundTruth:
         """Flat ground truth of `{id: grade}` for each query."""
-        if other := [qid for qid, row in zip(qids, rows) if not isinstance(row, Mapping)]:
+        if others := {kind for kind in set(map(type, rows)) if not issubclass(kind, Mapping)}:
+            qid, row = next((qid, row) for qid, row in zip(qids, rows) if type(row) in others)
             raise DataError(
-                f"query {other[0]!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found "
-                f"{shown(rows[qids.index(other[0])])}; write all queries as {{id: grade}}, or all as lists of groups"
+                f"query {qid!r}: expected {{id: grade}}, as query {qids[0]!r} has it, found {shown(row)}; "
+                "write all queries as {id: grade}, or all as lists of groups"
             )
-        truth = cls(**read_qrels(qids, rows), policy=policy, shape="flat")
+        read, facts = read_qrels(qids, rows)
+        truth = cls(**read, policy=policy, shape="flat")
+        vars(truth).update(facts)
         if excluded is None:
             return truth
         return replace(truth, excluded=read_excluded(truth.qids, excluded, truth._relevant_ids()))
 
     def of_shape(self, shape: Shape) -> GroundTruth:
         """The same as ground truth of another shape; raises `DataError` where `flat` has alternatives."""
+        if shape == self.shape:
+            return self
         if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
             group = int(self.group_of[1:][self.group_of[1:] == self.group_of[:-1]][0])
             qid = self.qids[int(self.group_query[group])]

@@ -45,23 +45,26 @@ def read_groups(
     return reader.columns(), {}
 
 
-def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
-    """The columns of flat ground truth, from `{id: grade}` for each query; raises `DataError` with every fault."""
-    names = list(chain.from_iterable(rows))
-    cells = list(chain.from_iterable(row.values() for row in rows))
-    are_plain = {*map(type, qids), *map(type, names)} <= {str} and set(map(type, cells)) <= {int, float}
-    grades = np.array(cells, dtype=np.float64) if are_plain else np.zeros(0)
-    if not (are_plain and are_ids(qids) and are_ids(names) and bool((np.abs(grades) <= GRADE_LIMIT).all())):
-        names, grades = _checked_qrels(qids, rows)
+def read_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of flat ground truth, from `{id: grade}` for each query, and what `read_groups` has beside them.
+
+    Raises `DataError` with every fault.
+    """
+    read = None if native.built is None else native.built.index(list(qids), list(rows), native.SEED)
+    if read is not None and bool((np.abs(grades := np.frombuffer(read[3])) <= GRADE_LIMIT).all()):
+        names, facts = read[0], {"document_of": np.frombuffer(read[4], dtype=np.int64), "compiled": read[5]}
+    else:
+        (names, grades), facts = _checked_qrels(qids, rows), {}
     sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-    return {
-        "qids": [id_text(qid) or "" for qid in qids],
+    columns = {
+        "qids": list(qids) if facts else [id_text(qid) or "" for qid in qids],
         "ids": names,
         "group_of": np.arange(len(names)),
         "grade": grades,
         "group_query": np.repeat(np.arange(len(rows)), sizes),
         "group_weight": np.ones(len(names)),
     }
+    return columns, facts
 
 
 def _checked_qrels(qids: Sequence[Any], rows: Sequence[Mapping[Any, Any]]) -> tuple[list[str], Floats]:
@@ -95,8 +98,10 @@ def _read_compiled(qids: list[str], rows: list[Any]) -> tuple[dict[str, Any], di
     read = None if native.built is None else native.built.index(qids, rows, native.SEED)
     if read is None:
         return None
-    ids, *arrays, index = read
-    groups, sizes, firsts = (np.frombuffer(array, dtype=np.int64) for array in arrays)
+    ids, *arrays, grades, firsts, index = read
+    if grades is not None:
+        return None
+    groups, sizes, firsts = (np.frombuffer(array, dtype=np.int64) for array in (*arrays, firsts))
     return _plain_columns(qids, ids, groups, sizes), {"document_of": firsts, "compiled": index}
 
 

@@ -116,7 +116,8 @@ def indexed(module: Any, rng: random.Random, qids: list[str], rows: list[list[li
         assert not plain, (qids, rows)
         return None, []
     assert not qids or module.index([*qids, rng.choice(qids)], [*given, []], 1) is None
-    ids, groups, sizes, firsts, index = found
+    ids, groups, sizes, grades, firsts, index = found
+    assert grades is None
     assert ids == [name for own in keys for name in own]
     assert np.frombuffer(groups, np.int64).tolist() == [len(row) for row in rows]
     assert np.frombuffer(sizes, np.int64).tolist() == [len(group) for row in rows for group in row]
@@ -130,6 +131,28 @@ def indexed(module: Any, rng: random.Random, qids: list[str], rows: list[list[li
         first.append(table)
     assert np.frombuffer(firsts, np.int64).tolist() == expected
     return index, first
+
+
+def check_grades(module: Any, rng: random.Random) -> None:
+    """Of `{id: grade}` the index is that of each id as a group of one."""
+    qids, groups = a_truth(rng, lambda: a_name(rng))
+    odd = rng.choice((0, 0, 0, 0.02))
+    kinds: tuple[Any, ...] = (True, "1", None, math.inf, 2**60)
+    rows = [
+        {name: rng.choice(kinds if rng.random() < odd else (0, 1, -2, 0.5)) for name in own} for own in keys_of(groups)
+    ]
+    seed = rng.getrandbits(64)
+    found = module.index(qids, rows, seed)
+    alone = module.index(qids, [[[name] for name in row] for row in rows], seed)
+    cells = [grade for row in rows for grade in row.values()]
+    if alone is None or not {*map(str, cells)} <= {"0", "1", "-2", "0.5"} or "1" in cells:
+        assert found is None
+    elif rows:
+        *before, grades, firsts, index = found
+        assert (*before, None, firsts) == alone[:-1]
+        probed = [module.probe(dict(zip(qids, rows)), None, qids, one, True, True) for one in (index, alone[-1])]
+        assert probed[0] == probed[1]
+        assert np.frombuffer(grades).tolist() == cells
 
 
 def check_probe(module: Any, rng: random.Random) -> None:
@@ -411,7 +434,7 @@ def check_hostile(module: Any, rng: random.Random) -> None:
     """What is no index, no list, no bytes: an exception, or numbers that mean nothing, but no wrong access."""
     qids, rows = a_truth(rng, lambda: a_name(rng))
     found = module.index(qids, rows, 1)
-    index = rng.randbytes(rng.randrange(300)) if found is None else found[4]
+    index = rng.randbytes(rng.randrange(300)) if found is None else found[-1]
     if rng.random() < 0.8 and index:
         for _ in range(rng.choice((1, 4, 40))):
             at = rng.randrange(len(index))
@@ -440,7 +463,7 @@ def check_threads(module: Any, rng: random.Random) -> None:
     """Lists that another thread changes while they are read: each reading sees one state of them."""
     qids = [f"q{number}" for number in range(20)]
     rows = [[[f"d{at}" for at in range(5)]] for _ in qids]
-    index = module.index(qids, rows, 5)[4]
+    index = module.index(qids, rows, 5)[-1]
     rankings: dict[str, Any] = {qid: [f"d{at}" for at in range(50)] for qid in qids}
     stop = threading.Event()
 
@@ -476,7 +499,7 @@ def check_threads(module: Any, rng: random.Random) -> None:
         thread.join()
 
 
-CHECKS = (check_probe, check_probe, check_scan, check_scan, check_hostile)
+CHECKS = (check_grades, check_probe, check_probe, check_scan, check_scan, check_hostile)
 
 
 def run(module: Any, seed: int, rounds: int) -> None:

@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections import OrderedDict
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import groupgt
 from groupgt import native
 from tests.native import fuzz
 
@@ -44,11 +47,53 @@ def test_lists_that_another_thread_changes(module: ModuleType) -> None:
 
 @needs_module
 def test_an_index_says_what_it_read(module: ModuleType) -> None:
-    ids, groups, sizes, firsts, _ = module.index(["q", "r"], [[["a", "b"], ("a",)], []], 1)
+    ids, groups, sizes, grades, firsts, _ = module.index(["q", "r"], [[["a", "b"], ("a",)], []], 1)
     assert ids == ["a", "b", "a"]
     assert numbers(groups) == [2, 0]
     assert numbers(sizes) == [2, 1]
+    assert grades is None
     assert numbers(firsts) == [0, 1, 0]
+
+
+@needs_module
+def test_an_index_of_grades_says_what_it_read(module: ModuleType) -> None:
+    ids, groups, sizes, grades, firsts, _ = module.index(["q", "r"], [{"a": 1, "b": -0.5}, {}], 1)
+    assert (ids, numbers(groups), numbers(sizes), numbers(firsts)) == (["a", "b"], [2, 0], [1, 1], [0, 1])
+    assert np.frombuffer(grades).tolist() == [1.0, -0.5]
+
+
+@needs_module
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"a": True}],
+        [{"a": "1"}],
+        [{"a": None}],
+        [{"a": float("nan")}],
+        [{"a": 2**53}],
+        [{1: 1}],
+        [{"": 1}],
+        [{"a": 1}, []],
+        [[], {}],
+        [OrderedDict(a=1)],
+    ],
+)
+def test_grades_that_are_not_plain_are_left_to_python(module: ModuleType, rows: list[object]) -> None:
+    assert module.index([f"q{number}" for number in range(len(rows))], rows, 1) is None
+
+
+@needs_module
+@pytest.mark.parametrize("truth", [{"q": [["a", "b"], ["c"]]}, {"q": {"a": 1, "c": 0}}])
+def test_ground_truth_is_indexed_once(module: ModuleType, monkeypatch: pytest.MonkeyPatch, truth: Any) -> None:
+    indexed = []
+
+    def index(*arguments: Any) -> Any:
+        indexed.append(arguments)
+        return module.index(*arguments)
+
+    monkeypatch.setattr(native, "built", SimpleNamespace(index=index, plain=module.plain, probe=module.probe))
+    assert groupgt.evaluate(truth, {"q": ["a", "x", "c"]}, ["hit_rate@2", "ndcg@3"])["hit_rate@2"] == 1
+    assert len(indexed) == 1
 
 
 @needs_module
@@ -76,7 +121,7 @@ def test_an_index_says_what_it_read(module: ModuleType) -> None:
 )
 def test_what_is_not_plain_is_left_to_python(module: ModuleType, row: object) -> None:
     assert module.index(["q"], [row], 1) is None
-    index = module.index(["q"], [[["a"]]], 1)[4]
+    index = module.index(["q"], [[["a"]]], 1)[-1]
     for cell in row if isinstance(row, list) else []:
         if cell != "a" and cell != []:
             lengths, hits = module.probe({"q": cell}, None, ["q"], index, True, False)
@@ -85,7 +130,7 @@ def test_what_is_not_plain_is_left_to_python(module: ModuleType, row: object) ->
 
 @needs_module
 def test_equal_scores_go_by_id_or_as_given(module: ModuleType) -> None:
-    index = module.index(["q"], [[["a", "b"]]], 1)[4]
+    index = module.index(["q"], [[["a", "b"]]], 1)[-1]
     ranking = {"q": {"a": 1.0, "x": 2, "b": 1, "c": 1.0}}
     assert numbers(module.probe(ranking, None, ["q"], index, True, False)[1]) == [0, 1, 3, 2, 4, 0, 0, 4, 2, 4]
     assert numbers(module.probe(ranking, None, ["q"], index, False, False)[1]) == [0, 0, 2, 2, 4, 0, 1, 3, 2, 4]
@@ -93,7 +138,7 @@ def test_equal_scores_go_by_id_or_as_given(module: ModuleType) -> None:
 
 @needs_module
 def test_short_ids_that_differ_are_not_taken_for_duplicates(module: ModuleType) -> None:
-    index = module.index(["q"], [[["a"]]], 1)[4]
+    index = module.index(["q"], [[["a"]]], 1)[-1]
     names = [str(number) for number in range(100_000)] + list("abcdefghijklmnopqrstuvwxyz")
     names += [one + other for one in names[-26:] for other in names[-26:]]
     lengths, _ = module.probe({"q": names}, None, ["q"], index, True, True)
@@ -102,7 +147,7 @@ def test_short_ids_that_differ_are_not_taken_for_duplicates(module: ModuleType) 
 
 @needs_module
 def test_results_that_must_be_distinct_and_may_not_be_are_left_to_python(module: ModuleType) -> None:
-    index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[4]
+    index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[-1]
     rankings = {"p": [f"x{number}" for number in range(99)] + ["a"], "q": ["b", "a", "b"], "r": {"b": 1.0, "a": 2.0}}
     lengths, hits = module.probe(rankings, None, ["p", "q", "r"], index, True, True)
     assert numbers(lengths) == [100, native.NOT_PLAIN, 2]
@@ -111,7 +156,7 @@ def test_results_that_must_be_distinct_and_may_not_be_are_left_to_python(module:
 
 @needs_module
 def test_tuples_and_doubles_of_numpy_are_plain(module: ModuleType) -> None:
-    index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[4]
+    index = module.index(["p", "q", "r"], [[["a"]]] * 3, 1)[-1]
     rankings = {"p": ("b", "a"), "q": {"b": np.float64(2), "a": np.float64(1)}, "r": (("b", 1), ["a", np.float64(2)])}
     assert numbers(module.probe(rankings, None, ["p", "q", "r"], index, True, False)[0]) == [2, 2, 2]
     assert numbers(module.probe({"p": {"a": np.float64("nan")}}, None, ["p", "q", "r"], index, True, False)[0])[0] == -2
@@ -122,7 +167,7 @@ def test_ids_beyond_ascii_leave_no_copy_of_themselves(module: ModuleType) -> Non
     truth = [f"문서_{number}" for number in range(100)]
     results = [f"문서_{number}" for number in range(100)]
     before = sum(map(sys.getsizeof, truth + results))
-    index = module.index(["질문"], [[truth]], 1)[4]
+    index = module.index(["질문"], [[truth]], 1)[-1]
     lengths, hits = module.probe({"질문": results}, None, ["질문"], index, True, False)
     assert numbers(lengths) == [100]
     assert len(hits) == 100 * 40
@@ -133,7 +178,7 @@ def test_ids_beyond_ascii_leave_no_copy_of_themselves(module: ModuleType) -> Non
 @needs_module
 @pytest.mark.faults
 def test_a_line_of_a_hundred_megabytes(module: ModuleType) -> None:
-    index = module.index(["q"], [[["a"]]], 1)[4]
+    index = module.index(["q"], [[["a"]]], 1)[-1]
     line = b"q Q0 a 1 1 t\n"
     for odd in (b"x" * 10**8, b"q Q0 " + b"x" * 10**8 + b" 1 1 t", b"q Q0 a 1 " + b"1" * 10**8 + b" t"):
         assert module.scan(line + odd + b"\n" + line, index, native.WHOLE, True, 0, b"")[2] == len(line)
@@ -143,7 +188,7 @@ def test_a_line_of_a_hundred_megabytes(module: ModuleType) -> None:
 
 @needs_module
 def test_other_threads_run_while_bytes_are_scanned(module: ModuleType) -> None:
-    index = module.index(["q"], [[["a"]]], 1)[4]
+    index = module.index(["q"], [[["a"]]], 1)[-1]
     data = b"q Q0 a 1 1 t\n" * 1_000_000
     thread = threading.Thread(target=module.scan, args=(data, index, native.FIRST, True, 0, b""))
     thread.start()
