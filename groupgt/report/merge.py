@@ -117,13 +117,13 @@ def _check(folders: Sequence[ResultFolder]) -> None:
                     f"the ground truth of data set {dataset!r} is another one (digest {digest[:12]}, "
                     f"{holder.manifest.ground_truth[dataset][:12]} in {holder.path}); evaluate both on the same",
                 )
-        for what, mine, theirs in (
-            ("convention", folder.convention, first.convention),
-            ("labeller", folder.labeller_text, first.labeller_text),
-            ("policy", folder.manifest.policy, first.manifest.policy),
+        for what, mine, theirs, way in (
+            ("convention", folder.convention, first.convention, f"run both with `convention: {first.convention}`"),
+            ("labeller", folder.labeller_text, first.labeller_text, "evaluate both alike"),
+            ("policy", folder.manifest.policy, first.manifest.policy, "evaluate both alike"),
         ):
             if mine != theirs:
-                faults.add(str(folder.path), f"the {what} is {mine}, and {theirs} in {first.path}; evaluate both alike")
+                faults.add(str(folder.path), f"the {what} is {mine}, and {theirs} in {first.path}; {way}")
     faults.stop()
 
 
