@@ -39,7 +39,7 @@ def values(part: pd.DataFrame) -> pd.DataFrame:
 
 
 def values_beside(part: pd.DataFrame) -> pd.DataFrame:
-    """The ground truth stands in the column retrieval_gt."""
+    """The ground truth is in the column retrieval_gt."""
     return per_query(pa.Table.from_pandas(part, preserve_index=False), METRICS).to_pandas()
 
 
@@ -48,7 +48,7 @@ META = values(pd.DataFrame({"qid": []}))
 
 
 def whole(rows: dd.DataFrame) -> dd.DataFrame:
-    """A row a query: wherever partitions are cut, queries stay whole."""
+    """One row per query: wherever partitions are cut, queries stay whole."""
     return rows.map_partitions(values_beside, meta=META)
 
 

@@ -38,12 +38,12 @@ def values(batch: pa.Table) -> pa.Table:
 
 
 def values_beside(batch: pa.Table) -> pa.Table:
-    """The ground truth stands in the column retrieval_gt."""
+    """The ground truth is in the column retrieval_gt."""
     return per_query(batch, METRICS)
 
 
 def whole(rows: Dataset) -> Dataset:
-    """A row a query: wherever blocks are cut, queries stay whole."""
+    """One row per query: wherever blocks are cut, queries stay whole."""
     return rows.map_batches(values_beside, batch_format="pyarrow")
 
 

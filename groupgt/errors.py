@@ -1,8 +1,8 @@
 """Everything groupgt raises for its users, in one tree.
 
     GroupgtError
-    ├── DataError        ground truth, results or another file are at fault
-    ├── MetricError      a metric's name, parameter or cutoff is at fault, or does not fit the data
+    ├── DataError        invalid ground truth, results or other file
+    ├── MetricError      invalid metric name, parameter or cutoff, or one that does not fit the data
     ├── ConfigError      an experiment file or an option is at fault
     └── RetrieverError   a retriever failed or returned what is not a ranking
 
@@ -26,7 +26,7 @@ REPEATED, EXAMPLES = 3, 2
 
 
 class GroupgtWarning(UserWarning):
-    """Something doubtful that does not stop an evaluation."""
+    """Suspicious data that does not stop an evaluation."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -52,7 +52,7 @@ class GroupgtError(Exception):
 
 
 class DataError(GroupgtError):
-    """Ground truth, results or another file are at fault; faults of one kind are told once, with a count."""
+    """Ground truth, results or another file are at fault; similar errors are grouped, with a count."""
 
     kinds_once = True
 
@@ -62,13 +62,13 @@ class MetricError(GroupgtError):
 
 
 class ConfigError(GroupgtError):
-    """An experiment file or an option is at fault; all faults are shown, for they are few and one's own."""
+    """Invalid experiment file or option; all errors are shown."""
 
     shown = KEPT
 
 
 class RetrieverError(GroupgtError):
-    """A retriever failed, or returned what is not a ranking."""
+    """A retriever failed or returned an invalid ranking."""
 
     kinds_once = True
 
@@ -191,7 +191,7 @@ class Faults:
         return self.told(ConfigError)
 
     def told(self, error: type[GroupgtError]) -> list[str]:
-        """The same as an error of this class tells them."""
+        """The messages of an error of this class."""
         return [text for _, text, _ in self._lines(error)]
 
     def _lines(self, error: type[GroupgtError]) -> list[tuple[int, str, int]]:

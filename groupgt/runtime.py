@@ -34,7 +34,7 @@ else:
     pl = _Late("polars")
 
 FORKED = (
-    "this process was forked from one in which polars had begun to work, and its threads were left behind: polars "
+    "this process was forked after polars had started threads, which the fork lost: polars "
     'would wait for them without end; start workers with multiprocessing.get_context("spawn") or "forkserver"'
 )
 _was_forked = False

@@ -30,35 +30,35 @@ TEX: dict[str, tuple[str, str]] = {
     "precision.autorag": ("distinct relevant results in top ÷ len(top)", r"\frac{1}{n} \sum_{r=1}^{n} \mathrm{rel}_r"),
     "precision.trec": ("relevant results in top ÷ k", r"\frac{1}{k} \sum_{r=1}^{n} \mathrm{rel}_r"),
     "precision.coverage": (
-        "results that meet a group not met before ÷ len(top)",
+        "results that cover a new group ÷ len(top)",
         r"\frac{1}{n} \sum_{r=1}^{n} \mathrm{new}_r",
     ),
-    "recall.autorag": ("groups met ÷ m", r"\frac{1}{m} \sum_{g=1}^{m} [\, r_g \le k \,]"),
+    "recall.autorag": ("groups covered ÷ m", r"\frac{1}{m} \sum_{g=1}^{m} [\, r_g \le k \,]"),
     "recall.trec": ("distinct relevant found ÷ R", r"\frac{1}{R} \sum_{r=1}^{n} \mathrm{rel}_r"),
     "recall.coverage": (
-        "weight of groups met ÷ total weight",
+        "weight of groups covered ÷ total weight",
         r"\frac{\sum_{g} w_g \, [\, r_g \le k \,]}{\sum_{g} w_g}",
     ),
     "f1.autorag": _F1,
     "f1.trec": _F1,
     "f1.coverage": _F1,
-    "hit_rate.autorag": ("1 if any group is met, else 0", _ANY),
+    "hit_rate.autorag": ("1 if any group is covered, else 0", _ANY),
     "hit_rate.trec": ("1 if any relevant result is in top, else 0", r"\max_{r \le n} \; \mathrm{rel}_r"),
-    "hit_rate.coverage": ("1 if any group is met, else 0", _ANY),
-    "complete.autorag": ("1 if every group is met, else 0", _ALL),
+    "hit_rate.coverage": ("1 if any group is covered, else 0", _ANY),
+    "complete.autorag": ("1 if every group is covered, else 0", _ALL),
     "complete.trec": (
         "1 if all R relevant are found, else 0",
         r"\left[\, \sum_{r=1}^{n} \mathrm{rel}_r = R \,\right]",
     ),
-    "complete.coverage": ("1 if every group is met, else 0", _ALL),
+    "complete.coverage": ("1 if every group is covered, else 0", _ALL),
     "mrecall": (
-        "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
+        "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
         r"\left[\, \sum_{g} [\, r_g \le k \,] \ge \min(m, k) \,\right]",
     ),
     "hits": ("number of distinct relevant results in top", r"\sum_{r=1}^{n} \mathrm{rel}_r"),
     "r_precision": ("relevant in the first R of top ÷ R", r"\frac{1}{R} \sum_{r=1}^{\min(n, R)} \mathrm{rel}_r"),
     "redundancy": (
-        "(relevant results − results that meet a new group) in top ÷ len(top)",
+        "(relevant results − results that cover a new group) in top ÷ len(top)",
         r"\frac{1}{n} \sum_{r=1}^{n} \left( \mathrm{rel}_r - \mathrm{new}_r \right)",
     ),
     "judged": (
@@ -107,7 +107,7 @@ TEX: dict[str, tuple[str, str]] = {
         "results up to r that met some new group",
         r"\frac{1}{\sum_g w_g} \sum_{g} w_g \; \frac{1}{r_g} \sum_{s=1}^{r_g} \mathrm{new}_s",
     ),
-    "completion_rr": ("1 ÷ the rank at which the last group is met (0 if never)", r"\frac{1}{\max_g \, r_g}"),
+    "completion_rr": ("1 ÷ the rank at which the last group is covered (0 if never)", r"\frac{1}{\max_g \, r_g}"),
     "ndcg.autorag": (
         "Σ_hits 1/log2(rank + 1) ÷ the same of min(Σ_j |G_j|, len(top)) ones at the head",
         r"\frac{\sum_{r=1}^{n} \mathrm{rel}_r / \log_2(r+1)}"
@@ -125,7 +125,7 @@ TEX: dict[str, tuple[str, str]] = {
     ),
     "dcg": ("Σ gain(grade)/log2(rank + 1)", r"\sum_{r=1}^{n} \frac{\mathrm{gain}(y_r)}{\log_2(r+1)}"),
     "novelty_ndcg": (
-        "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the groups "
+        "Σ over results that first cover a group of (2^g − 1)/log2(rank + 1), g the highest grade among the groups "
         "newly met ÷ the same of the best grade of each group, highest first, not cut at k",
         r"\frac{\sum_{r=1}^{n} \mathrm{new}_r \, (2^{y_r} - 1) / \log_2(r+1)}"
         r"{\sum_{j=1}^{m} (2^{y^{*}_j} - 1) / \log_2(j+1)}",
@@ -136,7 +136,7 @@ TEX: dict[str, tuple[str, str]] = {
         r"R_r = \frac{2^{y_r} - 1}{2^{y_{\max}}}",
     ),
     "rbp": (
-        "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), and a reader looks at 1/(1−p) "
+        "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), and a reader looks at 1/(1−p) "
         "results on average",
         r"(1 - p) \sum_{r=1}^{n} p^{r-1} \, \mathrm{rel}_r",
     ),

@@ -61,7 +61,7 @@ EXAMPLES = {
     "A": Example("everything needed, in two results", TWO, _ranked("a", "c")),
     "B": Example("the second result adds nothing", TWO, _ranked("a", "b", "c")),
     "C": Example("half of what is needed, in a list of one", TWO, _ranked("a")),
-    "D": Example("the second group is met only below the cutoff", TWO, _ranked("x", "a", "y", "c")),
+    "D": Example("the second group is covered only below the cutoff", TWO, _ranked("x", "a", "y", "c")),
     "E": Example("the better document comes second", [["a", {"id": "b", "grade": 3}]], _ranked("a", "b")),
     "F": Example("all three scores are equal", [["c"]], [("b", 1.0), ("c", 1.0), ("a", 1.0)]),
     "G": Example("an id is repeated", TWO, _ranked("a", "a", "c")),

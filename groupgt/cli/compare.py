@@ -65,10 +65,10 @@ PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the 
     help="With a result folder as TRUTH: compare its data sets, each system with itself on the data set --baseline.",
 )
 @setting_options()
-@click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
-@click.option("--failures", type=FILE, help="Write the groups that runs meet and miss: .csv, .jsonl or .parquet.")
+@click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
+@click.option("--failures", type=FILE, help="Write which groups each run covers: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
-@click.option("--summary", type=FILE, help="Write short Markdown for a pull request: the verdict and what changed.")
+@click.option("--summary", type=FILE, help="Write a Markdown summary for a pull request: verdict and changes.")
 @click.option(
     "--digits",
     type=click.IntRange(1, 12),
@@ -103,14 +103,14 @@ def compare_command(
     """Compare RUNS with a baseline: significance, effect size, slices.
 
     Runs are compared with the baseline query by query: means and deltas with bootstrap intervals, a paired test, wins
-    and losses; with --by also within slices. Then: which run solves which queries, and what an ideal choice among the
-    runs would reach.
+    and losses; with --by also within slices. Then: which run completes which queries, and what an oracle choosing
+    among the runs would reach.
     """
     if across is not None:
         prepared(_across(inputs, baseline, primary, settings), style)()
         return
     if settings["pairs"] and style == "csv":
-        raise ConfigError("--pairs: the CSV table has no place for pairs; use --format json")
+        raise ConfigError("--pairs: not available as CSV; use --format json")
     for option, given in (("--digits", typed("digits")), ("--against", against)):
         if given and style != PAPER:
             raise ConfigError(f"{option}: is for the table of a paper; add --format {PAPER}")
@@ -172,7 +172,7 @@ def _comparison(
         named = compare.get("baseline")
         baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
     if len(inputs.runs) < 2:
-        raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
+        raise ConfigError(f"|, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
     first = next(iter(evaluations))
     decisive = None if primary is None else evaluations[first].text_of(primary)
@@ -199,7 +199,7 @@ def power_command(
     style: str,
     **settings: Any,
 ) -> None:
-    """Power analysis: the difference that these queries can detect, and the queries needed for a given difference.
+    """Power analysis: minimum detectable difference, and number of queries needed to detect a given difference.
 
     It starts from the differences between RUNS and the baseline, query by query. Where all differences have the same
     size, as with complete and hit_rate, it is the exact power of the test, otherwise that of the paired t test. Needs

@@ -41,7 +41,7 @@ from groupgt.model.values import UNITS
 
 
 @click.command("evaluate")
-@click.option("--per-query", type=FILE, help="Write every query's values: .csv, .jsonl or .parquet.")
+@click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @format_option
 @details_option
@@ -77,7 +77,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     BUDGETS,
 )
 def explain_command(inputs: Inputs, qid: str, style: str) -> None:
-    """Show how each metric of one query is calculated: the hits, and each formula with its numbers filled in."""
+    """Show how each metric of one query is calculated: hits, and a worked example of each formula."""
     inputs.check()
     # By their full names: what two spellings ask is worked out once.
     metrics = metrics_in(inputs.metrics, inputs.conventions, inputs.cutoffs)
@@ -96,7 +96,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="How many queries to list; with several runs, how many groups.",
+    help="Number of queries to list (with several runs: of groups).",
 )
 @click.option(
     "-k",
@@ -104,7 +104,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Cutoff: a group counts as met if it has a hit in the first k results.",
+    help="Cutoff: a group is covered if it has a hit in the top k.",
 )
 @format_option
 @details_option
@@ -112,7 +112,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
 def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     """List the groups that the worst queries miss, with the rank of their first hit, and how well groups are covered.
 
-    With several RUNS: the groups that the fewest runs meet, with the rank of their first hit in each run.
+    With several RUNS: the groups covered by the fewest runs, with the rank of their first hit in each run.
     """
     from groupgt.comparison.misses import hardest_of
     from groupgt.evaluation.misses import misses_of
@@ -136,12 +136,12 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     show_default=True,
     help="Unit of the cutoff.",
 )
-@click.option("--intervals", type=float, default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--intervals", type=float, default=0.95, show_default=True, help="Confidence level.")
 @format_option
 @details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
 def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals: float, style: str) -> None:
-    """Find the smallest cutoff, or budget, at which a given share of queries is fully covered."""
+    """Find the smallest cutoff, or budget, at which a given fraction of queries is complete."""
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
     wanted = _shares(shares)

@@ -115,7 +115,7 @@ def _why(error: BaseException) -> str:
 
 @click.command("run", cls=_RunCommand)
 @click.argument("config", type=FILE)
-@click.option("--dry-run", is_flag=True, help="Check the file without retrieving anything, and print the plan.")
+@click.option("--dry-run", is_flag=True, help="Validate the file and print the plan without retrieving.")
 @click.option("--check", is_flag=True, hidden=True, expose_value=False, callback=_renamed)
 @click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
@@ -139,7 +139,7 @@ def _why(error: BaseException) -> str:
     metavar="FOLDER",
     help="Compare every system with its former self in this result folder, or the newest one in it.",
 )
-@click.option("--traceback", is_flag=True, help="Show whole tracebacks of errors in your code.")
+@click.option("--traceback", is_flag=True, help="Show full tracebacks of errors in your code.")
 @output_option("Folder for results (default: the one named in CONFIG).")
 @click.option("--junit", type=FILE, help="Write the gate results as JUnit XML.")
 @click.option(
@@ -194,7 +194,7 @@ def run_command(
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         bar.ended()
-        say("stopped; finished retrievals are cached, and the same command resumes from there")
+        say("interrupted; finished retrievals are cached; rerun the command to resume")
         raise SystemExit(130) from None
     _show_outcome(outcome, style)
     if summary_path is not None:
@@ -203,7 +203,7 @@ def run_command(
         write_text(junit, junit_report(outcome) + "\n")
     page = " (open report.html)" if outcome.folder is not None and (outcome.folder / "report.html").is_file() else ""
     hide = outcome.experiment.hide
-    say(hide.message(f"results are in {outcome.folder}{page}"))
+    say(hide.message(f"wrote results to {outcome.folder}{page}"))
     if way := ways_to_keep(outcome):
         say(hide.sure(way))
     for gate in outcome.gates:
@@ -261,7 +261,7 @@ def report_command(
 
     check_outputs([], [page])
     if as_history and page is not None:
-        raise ConfigError("--html: a history has no page; leave out one of --history and --html")
+        raise ConfigError("--html: not available with --history; drop one of the two")
     results = read_folders(folders_of(folders))
     named = {name: value for name, value in settings.items() if value is not None}
     chosen = replace(settings_of(results), **named)
@@ -318,7 +318,7 @@ def _by_dataset(grids: dict[str, Grid]) -> Grid:
 @click.command("init")
 @click.argument("folder", metavar="[DIR]", type=FILE, default=Path())
 def init_command(folder: Path) -> None:
-    """Write a starter experiment into DIR (here, by default) and say what to put where."""
+    """Create a starter experiment in DIR (default: current folder) and explain what to edit."""
     from groupgt.experiment.starter import FILES, write_starter
 
     for path in write_starter(folder):
@@ -332,7 +332,7 @@ def init_command(folder: Path) -> None:
 @click.option("--only", multiple=True, metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
 @format_option
 def cache_command(place: Path, clear: bool, only: tuple[str, ...], style: str) -> None:
-    """List or clear the cached runs that a run of CONFIG would use, whoever made them, or all of a cache folder."""
+    """List or clear all cached runs that CONFIG would use, or all runs in a cache folder."""
     secrets: dict[str, str] = {}
     with private_messages(secrets):
         _cache(place, only, style, secrets, clear=clear)
@@ -360,7 +360,12 @@ def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, st
         return
     if used.others and cache is not None:
         more = counted(used.others, "more cached run")
-        say(hide(f"{more} of this experiment would not be used by it as it is now: groupgt cache {cache.folder}"))
+        say(
+            hide(
+                f"{more} of this experiment do not match its current configuration; list them with: "
+                f"groupgt cache {cache.folder}"
+            )
+        )
     headers = ["experiment", "dataset", "system", "uses", "depth", "questions", "answered", "made", "bytes", "key"]
     keys = ("experiment", "dataset", "system", "use", "depth", "questions", "rows", "made")
     rows = [[*(entry.about.get(key, "damaged") for key in keys), entry.size, entry.key[:12]] for entry in kept]
@@ -373,7 +378,7 @@ def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, st
 @click.command("schema")
 @click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
 def schema_command(of: str) -> None:
-    """Print the JSON Schema of experiment files, which editors use to complete and check them, or of results.
+    """Print the JSON Schema of experiment files, for completion and validation in editors, or of results.
 
     `results` describes results.json in a result folder, `comparison` the output of `groupgt compare --format json`.
     """

@@ -88,7 +88,7 @@ class Inputs:
     def _check_folder(self) -> None:
         """Raises `ConfigError` where runs are lacking, or options do not go with what stands for TRUTH."""
         if self.reopened is not None and self.run_paths:
-            raise ConfigError(f"{self.truth_path}: a result folder has its own runs; choose among them with --system")
+            raise ConfigError(f"{self.truth_path}: a result folder contains runs; select them with --system")
         if self.takes_folder and self.reopened is None:
             if not self.run_paths:
                 all_there(self.truth_path, ())
@@ -97,7 +97,7 @@ class Inputs:
                 )
             for option, value in (("--system", self.systems), ("--dataset", self.dataset_name)):
                 if value:
-                    raise ConfigError(f"{option}: is for result folders, and {self.truth_path} is none")
+                    raise ConfigError(f"{option}: requires a result folder, but {self.truth_path} is not one")
 
     def check(self, also_read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
         """Raises what can be known before any file is read: of options, and of paths.
@@ -408,7 +408,7 @@ POLICY: Group = [
         "policy_texts",
         multiple=True,
         metavar="FIELD=VALUE",
-        help="How to treat doubtful data, such as missing=skip, or a preset (autorag, trec); repeatable.",
+        help="How to handle invalid or ambiguous data, such as missing=skip, or a preset (autorag, trec); repeatable.",
     )
 ]
 CORPUS: Group = [
@@ -416,8 +416,8 @@ CORPUS: Group = [
         "--corpus",
         "corpus_path",
         type=FILE,
-        help="The corpus (JSONL, parquet or CSV). Its texts are shown beside ids and compared by labellers; its "
-        "texts, or its columns tokens and chars, are needed for budgets such as recall@2000tokens.",
+        help="The corpus (JSONL, parquet or CSV). Its texts are shown next to ids and compared by labellers. "
+        "Budgets such as recall@2000tokens need its texts, or its columns tokens and chars.",
     )
 ]
 PARTS: Group = _READING[1:2]
@@ -431,7 +431,7 @@ FOLDER: Group = [
         help="With a result folder of groupgt run (or its file latest) as TRUTH and no RUNS: a system of it, such as "
         "'bm25[k1=0.9,b=0.4]'; repeatable (default: all).",
     ),
-    click.option("--dataset", "dataset_name", metavar="NAME", help="With a result folder of several: the data set."),
+    click.option("--dataset", "dataset_name", metavar="NAME", help="Data set to use."),
 ]
 RUNS: Group = [click.argument("run_paths", metavar="RUNS...", nargs=-1, type=FILE), *_READING, *NAMES, *FOLDER]
 ANY_RUNS: Group = [click.argument("run_paths", metavar="[RUNS]...", nargs=-1, type=FILE), *_READING, *NAMES]
@@ -449,7 +449,7 @@ LABELLER: Group = [
         default="id",
         show_default=True,
         metavar="NAME",
-        help=f"How results are matched to alternatives: {', '.join(ours('labeller'))} (see groupgt labellers).",
+        help=f"How results are matched to alternatives: {', '.join(ours('labeller'))} (see groupgt list labellers).",
     ),
     click.option(
         "--with",
@@ -459,7 +459,7 @@ LABELLER: Group = [
         help="An option of the labeller, such as chunks=chunks.csv or min_overlap=0.5; repeatable.",
     ),
     *CORPUS,
-    click.option("--allow-code", is_flag=True, help="Allow your own tokenizer or labeller code to run."),
+    click.option("--allow-code", is_flag=True, help="Allow custom tokenizer or labeller code."),
 ]
 BUDGETS: Group = [click.option("--tokenizer", metavar="NAME", help=f"Tokenizer: {', '.join(forms())}.")]
 METRICS: Group = [

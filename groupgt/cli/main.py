@@ -23,19 +23,17 @@ COMMANDS = {
     "evaluate": ("evaluate", "Compute metrics for one or more runs."),
     "compare": ("compare", "Compare runs with a baseline: significance, effect size, slices."),
     "explain": ("evaluate", "Show how each metric of one query is calculated."),
-    "misses": ("evaluate", "List missed groups and the rank of their first hit."),
-    "depth": ("evaluate", "Cutoff at which a given share of queries is fully covered."),
-    "identify": ("evaluate", "Which metric, convention, cutoff and policy give a number."),
+    "misses": ("evaluate", "List groups not covered, with the rank of their first hit."),
+    "depth": ("evaluate", "Cutoff at which a given fraction of queries is complete."),
+    "identify": ("evaluate", "Find the metric, convention, cutoff and policy behind a number."),
     "power": ("compare", "Power analysis: detectable difference, queries needed."),
-    "report": ("experiments", "Merge result folders into one comparison, or show an experiment's history."),
+    "report": ("experiments", "Merge result folders into one comparison, or show the history of an experiment."),
     "plot": ("plot", "Draw one figure as SVG, PNG, PDF, HTML or Vega-Lite."),
-    "check": ("truth", "Check ground truth and runs for errors and doubtful data."),
-    "rechunk": ("truth", "Carry ground truth over to another chunking."),
+    "check": ("truth", "Check ground truth and runs for errors and suspicious data."),
+    "rechunk": ("truth", "Map ground truth to a different chunking."),
     "suggest": ("truth", "Propose near-duplicates of judged passages."),
-    "agree": ("truth", "Measure the agreement of two labellers or annotators."),
+    "agree": ("truth", "Measure agreement between two labellers or annotators."),
     "list": ("reference", "List metrics, labellers, retrievers, tokenizers and engines, with their options."),
-    "labellers": ("reference", "List labellers and their options."),
-    "metrics": ("reference", "List metrics: formulas, conventions, parameters, sources."),
     "convert": ("truth", "Convert between file formats."),
     "init": ("experiments", "Write a starter experiment."),
     "cache": ("experiments", "List or clear cached runs."),
@@ -61,7 +59,10 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = str(args[0]) if args else ""
         if name not in COMMANDS and not name.startswith("-"):
-            ctx.fail(f"No such command {name!r}{near_names(name, COMMANDS)}.")
+            now = (
+                f"; it is now `groupgt list {name}`" if name in ("labellers", "metrics") else near_names(name, COMMANDS)
+            )
+            ctx.fail(f"No such command {name!r}{now}.")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,12 +86,12 @@ def _show_version(context: click.Context, option: click.Parameter, is_asked_for:
     is_eager=True,
     expose_value=False,
     callback=_show_version,
-    help="Show the version, and whether the compiled module is used.",
+    help="Show the version and whether the compiled module is used.",
 )
 def cli() -> None:
-    """Measure retrieval against grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
+    """Evaluate retrieval with grouped ground truth: [["a", "b"], ["c"]] means (a or b) and c.
 
-    Exit status: 0 done, 1 a gate failed, 2 the input is at fault.
+    Exit status: 0 success, 1 a gate failed, 2 invalid input.
     """
 
 

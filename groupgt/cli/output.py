@@ -192,7 +192,7 @@ def format_option(command: Any) -> Any:
             is_flag=True,
             expose_value=False,
             callback=_keep(WIDE),
-            help="Show every column, however wide the terminal is.",
+            help="Show all columns regardless of terminal width.",
         ),
         click.option(
             "--format",
@@ -212,7 +212,7 @@ details_option: Decorator = click.option(
     is_flag=True,
     expose_value=False,
     callback=_keep(DETAILS),
-    help="Show everything: further tables, the whole policy, every count.",
+    help="Show additional tables, the full policy and all counts.",
 )
 
 

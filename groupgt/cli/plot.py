@@ -61,9 +61,9 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
 @click.option("--size", callback=_size, metavar="WIDTHxHEIGHT", help="Size in pixels, such as 400x250.")
 @click.option("--font", metavar="NAME", default="", help="Font, such as 'Times New Roman'.")
 @click.option(
-    "--system", "shown", multiple=True, metavar="NAME", help="Draw these systems alone, and the baseline; repeatable."
+    "--system", "shown", multiple=True, metavar="NAME", help="Draw only these systems and the baseline; repeatable."
 )
-@click.option("--dataset", metavar="NAME", help="The data set of a result folder that has several.")
+@click.option("--dataset", metavar="NAME", help="Data set to use.")
 @BASELINE
 @setting_options("test", "correction", "alpha", "seed", overriding=True)
 @click.argument("truth_path", metavar="FOLDER|TRUTH", type=FILE)
@@ -83,8 +83,8 @@ def plot_command(
 ) -> None:
     """Draw one figure, WHAT, of RUNS against the ground truth in TRUTH, or of result folders of `groupgt run`.
 
-    A result folder stands in place of TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. Sweep and
-    latency need one; depth, ecdf, groups and slices are drawn of one alone, and not of several. The first metric of -m
+    A result folder replaces TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. Sweep and
+    latency require one; depth, ecdf, groups and slices accept only one. The first metric of -m
     decides; without -m the primary one of the folder. Depth draws all of -m.
     """
     if not what.startswith("sweep "):
@@ -101,7 +101,7 @@ def plot_command(
     except OSError as error:
         raise DataError(f"{output}: cannot be written: {error.strerror or error}") from None
     show(figure.text)
-    say(f"the figure is in {output}")
+    say(f"wrote {output}")
 
 
 class Asked(NamedTuple):
@@ -186,4 +186,4 @@ def _refuse_reading_options() -> None:
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     ]
     if typed:
-        raise ConfigError(f"{', '.join(typed)}: a result folder is measured already; leave out what reads and measures")
+        raise ConfigError(f"{', '.join(typed)}: a result folder is already evaluated; drop input and metric options")

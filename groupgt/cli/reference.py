@@ -1,4 +1,4 @@
-"""What there is to choose from: `groupgt list`, `metrics` and `labellers`."""
+"""What there is to choose from: `groupgt list`."""
 
 from __future__ import annotations
 
@@ -13,42 +13,11 @@ import click
 from groupgt.cli.output import format_option, screen, show, show_json, show_prose, show_rows
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.metrics.base import Definition
-from groupgt.metrics.description import as_dict, details, overview
-from groupgt.metrics.language import list_metrics, parse_metric
+from groupgt.metrics.description import as_dict, details
+from groupgt.metrics.language import parse_metric
 from groupgt.options import Option, options_of, schema_of
-from groupgt.plugins import KINDS, Plugin, find, names, ours
+from groupgt.plugins import KINDS, Plugin, find, names
 from groupgt.render import tables
-
-
-@click.command("metrics")
-@click.argument("name", required=False)
-@format_option
-def metrics_command(name: str | None, style: str) -> None:
-    """List metrics; with NAME, everything about one."""
-    chosen = parse_metric(name).definition if name else None
-    if style == "json":
-        show_json(as_dict(chosen) if chosen else [as_dict(metric) for metric in list_metrics()])
-    elif chosen and style != "csv":
-        show(details(chosen))
-    else:
-        show_rows(*overview(), style)
-
-
-@click.command("labellers")
-@click.argument("name", required=False)
-def labellers_command(name: str | None) -> None:
-    """List labellers; with NAME, its options and what they mean."""
-    if name is None:
-        rows: list[list[Any]] = [[labeller, find("labeller", labeller).summary] for labeller in ours("labeller")]
-        show_rows(["labeller", "says"], rows, tables.DEFAULT)
-        return
-    plugin = _plugin("labeller", name)
-    show_prose(f"{plugin.summary}\n\n{getdoc(plugin.options) or ''}")
-    options = options_of(plugin.options).values()
-    rows = [[option.name, str(option.default) if option.default != "" else "(none)"] for option in options]
-    if rows:
-        show("")
-        show_rows(["option", "default"], rows, tables.DEFAULT)
 
 
 @click.command("list")
@@ -92,15 +61,15 @@ def _list_kind(kind: str, style: str) -> None:
         try:
             plugin = find(kind, name)
         except GroupgtError as error:
-            rows.append({"name": name, "says": None, "needs": [], "fault": str(error)})
+            rows.append({"name": name, "summary": None, "needs": [], "fault": str(error)})
         else:
             extras = plugin.extras if isinstance(plugin, Plugin) else []
-            rows.append({"name": name, "says": plugin.summary, "needs": extras, "fault": None})
+            rows.append({"name": name, "summary": plugin.summary, "needs": extras, "fault": None})
     if style == "json":
         show_json(rows)
     else:
-        cells = [[row["name"], row["says"] or row["fault"], _needed(row["needs"])] for row in rows]
-        show_rows([kind, "says", "needs"], cells, style)
+        cells = [[row["name"], row["summary"] or row["fault"], _needed(row["needs"])] for row in rows]
+        show_rows([kind, "summary", "needs"], cells, style)
 
 
 def _needed(extras: Sequence[str]) -> str:
@@ -133,7 +102,7 @@ def _show_plugin(kind: str, name: str, style: str) -> None:
             {
                 "kind": kind,
                 "name": name,
-                "says": plugin.summary,
+                "summary": plugin.summary,
                 "needs": plugin.extras,
                 "runs_code": plugin.runs_code,
                 "meaning": meaning,

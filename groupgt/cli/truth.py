@@ -61,7 +61,7 @@ TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 @format_option
 @input_options(TRUTH, ANY_RUNS, LABELLER)
 def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style: str) -> None:
-    """Check TRUTH and RUNS for errors and doubtful data, without scoring anything."""
+    """Check TRUTH and RUNS for errors and suspicious data without scoring."""
     inputs.check()
     if near_duplicates and inputs.corpus_path is None:
         raise ConfigError("--near-duplicates: needs the texts; add --corpus")
@@ -72,15 +72,19 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
 
 @click.command("rechunk")
 @click.option("--from", "old", type=FILE, help="The chunks that TRUTH refers to: their table, or their corpus.")
-@click.option("--to", "new", type=FILE, help="The new chunks; omit it to get places in documents instead.")
+@click.option("--to", "new", type=FILE, help="New chunks; omit to get spans in documents instead.")
 @output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
 @click.option(
     "--method",
     type=click.Choice(WAYS),
-    help="Match by places (spans) or by texts (default: spans where both tables have places, else contained).",
+    help="Match by spans or by text (default: spans if both tables have them, otherwise contained).",
 )
 @click.option(
-    "--min-overlap", type=float, default=0.5, show_default=True, help="Minimum share of an alternative, with spans."
+    "--min-overlap",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="Minimum fraction of an alternative that a chunk must cover (spans).",
 )
 @click.option(
     "--threshold",
@@ -89,10 +93,8 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     show_default=True,
     help="Minimum similarity, with partial_ratio and token_recall.",
 )
-@click.option(
-    "--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Unit of the places of chunks."
-)
-@click.option("--drop-lost", is_flag=True, help="Leave out queries that would lose a whole group.")
+@click.option("--unit", type=click.Choice(UNITS), default="chars", show_default=True, help="Unit of start and end.")
+@click.option("--drop-lost", is_flag=True, help="Drop queries that would lose an entire group.")
 @click.option("--report", type=FILE, help="Write the outcome for every alternative: .csv, .jsonl or .parquet.")
 @format_option
 @input_options(TRUTH)
@@ -106,10 +108,10 @@ def rechunk_command(
     style: str,
     **how: Any,
 ) -> None:
-    """Carry ground truth over from one chunking to another, and list what could not be carried.
+    """Map ground truth from one chunking to another and list what could not be mapped.
 
     Chunks are tables with chunk_id, doc_id, start and end, or corpora with texts. Nothing is written if a query would
-    lose a whole group, because it would then ask for less than before.
+    lose an entire group and so require less than before.
     """
     check_table_ending(report)
     out_format = "" if output is None else _truth_format_of(output)
@@ -128,7 +130,7 @@ def rechunk_command(
 @click.command("suggest")
 @output_option("File to write: candidates, or the ground truth.", required=True)
 @click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a candidate.")
-@click.option("--accept", type=FILE, help="A reviewed file of candidates: those marked yes are added.")
+@click.option("--accept", type=FILE, help="Reviewed candidate file; rows marked yes are added.")
 @input_options(TRUTH, CORPUS)
 def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path | None) -> None:
     """Propose near-duplicates of judged passages as further alternatives, for review.
@@ -148,7 +150,7 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
         raise ConfigError(f"--output {output}: expected a file of candidates that ends in .csv or .jsonl")
     inputs.check(written=[output])
     if output.exists():
-        raise ConfigError(f"--output {output}: already exists, and its marks would be lost; choose another file")
+        raise ConfigError(f"--output {output}: already exists and may contain review marks; choose another file")
     suggestions = suggest(inputs.truth, inputs.texts, threshold)
     write_table(output, suggestions.csv_rows)
     say(f"wrote {suggestions.found} to {output}")
@@ -298,4 +300,4 @@ def _write_truth(out: Path, truth: GroundTruth, format: str, before: str = "") -
 
 def _say_what_is_lost(format: str, without_place: list[str]) -> None:
     if without_place:
-        say(f"warning: {format} has no place for {listed(without_place)}")
+        say(f"warning: {format} cannot store {listed(without_place)}")

@@ -48,7 +48,7 @@ class OfSystem(dict[str, Row]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Systems, Result):
-    """Systems side by side, held against a baseline query by query.
+    """Systems compared with a baseline, query by query.
 
     `rows` has a `Row` for each system and metric, `table["dense"]["ndcg@10"]` is one of them; `per_query` holds every
     value. `slices` says where differences come from, `failures` which system meets which group, `headroom` what a
@@ -129,7 +129,7 @@ class Comparison(Systems, Result):
 
         Args:
             difference: The difference to show (default: the observed one).
-            wanted: The power with which to show it.
+            wanted: Target power.
         """
         powers = power_of(self.rows, self.settings, difference=difference, wanted=wanted)
         for part in self.slices:
@@ -192,7 +192,7 @@ def compare(
     pairs: bool = False,
     **options: Unpack[RequestOptions],
 ) -> Comparison:
-    """Measures several runs and says which differences are real.
+    """Compares several runs and tests differences for significance.
 
     Every mean and every delta has a bootstrap interval. Raises `DataError`, `MetricError` or `ConfigError`.
 
@@ -203,8 +203,8 @@ def compare(
         correction: What corrects p over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
         alpha: A difference is significant where its p-value is at most this.
         intervals: The level of intervals.
-        resamples: How many are drawn at random.
-        seed: Fixes all that is drawn: the same bits every time.
+        resamples: Number of resamples.
+        seed: Random seed; results are bit-identical.
         pairs: Compare every two runs as well.
 
     >>> truth = {f"q{n}": [["a", "b"], ["c"]] for n in range(12)}
@@ -240,7 +240,7 @@ def power(
     alpha: float = 0.05,
     **options: Unpack[RequestOptions],
 ) -> PowerAnalysis:
-    """How large a difference these queries can show, and how many queries show a wanted one. Needs SciPy.
+    """Minimum detectable difference, and number of queries needed to detect a given one. Needs SciPy.
 
     From the differences of each run to the baseline, query by query. Raises `DataError`, `MetricError` or
     `ConfigError`.
@@ -249,7 +249,7 @@ def power(
         baseline: The run to compare with (default: the first).
         primary: The metric that the verdict is by (default: the first).
         difference: The difference to show (default: the observed one).
-        wanted: The power with which to show it.
+        wanted: Target power.
         test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
         correction: Unless this is `none`, alpha is divided by the number of comparisons.
         alpha: A difference is significant where its p-value is at most this.

@@ -46,7 +46,7 @@ class Failures:
     redundancy: Floats
 
     def only(self, system: str) -> list[str]:
-        """The queries that this system alone solves."""
+        """Queries complete only for this system."""
         place = self.systems.index(system)
         return self._names(self.solved[:, place] & (self.solved.sum(axis=1) == 1))
 
@@ -66,7 +66,7 @@ class Failures:
         return {name: int(self.solved[self.counted, place].sum()) for place, name in enumerate(self.systems)}
 
     def between(self, first: str, second: str) -> dict[str, int]:
-        """How many queries both solve, only one of the two, neither."""
+        """Number of queries complete for both, one or neither."""
         a, b = (self.solved[self.counted, self.systems.index(name)] for name in (first, second))
         parts = {"both": a & b, "only_first": a & ~b, "only_second": ~a & b, "neither": ~a & ~b}
         return {name: int(part.sum()) for name, part in parts.items()}

@@ -28,7 +28,7 @@ def misses(
     worst: int = 20,
     **options: Unpack[OneRunOptions],
 ) -> Misses | HardestGroups:
-    """Lists the groups that a run does not meet within k results, worst queries first.
+    """Lists groups not covered within the top k, worst queries first.
 
     Of several runs, `{name: run}`, it lists the groups that the fewest of them meet, as `HardestGroups`. Raises
     `DataError` or `ConfigError`.

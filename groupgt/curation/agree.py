@@ -26,7 +26,7 @@ from groupgt.render.tables import Grid
 
 @dataclass(frozen=True)
 class Agreement(Result):
-    """Two opinions of the same items, counted: `both` say hit, `only_first`, `only_second`, or `neither`.
+    """Agreement counts over the same items: `both` say hit, `only_first`, `only_second`, or `neither`.
 
     An item is a result beside a group of its query (two labellers), or a result by itself (two annotators). `groups`
     lists each group with its own counts, those of most disagreement first; `labellers` are those asked.
@@ -46,7 +46,7 @@ class Agreement(Result):
 
     @property
     def items(self) -> int:
-        """How many were looked at."""
+        """Number of items compared."""
         return self.both + self.only_first + self.only_second + self.neither
 
     @property
@@ -98,7 +98,7 @@ def agree(
     parts: bool = False,
     engine: Any = "auto",
 ) -> Agreement:
-    """Sets two labellers side by side over the results of a run, or two annotators (`other_truth`).
+    """Compares two labellers on the results of a run, or two annotators (`other_truth`).
 
     Of two labellers every result is looked at beside every group of its query. Of two annotators every result of the
     queries both have judged is relevant to one, to both or to neither; without a run, everything that either has judged
@@ -108,10 +108,10 @@ def agree(
         truth: `{qid: groups}`, a `GroundTruth`, a path or a frame.
         run: The results that are looked at: `{qid: ranking}`, a `Run`, a path or a frame.
         other_truth: The ground truth of another annotator, of the same queries.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        labeller: How results are matched to alternatives: a name, or `{"use": name, "with": options}`.
         other_labeller: Another labeller of the same results.
         corpus: A path or `{id: text}`, for the labellers.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
+        policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
         truth_format: The format of truth files (default: detected).
         run_format: The format of a run file (default: detected).
         parts: Whether a folder, a glob or a list of files is one run in many files.
@@ -132,7 +132,7 @@ def agree(
             ways = "another labeller (--other), or another ground truth (--annotator)"
             raise ConfigError(f"agree: expected {ways}, to agree with")
         if run is None:
-            raise ConfigError("agree: two labellers are compared over the results of a run, and none was given")
+            raise ConfigError("agree: comparing labellers requires a run")
         results = as_run(run, grouped, run_format, parts=parts, engine=how)
         first, second = (_Opinion.of(grouped, results, one, rules, how) for one in (first_labeller, second_labeller))
         return _of_labellers(first, second)
@@ -144,7 +144,7 @@ def agree(
     if run is None:
         if grouped.forms or other.forms or first_labeller.name != "id" or second_labeller.name != "id":
             raise ConfigError("agree: without a run, only judgments of ids can be compared; give one")
-        text = "without a run only what one of the two has judged is looked at: kappa is lower than over all results"
+        text = "without a run only documents judged by either are counted: kappa is lower than over all results"
         warn(f"agree: {text}; give a run")
         run = {qid: list(dict.fromkeys(name for one in judged for name in _judged_ids(one, qid))) for qid in shared}
     results = as_run(run, grouped, run_format, parts=parts, engine=how)

@@ -55,7 +55,7 @@ def check(
     threshold: float = 0.9,
     **options: Unpack[LabelOptions],
 ) -> Check:
-    """Counts what is wrong or doubtful in ground truth and runs, without scoring anything.
+    """Counts errors and suspicious data in ground truth and runs, without scoring.
 
     Raises `DataError` or `ConfigError`.
 

@@ -99,7 +99,7 @@ def _alike(wanted: Sequence[str], passages: Sequence[str], threshold: float) -> 
         from rapidfuzz import fuzz, process
     except ImportError:
         raise ConfigError("near-duplicates need RapidFuzz: pip install 'groupgt[text]'") from None
-    # What is left of it is nothing: nothing is like it.
+    # Empty after normalization: similar to nothing.
     wanted = [text for text in wanted if text]
     alike: dict[str, list[tuple[int, float]]] = {}
     step = max(BLOCK // max(len(passages), 1), 1)

@@ -82,7 +82,7 @@ class Rechunked(Result):
             "carried to one chunk": sum(len(rows) == 1 for rows in kept),
             "carried to several chunks": sum(len(rows) > 1 for rows in kept),
             "lost": len(alternatives) - len(kept),
-            "queries left out": len(self.dropped),
+            "queries dropped": len(self.dropped),
         }
 
     def carried_rows(self) -> Grid:
@@ -114,10 +114,10 @@ def rechunk(
             contents`), as a path or a mapping.
         new: The chunks to carry it to, in the same form; None for the places themselves.
         method: Through `spans` a new chunk stands for an alternative of which it covers at least `min_overlap`;
-            through texts, one that contains it (`contained`), or is as like it as `threshold` asks (`partial_ratio`,
+            through texts, one that contains it (`contained`), or reaches `threshold` in similarity (`partial_ratio`,
             `token_recall`). The default is `spans` where both tables have places, else `contained`.
         min_overlap: The least share of an alternative, with `spans`.
-        threshold: The least likeness, with `partial_ratio` and `token_recall`.
+        threshold: Minimum similarity, for `partial_ratio` and `token_recall`.
         unit: What places are counted in: `chars`, `pages` or `lines`.
         drop_lost: Leave out queries of which a whole group is lost.
 
@@ -130,7 +130,7 @@ def rechunk(
             raise ConfigError(f"{option}: expected a number, found {display(value)}")
     grouped = Request.of(**options).truth_of(truth)
     if grouped.set_of is not None:
-        raise DataError("rechunk cannot carry sets that are needed together; write them as groups of their own")
+        raise DataError("rechunk does not support sets of jointly required passages; make each member a group")
     old_places, new_places = (
         None if table is None else _places_in(table, option) for table, option in ((old, "old"), (new, "new"))
     )
@@ -193,7 +193,7 @@ def _through_places(
     """The ground truth as places, what its alternatives were called, and what new chunks have of them."""
     if new_places is None or (old_places is None and truth.forms is None):
         lacking = "new chunks (--to)" if new_places is None else "old chunks (--from)"
-        what = "have no places (doc, start, end), or are not named"
+        what = "have no spans (doc, start, end) or were not given"
         raise ConfigError(f"method spans: the {lacking} {what}; name a table that has them, or choose another method")
     options = {"min_overlap": min_overlap, "joint": True, "chunks": new_places, "reference": old_places or ""}
     labeller = spans.Spans(options_from(spans.Options, {**options, "unit": unit}), Sources())

@@ -105,14 +105,14 @@ def accepted(truth: GroundTruth, path: Path) -> tuple[GroundTruth, int, int]:
             unmarked += 1
             continue
         if mark not in YES:
-            expected = f"{', '.join(YES)} (taken) or nothing, no (left)"
+            expected = f"{', '.join(YES)} (taken) or empty, no (rejected)"
             faults.add(where, f"expected {expected} as accept, found {display(mark)}")
             continue
         # A CSV file holds a mark before what a spreadsheet would run.
         row = {name: as_written(cell) if is_csv and isinstance(cell, str) else cell for name, cell in row.items()}
         if row["check"] != check_of(row):
             proposal = f"{display(row['candidate'])} for {display(row['alternative'])}"
-            faults.add(where, f"this row is not what was proposed ({proposal}): only accept may be changed")
+            faults.add(where, f"this row differs from the proposal ({proposal}): only accept may be changed")
             continue
         alternative = _resembled(truth, row)
         if isinstance(alternative, str):

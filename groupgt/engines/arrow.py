@@ -43,7 +43,7 @@ def per_query(
 ) -> pa.Table:
     """A table with `qid` and one column of doubles a metric, null where a query does not count.
 
-    `batch` holds whole queries: a row a query with `qid, retrieved_ids`, or all of its rows with `qid, doc_id` and
+    `batch` holds whole queries: one row per query with `qid, retrieved_ids`, or all of its rows with `qid, doc_id` and
     `score` or `rank`; a `call` beside them orders them first. `truth` is a `GroundTruth` or `{qid: groups}`; without
     it, groups stand in the column `retrieval_gt` of the batch (where a query has several rows, in the first). Each
     query of the batch that has ground truth is one row, in the order in which they first come; queries of `truth` that

@@ -83,7 +83,7 @@ def _flat_with_calls(truth: GroundTruth, run: Run, carrier: LocalCarrier, policy
         return carrier.flat(truth, policy, CALLS)
     flat = carrier.flat(truth, policy)
     if len(flat.query):
-        what = "a cutoff in calls needs the number of the search call that found each result, which these do not carry"
+        what = "a cutoff in calls requires the search call of each result, which is missing"
         way = 'add a column call to rows, retrieved_calls to lists of ids, or {"id": …, "call": 1} in Python'
         raise DataError(f"{run.title}: {what}; {way}")
     return Flat(flat.query, flat.docs, {CALLS: np.zeros(0, dtype=np.int64)})

@@ -26,7 +26,7 @@ def local_carrier_of(run: Run, purpose: str) -> LocalCarrier:
     """The same where all results are needed here; raises `ConfigError` where they stay on a cluster."""
     if run.is_remote:
         raise ConfigError(
-            f"{run.name or run.source or 'results'}: {purpose} cannot be had of results that stay on a cluster; "
+            f"{run.name or run.source or 'results'}: {purpose} is not supported for results on a cluster; "
             "write them to parquet and name the files"
         )
     return _local_carrier_of(run)

@@ -85,8 +85,8 @@ class Spark:
         return size_of(self.broadcast)
 
 
-AUTO = Plugin(Auto, summary="Labels where results lie: lists in memory, files and frames as a stream, Spark on Spark.")
-STREAMING = Plugin(Streaming, summary="Reads files as columns, however small, under a ceiling of memory.")
+AUTO = Plugin(Auto, summary="Chosen by input: lists in memory, files and frames as a stream, Spark on Spark.")
+STREAMING = Plugin(Streaming, summary="Streams all files by column within a memory limit.")
 SPARK = Plugin(Spark, summary="Reads files by Apache Spark, and labels there.", modules={"pyspark": "spark"})
 
 

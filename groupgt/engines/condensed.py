@@ -31,8 +31,8 @@ def condensed(labelled: Labelled, truth: GroundTruth) -> Labelled:
     """The same without unjudged results; what it was before stays at hand. Raises `ConfigError` where that misleads."""
     if truth.is_relevant.all():
         raise ConfigError(
-            "unjudged=drop: the ground truth holds no document judged non-relevant, so only relevant results would be "
-            "left and precision and MRR would be 1; choose unjudged=nonrelevant"
+            "unjudged=drop: no document of the ground truth is judged non-relevant, so only relevant results would "
+            "remain, and precision and MRR would be 1; choose unjudged=nonrelevant"
         )
     hits = labelled.hits
     starts = changes(hits.query, hits.rank)

@@ -24,8 +24,8 @@ def without_excluded(truth: GroundTruth, run: Run) -> Run:
         return run
     if run.is_remote:
         raise ConfigError(
-            f"{run.title}: the ground truth names ids to be left out of results (excluded_ids), which cannot be done "
-            "where results stay on a cluster; remove them there, or write the results to parquet and name the files"
+            f"{run.title}: the ground truth has excluded_ids, which cannot be removed from results on a cluster; "
+            "remove them there, or write the results to parquet and name the files"
         )
     left_out = {qid: ids for qid, ids in zip(truth.qids, truth.excluded) if ids}
     contents = run.contents.columns.contents if isinstance(run.contents, Lines) else run.contents

@@ -69,7 +69,7 @@ class ListCarrier:
     def label(self, truth: GroundTruth, labeller: Labeller, policy: Policy, engine: Engine) -> Labelled:
         """The hits; raises `DataError` with everything that is no ranking."""
         probe = _Probe(self, policy)
-        # What is no ranking is told by the probe, with all that is wrong besides.
+        # The probe reports invalid rankings along with all other errors.
         matches = matched(truth, labeller, policy, lambda rules: self._flat(truth, rules, ("text",), Faults()))
         return probe.walk(truth, labeller, matches)
 

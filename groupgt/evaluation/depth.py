@@ -1,4 +1,4 @@
-"""Depth: the cutoff at which a given share of queries is fully covered."""
+"""Depth: the cutoff at which a given fraction of queries is complete."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def depth(
     lengths: Any = None,
     **options: Unpack[OneRunOptions],
 ) -> Depths:
-    """The smallest k, or budget, at which each share of queries has all its groups met, with its interval.
+    """The smallest k, or budget, at which each share of queries is complete, with its CI.
 
     Sorted, the completion depths c_1 ≤ … ≤ c_n of the queries that count (infinite where a group is never met) give
     c_⌈share·n⌉. The interval is made of two of them, c_l and c_u, chosen by the binomial distribution of how many lie

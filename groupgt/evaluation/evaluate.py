@@ -204,8 +204,8 @@ def label(
         truth: The groups of one query.
         ranking: Its results, best first: ids, (id, score) pairs, or `{id: score}`.
         groups: Whether to return the matrix, one row per group.
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        labeller: What decides which result hits which alternative: a name, or `{"use": name, "with": options}`.
+        policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
+        labeller: How results are matched to alternatives: a name, or `{"use": name, "with": options}`.
         corpus: A path or `{id: text}`, for the labeller.
 
     >>> label([["a", "b"], ["c"]], ["a", "x", "b", "y"])

@@ -37,7 +37,7 @@ def explanation(
     corpus: Mapping[str, str] | None = None,
     screen: Screen = PAPER,
 ) -> str:
-    """The query, its groups, the hit matrix by rank, and every formula with its figures filled in."""
+    """The query, its groups, the hit matrix by rank, and a worked example of every formula."""
     query = _number_of(evaluation.truth, qid)
     text = evaluation.truth.texts[query] if evaluation.truth.texts else None
     parts = [f"query {qid}" + (f": {text}" if text else ""), _groups_text(evaluation, query, corpus)]
@@ -46,11 +46,13 @@ def explanation(
         parts.append(f"left out of its results: {first_of(left_out, ALTERNATIVES)}")
     if evaluation.labeller.name != "id":
         parts.append(
-            f"labeller {evaluation.labeller}; a repeat hits what an earlier result has already hit, and earns nothing"
+            f"labeller {evaluation.labeller}; a repeat hits what an earlier result already hit, and gains nothing"
         )
     if not evaluation.truth.judgments.groups[query]:
         counts = (
-            "counts as 0" if evaluation.truth.judgments.defined[query] else "is undefined and left out of all means"
+            "counts as 0"
+            if evaluation.truth.judgments.defined[query]
+            else "is undefined (no ground truth) and excluded from all means"
         )
         parts.append(f"no group with a relevant alternative: the query {counts}")
     for row in _figures(evaluation, query, metrics):
@@ -211,7 +213,7 @@ def _hit_matrix(evaluation: Evaluation, query: int, corpus: Mapping[str, str] | 
     if hidden := length - len(ranks):
         hitting = len(marks.keys() - set(ranks))
         note = f"{hidden:,} more of {length:,} results, of which {hitting:,} hit something" if hitting else note
-        note = note if hitting else f"{hidden:,} more of {length:,} results hit nothing"
+        note = note if hitting else f"{hidden:,} more of {length:,} results, none relevant"
     return [Table(headers, rows), note]
 
 

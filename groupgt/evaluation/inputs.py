@@ -62,7 +62,7 @@ def refuse_swapped(truth: Any, run: Any) -> None:
     are_groups = isinstance(groups, (list, tuple)) and isinstance(groups[0], (list, tuple, dict))
     if is_ranking and are_groups and not _is_result(groups[0]):  # type: ignore[index]  # a list, as was seen
         raise DataError(
-            "the ground truth holds rankings, and the results hold groups; swap them: evaluate(truth, run, metrics)"
+            "the ground truth contains rankings, the results contain groups; swap them: evaluate(truth, run, metrics)"
         )
 
 

@@ -70,8 +70,8 @@ TEXTS = {
     "convention": "How metrics read groups: `autorag`, `trec`, `coverage`, or `auto`, by the shape of the truth.",
     "k": "Cutoffs for metrics without one of their own.",
     "by": "Columns of the ground truth, or `n_groups` or `n_alternatives`, to slice by.",
-    "policy": "What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.",
-    "labeller": """What decides which result hits which alternative: `id`, `parents`, `spans`, `text`, `embedding`,
+    "policy": "How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.",
+    "labeller": """How results are matched to alternatives: `id`, `parents`, `spans`, `text`, `embedding`,
         `code`, or `{"use": name, "with": {option: value}}`.""",
     "lengths": """How long results are, for budgets such as `@2000tokens`: `Lengths`, `{"tokens": {id: length}}`, or
         `{id: text}` for characters (default: as the results say).""",

@@ -31,7 +31,7 @@ def shortfalls(evaluation: Evaluation, least: Mapping[str, float]) -> str:
     for text, number in required.items():
         mean = evaluation.means[text]
         if math.isnan(mean):
-            parts.append(f"{text}: no mean, because no query counts; expected at least {number:g}")
+            parts.append(f"{text}: no mean, because there are no queries to evaluate; expected at least {number:g}")
         elif mean < number - SLACK:
             parts.append("\n".join(_shortfall(evaluation, text, number)))
     return printable("\n\n".join(parts))
@@ -53,7 +53,7 @@ def _checked(evaluation: Evaluation, least: Mapping[str, float]) -> dict[str, fl
         if metric.definition.aggregate is not None:
             metrics.add(text, f"has no value per query; compare .means[{text!r}] with a limit")
         elif not metric.higher_is_better:
-            metrics.add(text, f"lower is better, so it has no least value; compare .means[{text!r}] with a limit")
+            metrics.add(text, f"lower is better, so a minimum does not apply; compare .means[{text!r}] with a limit")
         elif number is None or number < 0:
             numbers.add(text, f"expected a number of at least 0, found {display(value)}")
         elif metric.definition.bounded and number > 1:
@@ -88,7 +88,7 @@ def _missed(ranks: MetRanks, query: int) -> str:
     groups = ranks.groups(query)
     unmet = [group for group in groups if not group["met"]]
     if not unmet:
-        return f"every group is met, at rank {', '.join(str(group['rank']) for group in groups)}"
+        return f"every group is covered, at rank {', '.join(str(group['rank']) for group in groups)}"
     results, top = int(ranks.evaluation.labelled.hits.length[query]), int(ranks.top[query])
     missed = [
         f"misses {group['group']}{f' ({named})' if named else ''}: {place_of(group, results, top)}"

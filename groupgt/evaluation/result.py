@@ -202,7 +202,7 @@ class Evaluation(Result):
     def explain(
         self, qid: str, metrics: str | Metric | Sequence[str | Metric] = (), *, corpus: Mapping[str, str] | None = None
     ) -> str:
-        """The hit matrix of one query, and every formula with its figures filled in."""
+        """The hit matrix of one query, and a worked example of every formula."""
         from groupgt.evaluation.explain import explanation
 
         listed = [metrics] if isinstance(metrics, (str, Metric)) else metrics

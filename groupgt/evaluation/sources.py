@@ -100,7 +100,7 @@ class Sources:
         function: Any = target
         if not callable(target):
             if not self.allow_code:
-                raise ConfigError(f"labeller target: {target} is your code, which runs only with --allow-code")
+                raise ConfigError(f"labeller target: {target} is custom code; allow it with --allow-code")
             function = imported(target, self.folder.resolve())
         if not callable(function):
             raise ConfigError(f"labeller target: expected a function, found {display(function)}")

@@ -30,7 +30,7 @@ from groupgt.store.verdicts import VerdictStore
 
 
 class Progress(Protocol):
-    """Who is told how far retrieval is."""
+    """Progress callback."""
 
     def doing(self, what: str) -> None:
         """What is done now, apart from retrieving."""
@@ -49,7 +49,7 @@ class Progress(Protocol):
 
 
 class Silence:
-    """Nobody is told."""
+    """Ignores progress."""
 
     def doing(self, what: str) -> None:
         """Says nothing."""
@@ -219,7 +219,7 @@ class SystemAnswers:
         system = self.experiment.systems[name]
         fuse = system.kind.fuse
         if fuse is None:
-            raise RetrieverError(f"{system.config.use} is no fusion")
+            raise RetrieverError(f"{system.config.use} is not a fusion")
         options = self.experiment.options(name, dataset)
         inputs = []
         for below in system.inputs:

@@ -64,7 +64,7 @@ class Rule:
     def words(self) -> str:
         """The rule, in words."""
         rule = self.texts[0] if self.strategy == "primary" else f"{self.strategy} of {', '.join(self.texts)}"
-        return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms a query (median)"
+        return rule if self.is_timeless else f"{rule}, at most {self.max_latency_ms:g} ms per query (median)"
 
     def means_of(self, evaluation: Evaluation) -> list[float]:
         """The means that decide."""
@@ -102,7 +102,7 @@ def check_best(
         rule = Rule.of(best, primary, metrics, convention)
         lower = [text for text, metric in zip(rule.texts, rule.metrics) if not metric.higher_is_better]
         if lower:
-            what = f"adds metrics of which more is better, and of {', '.join(lower)} less is; name the others"
+            what = f"adds metrics where higher is better, not {', '.join(lower)}; name the others"
             document.fault((*path, "metrics"), f"{best.strategy} {what}")
 
 

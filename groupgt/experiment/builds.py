@@ -117,7 +117,7 @@ class Build:
         """Runs the script in a folder; where it fails, what was there before is put back."""
         for file in self.files:
             if self.script.resolve().is_relative_to(file):
-                raise DataError(f"{self.script}: lies in {file}, which it makes; move it out of that folder")
+                raise DataError(f"{self.script}: is in {file}, which it generates; move it out of that folder")
         try:
             self._run(folder)
         except OSError as error:
@@ -144,8 +144,8 @@ class Build:
             for file in own:
                 if after[file] != before[file]:
                     raise DataError(
-                        f"{file}: {self.script.name} wrote over it, which it had not made, and it was put back; move "
-                        "it away to have it made, or write another file"
+                        f"{file}: {self.script.name} wrote over it, which it had not generated; it was restored; "
+                        "move it away to have it generated, or write another file"
                     )
         except BaseException:
             self._put_back()

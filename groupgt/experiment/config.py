@@ -144,7 +144,7 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What report.html holds."""
+    """What report.html contains."""
 
     max_size: Annotated[
         Any,
@@ -180,5 +180,5 @@ class Config:
     compare: Annotated[Compare | None, Doc("What systems are compared with, and how.")] = None
     gate: Annotated[list[Gate], Doc("Quality gates.")] = field(default_factory=list)
     output: Annotated[Output, Doc("Where results go, and in which formats.")] = field(default_factory=Output)
-    report: Annotated[Report, Doc("What report.html holds.")] = field(default_factory=Report)
+    report: Annotated[Report, Doc("What report.html contains.")] = field(default_factory=Report)
     cache: Annotated[str | None, Doc("Folder of the cache; null for no cache.")] = ".groupgt/cache"

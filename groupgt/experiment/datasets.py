@@ -351,7 +351,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:
     """That ids of the ground truth are not in the corpus, so that whatever asks for them alone is missed."""
     count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
-    return f"dataset {dataset!r}: {count} not in the corpus, and never found: {_some(absent)}"
+    return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {_some(absent)}"
 
 
 def _all_absent(dataset: str, data: Data) -> str:

@@ -261,7 +261,7 @@ def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
 class Checks:
     """Walks a configuration, collects its faults, and resolves what is sound.
 
-    Nothing is said of what only follows from another fault.
+    Errors that follow from another error are not reported.
     """
 
     def __init__(
@@ -345,7 +345,7 @@ class Checks:
         path: KeyPath = ("evaluate", "labeller")
         plugin = self._plugin("labeller", path, labeller)
         if plugin is not None and plugin.runs_code and "version" in labeller.with_:
-            self.document.fault((*path, "with", "version"), "goes beside `use`, not among the options", key=True)
+            self.document.fault((*path, "with", "version"), "belongs next to `use`, not among the options", key=True)
         elif plugin is not None and labeller.version and not plugin.runs_code:
             self.document.fault((*path, "version"), f"{plugin.name} needs no version; remove this key", key=True)
         for key in paths_of(plugin.options, labeller.with_) if plugin is not None else ():

@@ -29,7 +29,7 @@ from groupgt.retrievers.base import Corpus, Queries, Ranking, RetrieverPlugin, S
 from groupgt.runtime import raised, signals_held_back, users_code
 from groupgt.store.loaded import PROCESS, Loaded, changed
 
-# Ctrl-C is for the process that asks, which ends this one.
+# The parent handles Ctrl-C and ends this process.
 BEGIN = """
 import json, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)

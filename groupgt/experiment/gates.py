@@ -30,8 +30,8 @@ from groupgt.model.hits import Bools, Floats
 from groupgt.render.results import Result
 
 UNTIMED = (
-    "is the time of one query asked alone, and this retriever is asked in batches: set evaluate.timed to the number "
-    "of queries to ask a second time, one by one; or hold the gate against batched_p50_ms or batched_p95_ms"
+    "is single-query latency, but this retriever is queried in batches: set evaluate.timed to the number "
+    "of queries to ask a second time, one by one; or gate on batched_p50_ms or batched_p95_ms"
 )
 
 # What a gate asks: one of these keys.

@@ -171,7 +171,7 @@ class _Pairing:
         if system.bare and not evaluation.run.by_own_ids.is_plain:
             return "its results may carry more than ids, and only the ids of then are kept"
         if needs_lengths and not self.request.lengths.has(metric.budget.unit if metric.budget else ""):
-            return "there is no corpus to tell how long its results of then are"
+            return "there is no corpus to measure the length of its former results"
         return ""
 
     def _again(self, system: FormerSystem, metrics: dict[str, Metric], name: str) -> dict[str, Floats]:

@@ -115,7 +115,7 @@ def _check_found(evaluation: Evaluation, dataset: str, name: str) -> None:
     judged = int(evaluation.truth.judgments.defined.sum())
     if judged and evaluation.counts["missing"] == judged:
         raise RetrieverError(
-            f"dataset {dataset!r}: system {name!r} found nothing for any of "
+            f"dataset {dataset!r}: system {name!r} returned no results for any of "
             f"{counted(judged, 'query', 'queries')} that have ground truth; check that its index is filled, that query "
             "ids are the same, its language and tokenizer, and its thresholds and filters (`on_error: skip` goes on "
             "without it)"

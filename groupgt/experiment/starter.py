@@ -11,7 +11,7 @@ from groupgt.store.files import write_text
 FILES = {
     "experiment.yaml": "what to run; change names and paths to yours",
     "corpus.jsonl": "your passages go here",
-    "questions.jsonl": "your questions with their grouped ground truth go here",
+    "questions.jsonl": "your queries with their grouped ground truth go here",
 }
 
 

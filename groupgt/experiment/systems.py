@@ -320,7 +320,7 @@ class Families:
         for fault in faults:
             is_unknown = fault.kind == "unknown"
             if is_unknown and fault.option == "version":
-                fault = replace(fault, what="goes beside `use`, not among the options")
+                fault = replace(fault, what="belongs next to `use`, not among the options")
             path = variant.paths.get(fault.option, ("systems", family, "with", fault.option))
             self.document.fault(path[:4] if is_unknown else (*path, *fault.path[1:]), fault.what, key=is_unknown)
         if options is not None:
@@ -334,7 +334,7 @@ class Families:
             path = variant.paths.get(option.name, ())
             if not text:
                 if option.needed and self.document.is_sound(*path):
-                    self.document.fault(path, "expected a path, found nothing")
+                    self.document.fault(path, "expected a path, found an empty value")
                 continue
             for dataset in datasets:
                 file = self.document.resolved(text.replace("{dataset}", dataset))

@@ -29,9 +29,9 @@ NO_EXPERIMENT = "this is a data file, not an experiment; `groupgt run` takes a Y
 PROBLEMS = {
     "mapping values": "found ': ' within a value; put the text into quotes, or start a new line for the key",
     "expected <block end>": "expected a key (name: value) or a list item (- value) like those above it",
-    "expected ',' or ']'": "expected a comma or ] : the list that begins here has no end",
-    "expected ',' or '}'": "expected a comma or } : the mapping that begins here has no end",
-    "found unexpected end of stream": "a quote that begins here has no end",
+    "expected ',' or ']'": "expected a comma or ] : the list opened here is not closed",
+    "expected ',' or '}'": "expected a comma or } : the mapping opened here is not closed",
+    "found unexpected end of stream": "the quote opened here is not closed",
     "found character": "a value cannot begin with this character; put the text into quotes",
     "found undefined alias": "a value cannot begin with *; put the text into quotes",
     "but found another document": "expected one document, found a second one after ---",
@@ -105,7 +105,7 @@ class Document:
         self.fault(path, f"expected {expected}, found {value!r}{near_names(value, names)}")
 
     def is_sound(self, *path: str | int) -> bool:
-        """Whether nothing at, above or below a path is at fault in the schema."""
+        """Whether no schema error lies at, above or below a path."""
         return not any(faulty[: len(path)] == path or path[: len(faulty)] == faulty for faulty in self.partial)
 
     def is_sound_above(self, *path: str | int) -> bool:
@@ -239,7 +239,7 @@ def _meaning_of(error: yaml.MarkedYAMLError, text: str) -> str:
         return f"line {error.context_mark.line + 1} has no colon after its key"
     meaning = next((text for begin, text in PROBLEMS.items() if problem.startswith(begin)), f"not YAML: {problem}")
     opened = error.context_mark
-    if opened is not None and mark is not None and opened.line < mark.line and "begins" in meaning:
+    if opened is not None and mark is not None and opened.line < mark.line and "not closed" in meaning:
         meaning += f" (line {opened.line + 1})"
     return meaning
 
@@ -366,7 +366,7 @@ def change(document: Document, setting: str) -> None:
         part, parts = _next(holder, parts)
         if not isinstance(holder, (dict, list)) or (isinstance(holder, list) and not _within(part, holder)):
             what = "expected a key of a mapping, or the position of a value in a list, from 0"
-            where = f"there is nothing at {'.'.join(map(str, (*path, part)))}"
+            where = f"nothing is set at {'.'.join(map(str, (*path, part)))}"
             document.faults.add(place, where if parts else what)
             return
         path = (*path, part)

@@ -150,8 +150,8 @@ def read_ground_truth(
         path: A path, a URL or a frame; files may be compressed by gzip or zstd.
         format: autorag (parquet), jsonl, json (of ranx), trec (qrels), trec-subtopics, trec-no-iter, beir, csv, or that
             of a benchmark, such as freshstack (default: detected).
-        policy: What is done with doubtful data: a `Policy`, its text (`trec,missing=zero`) or `{field: value}`.
-        ceiling: How many bytes of content may be held; 0 is no limit.
+        policy: How invalid or ambiguous data are handled: a `Policy`, text (`trec,missing=zero`) or `{field: value}`.
+        ceiling: Memory limit in bytes; 0 for none.
     """
     if frames.is_frame(path):
         return frames.truth_of(path, Policy.of(policy))
@@ -184,7 +184,7 @@ def read_run(
         parts: Whether many files are one run, whose queries may span files.
         qids: The queries that results without query ids follow, as those of a node of AutoRAG do.
         streamed: Whether small files are streamed too.
-        ceiling: How many bytes of content may be held; 0 is no limit.
+        ceiling: Memory limit in bytes; 0 for none.
     """
 
     def read(source: Source) -> Run:
@@ -265,7 +265,7 @@ def run_paths(path: Path_) -> list[Path]:
     passed = [f"{first_of(others, 5)} ({'no run' if len(others) == 1 else 'no runs'})"] if others else []
     passed += [f"{first_of(copies, 5)} (AutoRAG's copy of the best)"] if copies else []
     if passed:
-        warn(f"{text}: passed over {' and '.join(passed)}")
+        warn(f"{text}: skipped {' and '.join(passed)}")
     return [file for file in runs if file.name not in copies]
 
 

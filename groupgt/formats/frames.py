@@ -265,7 +265,7 @@ def run_of(
 
 
 def _nested(frame: pl.LazyFrame, key: str, title: str, qids: list[str] | None, guard: Guard) -> Run:
-    """A run of lists: a row a query, its results in the column `key`."""
+    """A run of lists: one row per query, its results in the column `key`."""
     names = guard(frame.collect_schema).names()
     rows = guard(lambda: frame.select(*(name for name in ("qid", key, SCORES) if name in names)).collect())
     for name in (key, SCORES):

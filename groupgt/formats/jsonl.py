@@ -1,4 +1,4 @@
-"""JSON Lines: one query a line (ground truth, nested results), or one result a line."""
+"""JSON Lines: one query per line (ground truth, nested results), or one result a line."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def _ids_of(row: dict[str, Any], key: str, where: str, faults: Faults) -> list[s
 
 
 def write_ground_truth(path: Path, truth: GroundTruth) -> None:
-    """One query a line, with everything that was read."""
+    """One query per line, with everything that was read."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for position, (qid, groups) in enumerate(truth.items()):
             row: dict[str, Any] = {"qid": qid}
@@ -295,7 +295,7 @@ def write_run(
     scored: bool,
     calls: Mapping[str, Sequence[int]] | None = None,
 ) -> None:
-    """One query a line; scores and calls only where there were some."""
+    """One query per line; scores and calls only where there were some."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for qid, ids, scores in rankings:
             row: dict[str, Any] = {"qid": qid, "retrieved_ids": ids}

@@ -25,8 +25,8 @@ _FIELDS = {b"qid", b"retrieval_gt", b"retrieved_ids", b"doc_id", b"_id", b"id", 
 # The scale of ratings, in which −1 is what a model left out, and what is said of them.
 SCALE = range(-1, 6)
 RATINGS = (
-    "expected groups of ids, found rows of ratings, as LANCER saves them: a row for each result of a run, a number for "
-    "each sub-question. They name no documents, so no ranking can be measured by them; LANCER is evaluated by the "
+    "expected groups of ids, found rows of ratings, as LANCER saves them: one row per result, one number per "
+    "sub-question. They do not name documents, so rankings cannot be evaluated; LANCER is evaluated by the "
     "ratings of CRUX, whose files are read (format crux)"
 )
 

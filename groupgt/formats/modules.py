@@ -28,7 +28,7 @@ def imported(target: str, folder: Path) -> Any:
         READ[module_name] = _source(module_name)
     except ModuleNotFoundError as error:
         missing = error.name or module_name
-        raise ConfigError(f"target: there is no module {missing!r}, beside the file or installed") from None
+        raise ConfigError(f"target: there is no module {missing!r}, next to the file or installed") from None
     except (Exception, SystemExit) as error:
         raise ConfigError(f"target: {module_name} cannot be imported: {one_line(error)}") from None
     for part in name.split("."):
@@ -47,7 +47,7 @@ def check_target(target: str, folder: Path) -> None:
     for depth in range(1, len(parts) + 1):
         found = spec_of(".".join(parts[:depth]), path)
         if found is None:
-            raise ConfigError(f"target: there is no module {module_name!r}, beside the file or installed")
+            raise ConfigError(f"target: there is no module {module_name!r}, next to the file or installed")
         path, origin = list(found.submodule_search_locations or []), found.origin
     if origin is None or not origin.endswith(".py"):
         return

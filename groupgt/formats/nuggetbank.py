@@ -73,7 +73,7 @@ class _Banks(Questions):
             for where, record in records(file, self.faults):
                 self.read(where, record)
         if self.qids and not self.references and not self.faults:
-            what = "no nugget names a document, so no ranking can be measured by it"
+            what = "no nugget references a document, so rankings cannot be evaluated"
             raise DataError(f"{source.path}: {what}; add references to its answers, questions or claims")
 
     def read(self, where: str, bank: Mapping[str, Any]) -> None:
@@ -135,9 +135,9 @@ class _Banks(Questions):
             any_of = [place for part in parts for place in _alternatives(part)]
             return [_group(text, _distinct(any_of + own), importance)]
         if aggregator in ANY:
-            what = f"any of its parts will do, but one of them is met in {max(sets):,} ways (at most {MOST_SETS})"
+            what = f"any of its parts is enough, but one of them is covered in {max(sets):,} ways (at most {MOST_SETS})"
         elif aggregator == "NOT":
-            what = "it asks that something is not found, which no group can say"
+            what = "it requires something not to be retrieved, which groups cannot express"
         else:
             what = f"expected AND, OR, SUM or NOT as its aggregator_type, found {display(aggregator)}"
         self.faults.add(where, f"the nugget {display(text)}: {what}")

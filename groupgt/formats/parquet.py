@@ -174,7 +174,7 @@ def _checked(source: Source) -> pl.LazyFrame:
     if not source.is_parquet:
         raise DataError(f"{source.path}: expected a parquet file, found something else; name another format")
     if source.is_pipe:
-        raise DataError(f"{source.path}: a pipe cannot hold parquet; save it as a file")
+        raise DataError(f"{source.path}: Parquet cannot be read from a pipe; save it to a file")
     check_pages(source.path)
     frame = pl.scan_parquet(source.path, glob=False)
     _guard_of(source)(frame.collect_schema)

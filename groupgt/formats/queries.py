@@ -56,7 +56,7 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, str]:
             texts[name] = text
     faults.stop()
     if not texts:
-        raise DataError(f"{source.path}: expected questions (TREC topics, TSV, JSONL or BEIR), found none")
+        raise DataError(f"{source.path}: expected queries (TREC topics, TSV, JSONL or BEIR), found none")
     return texts
 
 

@@ -219,7 +219,7 @@ class Source:
             except OSError as error:
                 raise DataError(f"{self.path}: cannot be read: {_reason(error)}") from None
         if len(part) < high - low:
-            raise DataError(f"{self.path}: the file became shorter while it was read")
+            raise DataError(f"{self.path}: the file was truncated while being read")
         return part
 
     def _without_mark(self, begin: bytes) -> bytes:

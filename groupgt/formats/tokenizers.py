@@ -136,11 +136,11 @@ def _python(options: Function, folder: Path) -> Count:
     finally:
         sys.path[:] = before
     if not callable(count):
-        raise ConfigError(f"tokenizer: expected python:module:function, found {name!r}, which is no function")
+        raise ConfigError(f"tokenizer: expected python:module:function, found {name!r}, which is not a function")
     return count
 
 
-WHITESPACE = Plugin(None, _whitespace, summary="What stands between white space.")
+WHITESPACE = Plugin(None, _whitespace, summary="Whitespace-separated tokens.")
 TIKTOKEN = Plugin(Encoding, _tiktoken, summary="An encoding of tiktoken.", modules={"tiktoken": "tokens"})
 TOKENIZERS = Plugin(
     Vocabulary,
@@ -148,4 +148,4 @@ TOKENIZERS = Plugin(
     summary="A vocabulary of the library tokenizers, from a file or by its name.",
     modules={"tokenizers": "tokens"},
 )
-PYTHON = Plugin(Function, _python, summary="A function of yours.", runs_code=True)
+PYTHON = Plugin(Function, _python, summary="A custom Python function.", runs_code=True)

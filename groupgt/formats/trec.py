@@ -123,7 +123,7 @@ def _surplus(cells: Sequence[bytes]) -> str:
     rel, method, probability = (validity.number_of(cell.decode()) for cell in cells[2:])
     if rel is not None and method is not None and probability is not None and 0 < probability <= 1:
         return ": these are prels (qid doc rel method probability); keep qid, 0, doc and rel"
-    return "; remove what stands after the relevance" if method is not None else ""
+    return "; remove everything after the relevance" if method is not None else ""
 
 
 def read_run(source: Source) -> Run:
@@ -329,7 +329,7 @@ def judgments_fault(rows: Iterable[Judgment]) -> str | None:
 def _blank_fault(*names: str) -> str | None:
     for name in names:
         if name.encode().split() != [name.encode()]:
-            return f"the id {name!r} contains white space, which a TREC file cannot hold; write jsonl or parquet"
+            return f"the id {name!r} contains white space, which a TREC file cannot store; write jsonl or parquet"
     return None
 
 

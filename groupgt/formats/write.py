@@ -128,13 +128,13 @@ RUN_WRITERS = ("trec", "jsonl", "csv", "parquet")
 def write_ground_truth(path: Path, truth: GroundTruth, format: str) -> list[str]:
     """Writes ground truth; returns what the format could not hold. What would change a score is an error instead."""
     if truth.forms and not (format in TRUTH_WRITERS and TRUTH_WRITERS[format].shapes):
-        raise DataError(f"{format} can only hold ids, but this ground truth has places or texts; write jsonl")
+        raise DataError(f"{format} can only store ids, but this ground truth has spans or texts; write jsonl")
     if format == FLAT:
         if fault := flat_fault(truth):
             raise DataError(fault)
         write_flat(path, truth)
         alternatives = "which documents are alternatives of one another"
-        return [alternatives, "which ids are left out of results"] if truth.excluded else [alternatives]
+        return [alternatives, "excluded_ids"] if truth.excluded else [alternatives]
     if format not in TRUTH_WRITERS:
         near = near_names(format, [*TRUTH_WRITERS, FLAT])
         raise ConfigError(f"format: expected {listed([*TRUTH_WRITERS, FLAT])} for ground truth, found {format!r}{near}")
@@ -160,9 +160,9 @@ def _scores_lost(truth: GroundTruth, writer: _Writer) -> str | None:
     if not writer.weights and bool((truth.group_weight != 1).any()):
         return "has no group weights, but this ground truth does; write jsonl"
     if not writer.empty_groups and len(np.unique(truth.group_of)) < len(truth.group_query):
-        return "cannot hold groups without alternatives, but this ground truth has some; write jsonl"
+        return "cannot store groups without alternatives, which this ground truth has; write jsonl"
     if not writer.excluded and truth.excluded:
-        return "cannot say which ids are left out of results, but this ground truth does; write jsonl or parquet"
+        return "cannot store excluded_ids, which this ground truth has; write jsonl or parquet"
     if not writer.shapes and truth.set_of is not None:
         return "has no sets that are needed together, but this ground truth does; write jsonl"
     if writer.shape not in (None, truth.shape):

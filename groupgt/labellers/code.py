@@ -80,7 +80,7 @@ class Options:
 
 
 class Code(Reader):
-    """A result hits an alternative when the user's function says so; what it raises, or fails to say, is an error.
+    """A result hits an alternative when the user's function says so; exceptions and missing answers are errors.
 
     >>> import groupgt
     >>> same_colour = lambda pairs: [pair.result[0] == pair.alternative[0] for pair in pairs]

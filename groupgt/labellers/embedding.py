@@ -39,7 +39,7 @@ class Options:
         """Vectors come from tables, or else from a model."""
         for option, vectors in (("documents", self.documents), ("alternatives", self.alternatives)):
             if isinstance(vectors, str) and not vectors and not self.model:
-                yield Clash(option, "expected vectors (or a model that makes them), found nothing", ("model",))
+                yield Clash(option, "expected vectors (or a model), found neither", ("model",))
 
 
 class Embedding(Reader):

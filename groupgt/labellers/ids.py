@@ -46,7 +46,7 @@ class Named(Labeller):
 
 
 class Ids(Named):
-    """A result hits every alternative that is its id, to the byte.
+    """A result hits every alternative with exactly its id.
 
     >>> import groupgt
     >>> groupgt.evaluate({"q": [["a", "b"]]}, {"q": ["x", "b"]}, ["mrr"], labeller="id").means

@@ -209,7 +209,7 @@ def _counted(
     return tuple(np.asarray(column, dtype=np.int64) for column in columns)  # type: ignore[return-value]  # four of them
 
 
-# The way out where the texts of alternatives are not known.
+# Hint when texts of alternatives are missing.
 REFERENCE = "name the corpus it is from as `reference`, or write {text: …}"
 
 

@@ -23,7 +23,7 @@ class Options:
     """Where parents come from: a `mapping`, a `pattern`, or (with neither) what results carry as `parent`."""
 
     mapping: Annotated[Table, Doc("Table of ids and their parents.")] = ""
-    column: Annotated[str, Doc("Column of the mapping that holds the parents.")] = "parent"
+    column: Annotated[str, Doc("Column of the mapping with the parents.")] = "parent"
     pattern: Annotated[
         str, Doc("Regular expression that matches a whole id and whose first group is the parent, such as (.*)#[0-9]+.")
     ] = ""
@@ -36,9 +36,9 @@ class Options:
     def clashes(self) -> Iterator[Clash]:
         """A mapping or a pattern, not both, and a pattern that finds a parent."""
         if self.maps and self.pattern:
-            yield Clash("pattern", "stands beside a mapping; keep one of the two", ("mapping",))
+            yield Clash("pattern", "conflicts with mapping; keep one", ("mapping",))
         if not self.maps and self.column != "parent":
-            yield Clash("column", "names a column of a mapping, and there is none", ("mapping",))
+            yield Clash("column", "names a column of a mapping, but no mapping is given", ("mapping",))
         try:
             groups = re.compile(self.pattern).groups
         except re.error as error:
@@ -50,7 +50,7 @@ class Options:
 
 
 class Parents(Named):
-    """Results and alternatives become their parents before they are matched; later chunks of a parent are repeats.
+    """Results and alternatives are matched by parent id; later chunks of a parent are repeats.
 
     An id that has no parent (it does not match the pattern, or the mapping knows it as a parent only) stands for
     itself.

@@ -65,7 +65,9 @@ class Options:
 
 
 class Spans(Labeller):
-    """A result hits an alternative when their overlap is at least `min_overlap` of the one, the other, or both.
+    """A result hits an alternative when they overlap enough.
+
+    That is by at least `min_overlap` of the alternative, the result or the union.
 
     >>> import groupgt
     >>> truth = {"q": [[{"doc": "d", "start": 100, "end": 200}]]}
@@ -111,7 +113,7 @@ class Spans(Labeller):
                 faults.add(query_of(truth, alternative), self._no_span(name, form))
                 continue
             if not self.beyond and span.end <= span.start:
-                faults.add(query_of(truth, alternative), f"expected a span whose end is behind its start, found {span}")
+                faults.add(query_of(truth, alternative), f"expected a span that ends after its start, found {span}")
             spans.append(span)
         faults.stop(DataError)
         return truth.renamed([str(span) for span in spans], spans)
@@ -138,7 +140,7 @@ class Spans(Labeller):
             ways.append("let chunks cover an alternative together (joint: true)")
         elif self.options.of != "alternative":
             ways.append("measure the share of the alternative (of: alternative)")
-        # Of documents that have no chunks at all another warning tells.
+        # Documents without any chunks get a separate warning.
         there = set(self.chunks.docs)
         known = [at for at, span in enumerate(_places_of(truth)) if span.doc in there]
         return np.setdiff1d(np.array(known, dtype=np.int64), reached), " or ".join(ways)
@@ -153,7 +155,7 @@ class Spans(Labeller):
         if self.chunks is not None:
             return self._match_chunks(truth, self.chunks, wanted, numbers)
         if results is None:
-            raise DataError("labeller spans: there are no results, and no chunk table")
+            raise DataError("labeller spans: there are no results and no chunk table")
         return self._match_carried(truth, results, wanted, numbers)
 
     def _match_chunks(self, truth: GroundTruth, chunks: Chunks, wanted: Places, numbers: Mapping[str, int]) -> Matches:

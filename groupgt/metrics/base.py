@@ -86,7 +86,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Definition:
-    """Everything there is to know of one metric; `list_metrics`, `groupgt metrics` and the README print from it.
+    """Everything there is to know of one metric; `list_metrics`, `groupgt list metrics` and the README print from it.
 
     `formulas` has one entry per convention, or the single key None where conventions do not matter. A metric that
     `reads_texts` looks at `Hits.contents`. An `aggregate` is made of the mean of the column, which serves nothing else:

@@ -28,8 +28,8 @@ def _mean(measure: str) -> Callable[[Hits, Cut], Floats]:
 
 
 _WARNING = (
-    "Words are what stands between blanks once case, ASCII punctuation and English articles are gone; in a language "
-    "without blanks a whole sentence is one word. It says how alike texts are, and nothing of what is missed."
+    "Words are separated by white space, after case, ASCII punctuation and English articles are removed; in a language "
+    "without spaces a sentence is one word. It measures text overlap, not coverage."
 )
 
 
@@ -49,9 +49,11 @@ def _definition(measure: str, summary: str, formula: str) -> Definition:
 
 
 DEFINITIONS = (
-    _definition("precision", "How much of what results say stands in an alternative.", "(words in common ÷ its words)"),
+    _definition("precision", "Share of result tokens that occur in an alternative.", "(words in common ÷ its words)"),
     _definition(
-        "recall", "How much of an alternative results say.", "(words in common ÷ the words of the alternative)"
+        "recall",
+        "Share of an alternative's tokens that occur in results.",
+        "(words in common ÷ the words of the alternative)",
     ),
-    _definition("f1", "How alike results and alternatives are in their words.", "2·P·R ÷ (P + R)"),
+    _definition("f1", "Token-level F1 of result and alternative.", "2·P·R ÷ (P + R)"),
 )

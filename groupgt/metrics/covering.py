@@ -28,7 +28,7 @@ FEW_PAIRS = 512
 FEW_DOCUMENTS = 64
 
 LIMITS = (
-    "ideal is exact while what has been met has at most 4,096 states; beyond, where documents are shared between "
+    "The ideal is exact while the covered groups have at most 4,096 states; beyond, where documents are shared between "
     "groups, it is greedy and the value is capped at 1."
 )
 

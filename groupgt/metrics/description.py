@@ -7,18 +7,7 @@ from typing import Any
 
 from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ALIASES, TREC_EVAL
-from groupgt.metrics.language import Metric, list_metrics
-
-
-def overview() -> tuple[list[str], list[list[str]]]:
-    """Headers and a row a metric: name, conventions, parameters with defaults, what it says."""
-    rows = []
-    for definition in list_metrics():
-        conventions = ", ".join(convention for convention in definition.formulas if convention)
-        parameters = {each.name: each.default for group in definition.parameters.values() for each in group}
-        defaults = ", ".join(f"{name}={default}" for name, default in parameters.items())
-        rows.append([definition.name, conventions or "–", defaults or "–", definition.summary])
-    return ["metric", "conventions", "parameters", "what it says"], rows
+from groupgt.metrics.language import Metric
 
 
 def as_dict(definition: Definition) -> dict[str, Any]:

@@ -399,7 +399,7 @@ _GREEDY = (
 DEFINITIONS = (
     one_meaning(
         "alpha_ndcg",
-        "Discounted cumulative gain, a group's further hits worth (1 − α) of the last, as a share of the ideal.",
+        "Discounted cumulative gain, each further hit of a group discounted by (1 − α), normalized by the ideal.",
         Formula(
             alpha_ndcg,
             "Σ_r Σ_{g hit by r} weight_g (1−α)^(hits of g before r) / log2(r + 1) "
@@ -435,7 +435,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "nerr_ia",
-        "Intent-aware expected reciprocal rank, as a share of that of alpha_ndcg's ideal ranking.",
+        "Intent-aware expected reciprocal rank, normalized by alpha_ndcg's ideal ranking.",
         Formula(
             nerr_ia,
             "Σ_r (1/r) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal ranking, cut at k",
@@ -459,7 +459,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "nnrbp",
-        "Novelty- and rank-biased precision, as a share of that of alpha_ndcg's ideal ranking.",
+        "Novelty- and rank-biased precision, normalized by alpha_ndcg's ideal ranking.",
         Formula(
             nnrbp,
             "Σ_r β^(r−1) Σ_{g hit} (1−α)^(hits of g before r) ÷ the same of alpha_ndcg's ideal at full length",

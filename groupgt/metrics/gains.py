@@ -147,7 +147,7 @@ def _explain_novelty_ndcg(sheet: Sheet) -> str:
 DEFINITIONS = (
     Definition(
         "ndcg",
-        "Discounted cumulative gain, as a share of the best possible.",
+        "Discounted cumulative gain, normalized by the ideal.",
         {
             "autorag": Formula(
                 ndcg_autorag,
@@ -186,14 +186,14 @@ DEFINITIONS = (
     ),
     one_meaning(
         "novelty_ndcg",
-        "NDCG in which a result gains once when it first meets new groups.",
+        "NDCG in which a result gains once, and only if it covers new groups.",
         Formula(
             novelty_ndcg,
-            "Σ over results that first meet a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
-            "groups newly met ÷ the same of the best grade of each group, highest first, not cut at k",
+            "Σ over results that first cover a group of (2^g − 1)/log2(rank + 1), g the highest grade among the "
+            "groups newly covered ÷ the same of the best grade of each group, highest first, not cut at k",
             _explain_novelty_ndcg,
             "AutoRAG-Research",
         ),
-        warning="A document that meets two groups at once gains once, so a perfect ranking can score below 1.",
+        warning="A document that covers two groups at once gains only once, so a perfect ranking can score below 1.",
     ),
 )

@@ -291,7 +291,7 @@ class _Parser:
         definition = definition_of(match["name"])
         if definition is None:
             candidates = [*names("metric"), *ALIASES, *SETS, *(f"{name}_10" for name in TREC_EVAL)]
-            near = near_names(match["name"], candidates) or "; `groupgt metrics` lists them all"
+            near = near_names(match["name"], candidates) or "; `groupgt list metrics` lists them all"
             raise self.fail(f"unknown metric {match['name']!r}{near}")
         convention = self.read_convention(definition, match["convention"])
         judged_only, parameters = _without_judged_only(match["parameters"])
@@ -319,7 +319,7 @@ class _Parser:
             name, tail = match[0].lower(), text[match.end() :]
             if name.startswith("retrieval_"):
                 if tail.startswith("."):
-                    raise self.fail("a retrieval_ name is AutoRAG's and has that convention already")
+                    raise self.fail("retrieval_ names are AutoRAG's and imply its convention")
                 inner = name.removeprefix("retrieval_")
                 target = ALIASES.get(inner, inner)
                 definition = CATALOGUE.get(target)
@@ -327,7 +327,7 @@ class _Parser:
             elif name in ALIASES:
                 target = ALIASES[name]
                 if "@" in target and tail:
-                    raise self.fail(f"{name} means {target} and takes nothing further")
+                    raise self.fail(f"{name} means {target} and takes no further parameters")
                 if ("." in target and tail.startswith(".")) or ("(" in target and tail.startswith("(")):
                     raise self.fail(f"{name} means {target} and takes only a cutoff")
                 text = target + tail

@@ -53,7 +53,7 @@ def metric(
     >>> from groupgt.metrics.views import met_groups
     >>> @groupgt.metric("half_life", formula="Σ over groups met of 2^((1 − rank) ÷ h) ÷ m")
     ... def half_life(hits, h: float = 5.0):
-    ...     '''How early each group is met: what it is worth halves every h results.'''
+    ...     '''How early each group is covered: its gain halves every h results.'''
     ...     rows = met_groups(hits)
     ...     worth = np.bincount(rows.query, 2.0 ** ((1 - rows.rank) / h), minlength=hits.size)
     ...     return worth / np.maximum(hits.judgments.groups, 1)
@@ -105,7 +105,7 @@ def _check_name(name: str) -> None:
         what = "expected a name of lower-case letters, digits and _, which begins with a letter"
         raise MetricError(f"metric {display(name)}: {what}")
     if name in ALIASES or IN_TREC_EVAL.fullmatch(name) or name.startswith("retrieval_"):
-        raise MetricError(f"metric {name!r}: this is another name of one of groupgt's own; choose another")
+        raise MetricError(f"metric {name!r}: this is an alias of a built-in metric; choose another name")
     if name in TAKEN or name.startswith("latency"):
         raise MetricError(f"metric {name!r}: tables and gates use this name for something else; choose another")
 

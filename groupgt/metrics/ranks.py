@@ -107,7 +107,7 @@ def _explain_completion_rr(sheet: Sheet) -> str:
 DEFINITIONS = (
     Definition(
         "mrr",
-        "How early what is needed is first met.",
+        "Reciprocal rank of the first relevant result, averaged over groups.",
         {
             "autorag": Formula(
                 mrr_autorag,
@@ -133,7 +133,7 @@ DEFINITIONS = (
     ),
     Definition(
         "map",
-        "The precision at the ranks where something needed is found, on average.",
+        "Mean precision at the ranks of relevant results.",
         {
             "autorag": Formula(
                 map_autorag,
@@ -144,8 +144,8 @@ DEFINITIONS = (
             "trec": Formula(map_trec, "Σ precision@r over relevant r in top ÷ R", _explain_map_trec, "trec_eval map"),
             "coverage": Formula(
                 map_coverage,
-                "weighted mean over groups of N(r_g) ÷ r_g (0 if not met): r_g is the rank that first meets g, "
-                "N(r) counts the results up to r that met some new group",
+                "weighted mean over groups of N(r_g) ÷ r_g (0 if not covered): r_g is the rank that first covers g, "
+                "N(r) counts the results up to r that covered a new group",
                 _explain_map_coverage,
             ),
         },
@@ -154,10 +154,10 @@ DEFINITIONS = (
     ),
     one_meaning(
         "completion_rr",
-        "How early the last group is met: the multi-hop reading of the reciprocal rank.",
+        "Reciprocal rank at which the query becomes complete (multi-hop).",
         Formula(
             completion_rr,
-            "1 ÷ the rank at which the last group is met (0 if never)",
+            "1 ÷ the rank at which the last group is covered (0 if never)",
             _explain_completion_rr,
             takes_sets=True,
         ),

@@ -184,14 +184,14 @@ PRECISION: dict[str | None, Formula] = {
     ),
     "coverage": Formula(
         precision_coverage,
-        "results that meet a group not met before ÷ len(top)",
+        "results that cover a new group ÷ len(top)",
         lambda sheet: over(number(len(sheet.novel)), sheet.top),
     ),
 }
 RECALL: dict[str | None, Formula] = {
     "autorag": Formula(
         recall_autorag,
-        "groups met ÷ m",
+        "groups covered ÷ m",
         lambda sheet: over(number(len(sheet.met)), len(sheet.groups)),
         "AutoRAG",
         takes_sets=True,
@@ -204,23 +204,25 @@ RECALL: dict[str | None, Formula] = {
     ),
     "coverage": Formula(
         recall_coverage,
-        "weight of groups met ÷ total weight",
+        "weight of groups covered ÷ total weight",
         lambda sheet: over(_weights(sheet.met), _weights(sheet.groups)),
         "subtopic recall: Zhai, Cohen & Lafferty, SIGIR 2003",
         takes_sets=True,
     ),
 }
-HIT_RATE = Formula(hit_rate, "1 if any group is met, else 0", lambda sheet: _one_if(bool(sheet.met)), takes_sets=True)
+HIT_RATE = Formula(
+    hit_rate, "1 if any group is covered, else 0", lambda sheet: _one_if(bool(sheet.met)), takes_sets=True
+)
 COMPLETE = Formula(
     complete_groups,
-    "1 if every group is met, else 0",
+    "1 if every group is covered, else 0",
     lambda sheet: _one_if(0 < len(sheet.groups) == len(sheet.met)),
     takes_sets=True,
 )
 
 DEFINITIONS = (
-    Definition("precision", "The share of the results looked at that is relevant.", PRECISION),
-    Definition("recall", "The share of what is needed that was found.", RECALL),
+    Definition("precision", "Fraction of results that are relevant.", PRECISION),
+    Definition("recall", "Fraction of groups covered (trec: of relevant documents retrieved).", RECALL),
     Definition(
         "f1",
         "The harmonic mean of precision and recall.",
@@ -228,7 +230,7 @@ DEFINITIONS = (
     ),
     Definition(
         "hit_rate",
-        "Whether anything needed was found at all.",
+        "Whether any relevant result was retrieved.",
         {
             "autorag": HIT_RATE,
             "trec": replace(
@@ -242,7 +244,7 @@ DEFINITIONS = (
     ),
     Definition(
         "complete",
-        "Whether everything needed was found.",
+        "Whether every group is covered (trec: all relevant documents retrieved).",
         {
             "autorag": replace(COMPLETE, source="AutoRAG-Research full recall"),
             "trec": Formula(
@@ -255,10 +257,10 @@ DEFINITIONS = (
     ),
     one_meaning(
         "mrecall",
-        "Whether everything needed was found, or as many groups as there are results to look at.",
+        "Whether min(number of groups, k) groups are covered.",
         Formula(
             mrecall,
-            "1 if at least min(m, k) groups are met in top, else 0; without @k, or under a budget, all m",
+            "1 if at least min(m, k) groups are covered in top, else 0; without @k, or with a budget, all m",
             _explain_mrecall,
             "Min et al., EMNLP 2021",
             takes_sets=True,
@@ -267,7 +269,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "hits",
-        "How many distinct relevant results were found.",
+        "Number of distinct relevant results.",
         Formula(
             hits_found,
             "number of distinct relevant results in top",
@@ -283,17 +285,17 @@ DEFINITIONS = (
     ),
     one_meaning(
         "redundancy",
-        "The share of the results looked at that is relevant and meets nothing new; null for an empty ranking.",
+        "Fraction of results that are relevant but cover no new group; null for an empty ranking.",
         Formula(
             redundancy,
-            "(relevant results − results that meet a new group) in top ÷ len(top)",
+            "(relevant results − results that cover a new group) in top ÷ len(top)",
             lambda sheet: over(f"{len(sheet.results)} - {len(sheet.novel)}", sheet.top),
         ),
         higher_is_better=False,
     ),
     one_meaning(
         "judged",
-        "The share of the results looked at that was judged at all.",
+        "Fraction of results that are judged.",
         Formula(
             judged,
             "results in top with a grade ≥ 0 (with `negative=True` any grade, as ir-measures counts) ÷ len(top)",
@@ -304,7 +306,7 @@ DEFINITIONS = (
     ),
     one_meaning(
         "bpref",
-        "How rarely judged non-relevant results stand above relevant ones; results not judged do not matter.",
+        "How rarely judged non-relevant results rank above relevant ones; unjudged results are ignored.",
         Formula(
             bpref,
             "(1/R) Σ over retrieved relevant of 1 − min(judged non-relevant above it, R) ÷ min(N, R), "

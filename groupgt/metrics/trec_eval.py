@@ -58,14 +58,14 @@ DEFINITIONS = (
     ),
     one_meaning(
         "num_ret",
-        "How many results were retrieved. trec_eval prints the sum over queries, here stands the mean.",
+        "Number of results retrieved. trec_eval prints the sum over queries; this is the mean.",
         Formula(num_ret, "number of results", lambda sheet: number(sheet.top), "trec_eval num_ret"),
         bounded=False,
         takes_cutoff=False,
     ),
     one_meaning(
         "num_rel",
-        "How many relevant documents there are. trec_eval prints the sum over queries, here stands the mean.",
+        "Number of relevant documents. trec_eval prints the sum over queries; this is the mean.",
         Formula(num_rel, "R", lambda sheet: number(sheet.relevant), "trec_eval num_rel"),
         bounded=False,
         takes_cutoff=False,
@@ -76,6 +76,6 @@ DEFINITIONS = (
         Formula(gm_map, "exp of the mean over queries of ln max(map.trec, 0.00001)", None, "trec_eval gm_map"),
         takes_cutoff=False,
         aggregate=math.exp,
-        warning="gm_map is a number of the whole run: it has no value per query, and so no test, slice or gate.",
+        warning="gm_map is one number per run: it has no values per query, so no test, slice or gate.",
     ),
 )

@@ -88,7 +88,7 @@ def _weights(p: float, ranks: Sequence[int]) -> str:
 DEFINITIONS = (
     one_meaning(
         "err",
-        "Expected reciprocal rank: of a reader who stops at a result with a probability that grows with its grade.",
+        "Expected reciprocal rank under a cascade user model; the stopping probability grows with the grade.",
         Formula(
             err,
             "Σ_r (1/r) R_r Π_{s<r} (1 − R_s), R = (2^grade − 1) / 2^max_grade; a grade above max_grade is an error",
@@ -99,11 +99,11 @@ DEFINITIONS = (
     ),
     one_meaning(
         "rbp",
-        "Rank-biased precision: of a reader who goes on to the next result with probability p.",
+        "Rank-biased precision: the user continues to the next result with probability p.",
         Formula(
             rbp,
-            "(1−p) Σ_r p^(r−1) rel_r; what lies beyond top can add at most p^min(k,n), "
-            "and a reader looks at 1/(1−p) results on average",
+            "(1−p) Σ_r p^(r−1) rel_r; results beyond top can add at most p^min(k,n), "
+            "and a user looks at 1/(1−p) results on average",
             _explain_rbp,
             "Moffat & Zobel, TOIS 2008",
         ),
@@ -111,7 +111,8 @@ DEFINITIONS = (
     ),
     one_meaning(
         "rbp_residual",
-        "How much rbp could rise at most, were all relevant that is unjudged or beyond top; null for an empty ranking.",
+        "Maximum increase of rbp if every unjudged result, and every result beyond top, were relevant; "
+        "null for an empty ranking.",
         Formula(
             rbp_residual,
             "1 − (1−p) Σ p^(r−1) over results in top with a grade ≥ 0",

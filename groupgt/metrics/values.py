@@ -40,8 +40,8 @@ def check_aggregates(metrics: Mapping[str, Metric], what: str) -> None:
     """Raises `MetricError` for metrics without a value per query, where such values are needed."""
     if texts := [text for text, metric in metrics.items() if metric.definition.aggregate is not None]:
         raise MetricError(
-            f"{', '.join(texts)}: a number of the whole run, without a value per query, which {what} needs; leave it "
-            "out here, `groupgt evaluate` gives its value for each run"
+            f"{', '.join(texts)}: one number per run, without values per query, which {what} needs; omit it here "
+            "(`groupgt evaluate` gives its value for each run)"
         )
 
 
@@ -49,7 +49,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` where the policy does not go with a metric."""
     if policy.unjudged == "drop":
         if texts := [text for text, metric in metrics.items() if metric.definition.reads_texts]:
-            raise ConfigError(f"unjudged=drop compares ids, and these compare texts: leave out {', '.join(texts)}")
+            raise ConfigError(f"unjudged=drop works on ids, but these metrics compare texts: omit {', '.join(texts)}")
     elif only := [text for text, metric in metrics.items() if metric.judged_only]:
         others = [text for text in metrics if text not in only]
         beside = f", but not for {', '.join(others)}: one request measures all or none so" if others else ""
@@ -63,7 +63,7 @@ def check_policy(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     ]
     if refused:
         raise ConfigError(
-            f"duplicates=keep is AutoRAG's arithmetic and works with the convention autorag alone, not with "
+            f"duplicates=keep reproduces AutoRAG and requires the convention autorag, not "
             f"{', '.join(refused)}; choose duplicates=penalize"
         )
 
@@ -72,12 +72,12 @@ def check_batch(policy: Policy, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for what cannot be had where only some queries and no texts are at hand."""
     texts = [text for text, metric in metrics.items() if metric.budget is not None or metric.definition.reads_texts]
     if texts:
-        raise ConfigError(f"per_query knows no lengths, calls or texts of results: leave out {', '.join(texts)}")
+        raise ConfigError(f"per_query has no lengths, calls or texts of results: omit {', '.join(texts)}")
     if policy.missing == "error" or policy.extra == "error":
         raise ConfigError("a batch does not know of the others: expected missing=zero or skip, and extra=ignore")
     check_aggregates(metrics, "a batch")
     if policy.unjudged == "drop":
         raise ConfigError("values of a batch: expected the policy unjudged=nonrelevant; use groupgt.evaluate for drop")
     if policy.importance:
-        raise ConfigError("a batch does not know all groups: leave out importance, or keep only such groups yourself")
+        raise ConfigError("a batch does not have all groups: omit importance, or filter the groups yourself")
     check_policy(policy, metrics)

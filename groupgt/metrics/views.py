@@ -153,7 +153,7 @@ def judged_results(hits: Hits) -> Results:
 
 
 def met_groups(hits: Hits) -> MetGroups:
-    """The groups met, in the order of queries, ranks and groups."""
+    """Covered groups, ordered by query, rank and group."""
 
     def make() -> MetGroups:
         rows = relevant_hits(hits)

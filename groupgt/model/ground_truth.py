@@ -122,7 +122,7 @@ class GroundTruth:
         if shape == "flat" and len(self.ids) > len(np.unique(self.group_of)):
             group = int(self.group_of[1:][self.group_of[1:] == self.group_of[:-1]][0])
             qid = self.qids[int(self.group_query[group])]
-            raise DataError(f"query {qid!r}: expected documents alone, each a group of one (flat), found alternatives")
+            raise DataError(f"query {qid!r}: expected single documents (flat), found groups with alternatives")
         return replace(self, shape=shape)
 
     @classmethod

@@ -157,7 +157,7 @@ def read_excluded(
             elif name != NO_ID:
                 ids.add(name)
         if both := ids & relevant[query]:
-            what = "is excluded from the results and relevant as well; remove it from one of the two"
+            what = "is both excluded and relevant; remove one"
             faults.add(where, f"{display(min(both))} {what}")
         excluded.append(frozenset(ids))
     faults.stop()
@@ -249,10 +249,10 @@ class _Reader:
             return
         strict, unmeetable = (self.policy.empty_groups == choice for choice in ("error", "unmeetable"))
         if empty and strict:
-            what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be met"
+            what = f"{empty} of its {len(groups)} groups {'is' if empty == 1 else 'are'} empty and cannot be covered"
             way = (
                 "remove empty groups, drop them with the policy empty_groups=drop, or count them as groups that "
-                "cannot be met with empty_groups=unmeetable"
+                "cannot be covered with empty_groups=unmeetable"
             )
             self.faults.add(where, f"{what}; {way}")
         self.dropped += 0 if unmeetable else empty
@@ -295,7 +295,7 @@ class _Reader:
         self.faults.add(
             where,
             f"expected groups (a list of lists), found the flat list {display(row)}; say which is meant with the "
-            "policy flat_gt=and (every id is needed) or flat_gt=or (any one is enough)",
+            "policy flat_gt=and (all ids required) or flat_gt=or (any id suffices)",
         )
         return []
 
@@ -342,7 +342,7 @@ class _Reader:
         for inner in sorted(given, key=str) if isinstance(given, (set, frozenset)) else given:
             graded = isinstance(inner, Mapping) and {"all", "grade"} & {k for k, v in inner.items() if v is not None}
             if graded:
-                what = "a set within a set, or a grade of one member, means nothing: a set has one grade"
+                what = "sets cannot be nested, and grades apply to the set, not to members"
                 self.faults.add(where, f"{what}; found {display(inner)}")
                 return [None]
             member = self.alternative(inner, where)

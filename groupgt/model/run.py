@@ -141,7 +141,7 @@ class Run:
     def lists(self) -> Lists:
         """The contents of a run in memory; raises `DataError` for any other."""
         if not isinstance(self.contents, Lists):
-            raise DataError(f"{self.title}: these results are no lists")
+            raise DataError(f"{self.title}: these results are not lists")
         return self.contents
 
     @property

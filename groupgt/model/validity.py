@@ -216,7 +216,7 @@ def number_of_bytes(cell: bytes) -> float | None:
         number = float(cell)
     except ValueError:
         return None
-    # float takes nan, inf and 1_000, which are no numbers here.
+    # float() accepts nan, inf and 1_000, which are invalid here.
     return number if number - number == 0 and b"_" not in cell else None
 
 

@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be concluded, a sentence at a time."""
+    """The conclusions, one sentence each."""
 
     sentences: Sequence[Sentence]
 
@@ -138,7 +138,7 @@ def _on_screen(items: Sequence[Block | Verdict], screen: Screen) -> Iterator[str
             left_out += [column for column in columns if column not in left_out]
             yield "\n\n".join(parts)
     if left_out:
-        yield layout.wrapped(f"left out to fit the width: {', '.join(left_out)} (--wide shows all)", screen.width)
+        yield layout.wrapped(f"Hidden columns: {', '.join(left_out)} (--wide shows all)", screen.width)
 
 
 def _sentence(sentence: Sentence, screen: Screen) -> str:

@@ -92,10 +92,10 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     ]
     number = signed if delta else fixed
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
-    text = f"{'Differences' if delta else 'Means'} of {about.metric} with intervals: {listed(values)}."
+    text = f"{'Differences' if delta else 'Means'} of {about.metric} with confidence intervals: {listed(values)}."
     return figure_of(
         "differences" if delta else "forest",
-        title or ("Differences with intervals" if delta else "Means with intervals"),
+        title or ("Differences with confidence intervals" if delta else "Means with confidence intervals"),
         about,
         {"layer": layers, "height": {"step": STEP}},
         rows,
@@ -150,7 +150,7 @@ def deltas(
     return figure_of(
         "deltas",
         f"{first} against {second}",
-        replace(about, note="dashed: the mean; band: its interval"),
+        replace(about, note="dashed: mean; band: CI"),
         {"layer": [marks, *band, zero_line("y")], "height": 240},
         rows,
         {"place": "place", "qid": "query", "delta": "difference"},
@@ -364,12 +364,12 @@ def group_ranks(rows: Rows, about: About) -> Figure:
     met = [f"{name} {sum(row['rank'] is not None for row in rows if row['system'] == name):,}" for name in systems]
     return figure_of(
         "groups",
-        "Which groups are met, and at what rank",
+        "Covered groups by rank of the first hit",
         about,
         {"layer": layers, "height": {"step": 18}, **TWO_COLORS},
         filled,
         {"group": "group", "system": "system", "rank": "rank of the first hit"},
-        f"Of {len(groups):,} groups are met: {listed(met)}.",
+        f"Groups covered, of {len(groups):,}: {listed(met)}.",
     )
 
 
@@ -381,15 +381,15 @@ def _rank_kind(rank: int | None) -> str:
 
 # Each figure by name, and what it shows.
 FIGURES: dict[str, str] = {
-    "forest": "means with their intervals",
-    "differences": "differences against the baseline with their intervals",
-    "deltas": "the difference of every query, sorted, with the mean and its interval",
+    "forest": "means with confidence intervals",
+    "differences": "differences from the baseline with confidence intervals",
+    "deltas": "per-query differences, sorted, with mean and CI",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
-    "ecdf": "the share of queries with a first hit, and with every group met, by each rank",
+    "ecdf": "share of queries with a first hit, and complete, by rank",
     "outcomes": "wins, ties and losses against the baseline",
     "slices": "a heat map of slices and systems",
-    "groups": "a heat map of groups and systems: what is met, and at what rank",
+    "groups": "heat map of groups × systems: rank of the first hit",
     "sweep": "a metric against one swept option, or two",
     "latency": "quality against latency, with the Pareto front",
     "power": "the power to detect a difference, against the number of queries",

@@ -13,7 +13,7 @@ def _numbered(name: str, colors: str) -> dict[str, str]:
     return {f"{name}{place}": color for place, color in enumerate(colors.split())}
 
 
-# Colors by what they mean, on light and on dark ground. Systems differ in shape or dash as well, steps in lightness.
+# Semantic colors, for light and dark themes. Systems differ in shape or dash as well, steps in lightness.
 THEMES: dict[str, dict[str, str]] = {
     "light": {
         **{"ground": "#ffffff", "ink": "#1b1f24", "soft": "#57606a", "line": "#d8dee4"},

@@ -64,7 +64,7 @@ class AcrossTeller(Teller[Across]):
         return headers, rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain Python, None for what cannot be said."""
+        """Everything as plain Python, None where undefined."""
         return results(self.result)
 
 
@@ -164,7 +164,7 @@ def across_in(
     Raises `ConfigError` or `DataError`.
     """
     if len(folder.systems) < 2:
-        raise ConfigError(f"{folder.path}: expected several data sets, found {', '.join(folder.systems)} alone")
+        raise ConfigError(f"{folder.path}: expected several data sets, found only {', '.join(folder.systems)}")
     known = list(dict.fromkeys(name for by_system in folder.systems.values() for name in by_system))
     for name in folder.chosen:
         if name not in known:
@@ -222,7 +222,7 @@ def _most_and_least(outcome: Outcome) -> Iterator[Sentence]:
         if len(ordered) > 1 and fixed(ordered[0][0]) != fixed(ordered[-1][0]):
             (most, best), (least, worst) = ordered[0], ordered[-1]
             parts = ["", system, " does best on the data set ", best, f" ({label} {fixed(most)}), and worst on "]
-            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); the queries are the same."]}
+            yield {"kind": "note", "parts": [*parts, worst, f" ({fixed(least)}); same queries."]}
 
 
 def sharing(experiment: Experiment) -> list[list[str]]:

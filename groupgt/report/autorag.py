@@ -31,8 +31,8 @@ from groupgt.store.files import write_text
 METRICS = tuple(f"retrieval_{name}" for name in ("f1", "recall", "precision", "mrr", "map", "ndcg"))
 # What AutoRAG's policy refuses in ground truth, and what is to be said where it has to be let through.
 ALLOWANCES = {
-    "empty_groups": ("drop", "AutoRAG passes over a query with an empty group or a blank id; here the rest counts"),
-    "flat_gt": ("or", "AutoRAG reads flat ground truth letter by letter; here a flat list is one group"),
+    "empty_groups": ("drop", "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest"),
+    "flat_gt": ("or", "AutoRAG iterates over flat ground truth character by character; here a flat list is one group"),
 }
 
 
@@ -88,7 +88,7 @@ def experiment_text(project: Path, beside: Path) -> str:
         lines.append(f"  {comment}\n  {_quoted(system)}:\n    use: results")
         lines.append(f"    with: {{path: {_path(table.path, beside)}, format: autorag}}")
     lines += [
-        "\nevaluate:\n  # Without a cutoff: AutoRAG measures the whole list that a module returned.",
+        "\nevaluate:\n  # No cutoff: AutoRAG evaluates the full list that a module returned.",
         f"  metrics: [{', '.join(metrics)}]\n  primary: {metrics[0]}",
         f"  policy: {{preset: autorag{rules}}}\n" if rules else "  policy: autorag\n",
     ]
@@ -104,7 +104,7 @@ def stored_means(project: Path) -> dict[str, dict[str, float]]:
         for name, mean in table.computed.items():
             if not math.isclose(reported := means[system][name], mean, rel_tol=1e-9, abs_tol=1e-12):
                 what = f"expected the {reported} of summary.csv, found {mean} as the mean of the column"
-                faults.add(str(table.path), f"{name}: {what}; the two are of different runs: run the trial again")
+                faults.add(str(table.path), f"{name}: {what}; they come from different runs; rerun the trial")
     faults.stop(DataError)
     return means
 
@@ -152,7 +152,7 @@ def _tables(contents: _Project, faults: Faults) -> list[_Table]:
             elif set(NESTED) & set(parquet.names_of(Source.at(path))):
                 tables.append(_table(path, rows.get(path.name, {}), contents.truth.qids))
             else:
-                contents.left.append(f"{where}: there are no retrieved ids in it")
+                contents.left.append(f"{where}: it contains no retrieved ids")
         except DataError as error:
             faults.merge(error)
     return tables

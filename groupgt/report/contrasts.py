@@ -181,7 +181,7 @@ def warnings(systems: Systems) -> list[str]:
     alone = [f"{name} in {systems.label} {each.unpaired:,}" for name, each in contrasts.items() if each.unpaired]
     if alone:
         lines.append(
-            "queries that count for only one of the two are left out of deltas: "
+            "queries evaluated in only one of the two are excluded from differences: "
             f"{_some(alone)} against {systems.baseline}"
         )
     return lines

@@ -55,12 +55,12 @@ class RechunkedTeller(Teller[Rechunked]):
             total = len(carried.truth) + len(carried.dropped)
             what = f"{len(carried.dropped):,} of {counted(total, 'query', 'queries')} would lose a group and"
             verb = "is" if len(carried.dropped) == 1 else "are"
-            blocks.append(f"{what} {verb} left out; to keep them, {ways_to_keep(carried.method)}")
+            blocks.append(f"{what} {verb} dropped; to keep them, {ways_to_keep(carried.method)}")
         return blocks
 
     def _lost_row(self, row: Carried) -> list[Any]:
         loses_group = row.group in self.result.dropped.get(row.qid, ())
-        consequence = "the query is left out" if loses_group else "the group keeps other alternatives"
+        consequence = "the query is dropped" if loses_group else "the group keeps other alternatives"
         return [row.qid, row.group, row.old, row.new or "nothing", row.share, consequence]
 
     def csv_rows(self) -> Grid:

@@ -81,7 +81,7 @@ def ecdf(systems: Systems) -> Figure:
     rows = []
     for name, each in shown.items():
         counts, hits = systems.counts(each), each.labelled.hits
-        kinds = {"first hit": _first_ranks(each), "all groups met": views.completion_ranks(hits)}
+        kinds = {"first hit": _first_ranks(each), "complete": views.completion_ranks(hits)}
         for kind, ranks in kinds.items():
             rows += [{"system": name, "kind": kind, **point} for point in _steps(ranks[counts])]
     return figures.ecdf(rows, about(systems, "rank", _note(systems, shown)), _named(systems))

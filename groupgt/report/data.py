@@ -86,7 +86,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
         ("convention", first.convention),
         ("policy", str(first.policy)),
         ("labeller", systems.hide(str(first.labeller))),
-        ("queries", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be met"),
+        ("queries", f"{len(truth):,}, of which {int(judgments.defined.sum()):,} have a group that can be covered"),
         ("groups", f"{len(judgments.group_query):,} with {int(truth.is_relevant.sum()):,} alternatives"),
     ]
     counts = {name: each.counts for name, each in systems.evaluations.items()}
@@ -100,7 +100,7 @@ def facts(systems: Systems) -> list[tuple[str, str]]:
         lines.append((title, "; ".join(texts)))
     dropped = first.counts["empty_groups"] + first.counts["irrelevant_groups"]
     if dropped:
-        lines.append(("groups left out", f"{dropped:,} without a relevant alternative"))
+        lines.append(("groups ignored", f"{dropped:,} without a relevant alternative"))
     return [*lines, ("ground truth", f"SHA-256 {truth.digest}")]
 
 

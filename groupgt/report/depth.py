@@ -30,19 +30,19 @@ class DepthsTeller(Teller[Depths]):
     def blocks(self) -> list[Item]:
         """How deep one must look, a row for each depth, and as a detail how intervals are made."""
         depths = self.result
-        level = f"{100 * depths.level:g} % interval"
+        level = f"{100 * depths.level:g} % CI"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
         grid = with_slices(depths, headers, list(map(_cells, depths)))
         table = Table(*grid, ("undefined", "missing", "ever complete"), len(grid[0]) - len(headers) + 1)
         changes = [f"policy {depths.policy.changes}"] if depths.policy.changes else []
-        lines = f"{level}s of order statistics\npolicy {depths.policy}"
+        lines = f"{level}: order statistics\npolicy {depths.policy}"
         return [Verdict(list(self._sentences())), table, *changes, Detail(lines)]
 
     def _sentences(self) -> Iterator[data.Sentence]:
         """Of each share, up to three, the run that needs least; and what changes how all of it is read."""
         unsliced = [depth for depth in self.result if not depth.by]
         for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
-            yield _sentence([depth for depth in unsliced if depth.share == share])
+            yield _sentence([depth for depth in unsliced if depth.share == share], self.result.level)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:
@@ -65,29 +65,30 @@ class DepthsTeller(Teller[Depths]):
         return with_slices(self.result, headers, rows)
 
 
-def _sentence(depths: Sequence[Depth]) -> data.Sentence:
+def _sentence(depths: Sequence[Depth], level: float) -> data.Sentence:
     """Depths of several runs for one share: the least of them first, then what others need."""
     ordered = sorted(
         (depth for depth in depths if depth.queries),
         key=lambda depth: (NEVER if depth.depth is None else depth.depth, -depth.reached),
     )
     if not ordered:
-        return {"kind": "doubt", "parts": ["No query counts, so there is no depth."]}
+        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no depth."]}
     first = ordered[0]
     tied = [first] if first.depth is None else [depth for depth in ordered if depth.depth == first.depth]
     others = ordered[len(tied) :]
     share = f"{100 * first.share:g} % of {counted(first.queries, 'query', 'queries')}"
     if first.depth is None:
-        parts = [*subject(first.run), f" never fully covers {share}: all its results cover {100 * first.reached:.3g} %"]
+        parts = [*subject(first.run), f" never completes {share}: all its results complete {100 * first.reached:.3g} %"]
     else:
         one_interval = first.interval[1] is not None and len({depth.interval for depth in tied}) == 1
-        between = f" (interval {_range(*first.interval)})" if one_interval else ""
+        between = f" ({100 * level:g} % CI {_range(*first.interval)})" if one_interval else ""
         within = f"{share} within {counted(first.depth, first.unit[:-1])}{between}"
-        parts = [*subject(first.run), f" fully covers {within}"]
+        parts = [*subject(first.run), f" completes {within}"]
         if len(tied) > 1:
-            parts = enumerated([depth.run for depth in tied], f" fully cover {within}")
+            parts = enumerated([depth.run for depth in tied], f" complete {within}")
     for depth in others[:NAMED]:
-        needs = f" needs {depth.depth:,}" if depth.depth is not None else f" covers {100 * depth.reached:.3g} % in all"
+        ever = f" completes {100 * depth.reached:.3g} % in all"
+        needs = ever if depth.depth is None else f" needs {depth.depth:,}"
         parts = appended(parts, "; ", depth.run, needs)
     parts[-1] += f"; {len(others) - NAMED:,} more below." if len(others) > NAMED else "."
     return {"kind": "best" if first.depth is not None else "same", "parts": parts}

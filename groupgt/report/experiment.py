@@ -108,11 +108,11 @@ def across(outcome: Outcome, *, timed: bool) -> Iterator[Sentence]:
         sets = every(len(outcome.evaluations), "data set").lower()
         over = f"over {sets} by {outcome.experiment.rule.words}"
         if len(leaders) == 1:
-            parts = ["", leaders[0], f" is the best {over}, by the mean of its means."]
+            parts = ["", leaders[0], f" is the best {over}, by mean over data sets."]
         elif len(leaders) == count:
-            parts = [f"{every(count, 'system')} are equally good {over}, by the mean of their means."]
+            parts = [f"{every(count, 'system')} are tied {over}, by mean over data sets."]
         else:
-            parts = enumerated(leaders, f" are equally good, and the best {over}, by the mean of their means.")
+            parts = enumerated(leaders, f" are tied as the best {over}, by mean over data sets.")
         yield {"kind": "best", "parts": parts}
     yield from datasets.verdict_of(outcome)
 

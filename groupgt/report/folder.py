@@ -306,7 +306,7 @@ class ResultFolder:
         for name in self.chosen:
             path = self.kept_run(name) or self.original_run(name)
             if path is None:
-                faults.add(str(self.path), f"the run of {name!r} is not kept in it; {AGAIN}")
+                faults.add(str(self.path), f"the run of {name!r} was not saved in it; {AGAIN}")
             else:
                 runs.append((name, path))
         faults.stop()

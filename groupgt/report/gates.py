@@ -24,11 +24,11 @@ REASONS, FAILING = 3, 10
 # What there is in place of a value.
 PROBLEMS = {
     "failed": "has no value: the system failed: {}",
-    "no query": "has no value: no query counts",
+    "no query": "is undefined: no queries to evaluate",
     "no baseline": "has no baseline here: it was not run on this data set, or it failed",
-    "no pair": "has no value: no query counts for both systems",
-    "other machine": "was measured on another machine ({}) and kept; measure here with --refresh",
-    "not measured": "was not measured when the answers that are kept were given; measure with --refresh",
+    "no pair": "is undefined: no queries to evaluate for both systems",
+    "other machine": "was measured on another machine ({}) and cached; use --refresh to measure here",
+    "not measured": "was not measured when the results were cached; use --refresh to measure",
     "no previous run": "has no previous run (--against) to be compared with, and passes",
     "new": "was not measured in the previous run, and passes",
     "refused": "cannot be compared with the previous run: {}",

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from groupgt.comparison.failures import Failures
 from groupgt.comparison.systems import Systems
 from groupgt.render.document import Block, Detail, Item
 from groupgt.render.page import data
 from groupgt.render.tables import counted, fixed
-from groupgt.report.sentences import NAMED, words_of
+from groupgt.report.sentences import NAMED, at_cutoff
 
 # More queries than this are counted and not named.
 LISTED = 5
@@ -22,21 +21,14 @@ def sentences(systems: Systems) -> Iterator[data.Sentence]:
     failures = systems.failures
     if failures is None or not failures.nobody:
         return
-    within, words = _within(failures), words_of(systems.every)
-    who = f"No system {words.meets}" if len(systems.names) > 1 else f"It does not {words.meet}"
     count = f"{len(failures.nobody):,} of {counted(int(failures.counted.sum()), 'query', 'queries')}"
-    parts = [f"{who} all {words.many}{within} for {count}: "]
+    verb = "is" if len(failures.nobody) == 1 else "are"
+    for_any = " for any system" if len(systems.names) > 1 else ""
+    parts = [f"{count} {verb} not complete{at_cutoff(failures.cutoff)}{for_any}: "]
     for name in failures.nobody[:NAMED]:
         parts += [name, ", "]
     parts[-1] = " …" if len(failures.nobody) > NAMED else "."
     yield {"kind": "note", "parts": parts}
-
-
-def _within(failures: Failures) -> str:
-    """Within what a query must be complete, in a sentence."""
-    if failures.cutoff is None:
-        return ""
-    return f" within {failures.cutoff:,} results" if isinstance(failures.cutoff, int) else f" @{failures.cutoff}"
 
 
 def lost_and_gained(systems: Systems) -> Iterator[Item]:
@@ -51,9 +43,7 @@ def lost_and_gained(systems: Systems) -> Iterator[Item]:
             rows.append([name, _first_of(lost), _first_of(gained)])
     if rows:
         yield ["run", "queries lost", "queries gained"], rows
-        words = words_of(systems.every)
-        has = f"{baseline} {words.meets} all {words.many}{_within(failures)}"
-        yield f"Lost: {has} and the run does not. Gained: the other way round."
+        yield f"Lost: complete{at_cutoff(failures.cutoff)} in {baseline} and not in the run. Gained: the reverse."
 
 
 # Queries that a cell names.
@@ -74,7 +64,7 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         return
     count = int(failures.counted.sum())
     if not count:
-        yield "no query counts"
+        yield "no queries to evaluate"
         return
     within = f"@{failures.cutoff}" if failures.cutoff is not None else "in the whole ranking"
     rows: list[list[Any]] = []
@@ -82,9 +72,9 @@ def blocks(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
         against = failures.between(name, systems.baseline)
         changes = ["", ""] if name == systems.baseline else [str(against["only_first"]), str(against["only_second"])]
         rows.append([name, solved, len(failures.only(name)), *changes])
-    yield [f"complete {within}", "solved", "only by this run", "gained over baseline", "lost to baseline"], rows
+    yield [f"complete {within}", "queries", "only this run", "gained over baseline", "lost to baseline"], rows
     nobody, everybody = failures.nobody, failures.everybody
-    line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} solved by every run, {len(nobody):,} by none"
+    line = f"of {counted(count, 'query', 'queries')}, {len(everybody):,} complete in every run, {len(nobody):,} in none"
     yield Detail(line + (f": {', '.join(nobody[:LISTED])}{' …' if len(nobody) > LISTED else ''}" if nobody else ""))
     yield from map(Detail, _headroom(systems, metrics, within))
 
@@ -103,11 +93,11 @@ def _headroom(systems: Systems, metrics: Sequence[str], within: str) -> Iterator
     if not math.isnan(union.union_size):
         size = f" ({fixed(union.union_size, 1)} distinct results per query)"
         depth = max(math.ceil(union.union_size), 1)
-        alone = f"; the best run alone has recall.coverage@{depth} {fixed(union.single_recall)}"
+        alone = f"; the best single run has recall.coverage@{depth} {fixed(union.single_recall)}"
     yield (
         f"the union of all results {within}{size} reaches recall.coverage {fixed(union.union_recall)}, "
         f"complete.coverage {fixed(union.union_complete)}{alone}\n"
-        "headroom is an upper bound; it also grows by chance with the number of runs"
+        "headroom is an upper bound, and grows by chance with the number of runs"
     )
 
 

@@ -1,4 +1,4 @@
-"""Whose number it is, told: the settings that give it, and how many would by accident."""
+"""What is behind a number: the settings that give it, and how many would match by chance."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class IdentifiedTeller(Teller[Identified]):
     def _sentences(self) -> Iterator[Sentence]:
         result = self.result
         tried = f"{counted(result.tried, 'setting')} tried, each with a value of its own"
-        chance = f"some {result.chance:.1f} of them would by accident"
+        chance = f"about {result.chance:.1f} of them would match by chance"
         if not result.matches:
             yield {"kind": "doubt", "parts": [f"Nothing gives {result.number}: {tried}."]}
             return

@@ -38,4 +38,4 @@ def ways_to_keep(outcome: Outcome) -> str:
     if not slow:
         return ""
     times = " and ".join(f"{name} ({seconds:,.0f} s)" for name, seconds in slow.items())
-    return f"each run asks {times} again: to keep what they say, name a `version` beside `use`, or run with --reuse"
+    return f"each run queries {times} again; to cache their results, set `version` next to `use`, or run with --reuse"

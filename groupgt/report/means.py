@@ -264,8 +264,8 @@ def _notes(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     if differing:
         runs = differing[0] if len(differing) == 1 else f"{len(differing):,} runs"
         yield (
-            f"AutoRAG itself gives other means{'' if len(evaluations) == 1 else f' of {runs}'}: it leaves out queries "
-            "without results, and counts repeats and breaks ties in its own way; --policy autorag does the same"
+            f"AutoRAG reports different means{'' if len(evaluations) == 1 else f' of {runs}'}: it skips queries "
+            "without results, counts repeats and breaks ties differently; --policy autorag does the same"
         )
 
 
@@ -280,7 +280,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
     """Which system is best, and its mean."""
     best = systems.best
     if best is None:
-        return {"kind": "doubt", "parts": ["No query counts, so there is no mean."]}
+        return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
     mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
     between = "" if interval is None else f" ({100 * systems.settings.intervals:g} % CI {span(interval)})"
     over = f"over {counted(systems.queries_of(best), 'query', 'queries')}"
@@ -291,9 +291,9 @@ def best_sentence(systems: Systems) -> data.Sentence:
     if len(tied) == count:
         return {"kind": "best", "parts": [f"{every(count, 'system')} have the same mean {size} {over}."]}
     if len(tied) > 1:
-        rest = f" share the best mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
+        rest = f" are tied for the highest mean {systems.label} of {count:,} systems: {fixed(mean)}{between} {over}."
         return {"kind": "best", "parts": enumerated(tied, rest)}
-    return {"kind": "best", "parts": ["", best, f" is the best of {count:,} systems, with a mean {size} {over}."]}
+    return {"kind": "best", "parts": ["", best, f" has the highest mean of {count:,} systems: {size} {over}."]}
 
 
 def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
@@ -311,26 +311,27 @@ def best_runs(evaluations: Sequence[Evaluation]) -> Iterator[data.Sentence]:
         for name in (name for name, mean in means.items() if mean == top):
             ahead.setdefault(name, []).append(first.label_of(text))
     if equal and not decided:
-        by = equal[0] if len(equal) == 1 else "each metric"
-        yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean by {by}."]}
+        on = equal[0] if len(equal) == 1 else "every metric"
+        yield {"kind": "same", "parts": [f"{every(len(evaluations), 'run')} have the same mean on {on}."]}
     if not decided:
         return
     most = max(map(len, ahead.values()))
     first_labels = next(labels for labels in ahead.values() if len(labels) == most)
     winners = [name for name, labels in ahead.items() if labels == first_labels]
     if decided == most:
-        by = _some(first_labels) if equal or decided == 1 else every(decided, "metric").lower()
+        on = _some(first_labels) if equal or decided == 1 else every(decided, "metric").lower()
     elif any(labels != first_labels and len(labels) == most for labels in ahead.values()):
-        by = _some(first_labels)
+        on = _some(first_labels)
     else:
-        by = f"{most} of {decided} metrics"
-    verb = "is the" if len(winners) == 1 else "are equally good, and the"
-    parts = enumerated(winners, f" {verb} best of {len(evaluations):,} runs by {by}")
+        on = f"{most} of {decided} metrics"
+    verb = "has the" if len(winners) == 1 else "are tied for the"
+    word = "highest" if all(metric.higher_is_better for metric in first.metrics.values()) else "best"
+    parts = enumerated(winners, f" {verb} {word} mean of {len(evaluations):,} runs on {on}")
     for name, others in [pair for pair in ahead.items() if pair[0] not in winners][:NAMED]:
-        parts = appended(parts, "; ", name, f" by {_some(others)}")
+        parts = appended(parts, "; ", name, f" on {_some(others)}")
     if equal:
         parts[-1] += f"; {every(len(evaluations), 'run').lower()} have the same {_some(equal)}"
-    parts[-1] += ". `groupgt compare` says which differences are real."
+    parts[-1] += ". `groupgt compare` tests differences for significance."
     yield {"kind": "best", "parts": parts}
 
 

@@ -114,13 +114,13 @@ def _check(folders: Sequence[ResultFolder]) -> None:
             if holder.manifest.ground_truth[dataset] != digest:
                 faults.add(
                     str(folder.path),
-                    f"the ground truth of data set {dataset!r} is another one (digest {digest[:12]}, "
+                    f"the ground truth of data set {dataset!r} differs (digest {digest[:12]}, "
                     f"{holder.manifest.ground_truth[dataset][:12]} in {holder.path}); evaluate both on the same",
                 )
         for what, mine, theirs, way in (
             ("convention", folder.convention, first.convention, f"run both with `convention: {first.convention}`"),
-            ("labeller", folder.labeller_text, first.labeller_text, "evaluate both alike"),
-            ("policy", folder.manifest.policy, first.manifest.policy, "evaluate both alike"),
+            ("labeller", folder.labeller_text, first.labeller_text, "evaluate both with the same"),
+            ("policy", folder.manifest.policy, first.manifest.policy, "evaluate both with the same"),
         ):
             if mine != theirs:
                 faults.add(str(folder.path), f"the {what} is {mine}, and {theirs} in {first.path}; {way}")
@@ -398,7 +398,7 @@ def _change(
         other = "queries"
     if other:
         return [None, None, f"other {other}"]
-    # Of a thousand runs no intervals, which take the most time and are not shown.
+    # Skip CIs for a thousand runs: slow, and not shown.
     difference = values_after - values_before
     known = difference[~np.isnan(difference)]
     delta = mean_of(difference)

@@ -24,7 +24,7 @@ from groupgt.render.figures import group_ranks
 from groupgt.render.results import Teller
 from groupgt.render.tables import ALTERNATIVES, Grid, counted, snippet
 from groupgt.report.means import about, policy_text
-from groupgt.report.sentences import NAMED, Words, appended, doubt, doubts, enumerated, every, subject, words_of
+from groupgt.report.sentences import NAMED, appended, at_cutoff, doubt, doubts, enumerated, every, subject, unit_of
 
 if TYPE_CHECKING:
     from groupgt.render.drawing import Figure
@@ -54,15 +54,15 @@ class MissesTeller(Teller[Misses]):
         """How many queries miss a group, the worst of them, and as a detail coverage by the number of the group."""
         misses = self.result
         parts: list[Item] = [Verdict(list(self._sentences()))]
-        words = words_of([misses.evaluation])
-        headers, rows = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), words)
+        unit = unit_of([misses.evaluation])
+        headers, rows = _in_words(self._grid(misses.texts, GROUPS, ALTERNATIVES), unit)
         if rows:
             parts.append(_with_queries(headers, rows, {query["qid"]: query["query"] for query in misses.queries}))
         if len(misses.queries) < misses.incomplete:
             parts.append(f"the worst {len(misses.queries):,} of {misses.incomplete:,} queries; --worst lists more")
-        if words.one != "group":
+        if unit != "group":
             return parts  # of documents the number says nothing
-        headers = ["group number", "groups", f"met in the first {misses.k}", "met anywhere"]
+        headers = ["group number", "groups", f"covered at {misses.k}", "covered anywhere"]
         cells = [[str(row["number"]), row["groups"], row["met"], row["anywhere"]] for row in misses.by_group]
         parts.append(Detail((headers, cells[:GROUPS])))
         if len(cells) > GROUPS:
@@ -73,22 +73,22 @@ class MissesTeller(Teller[Misses]):
         """How many queries have all they need, and whether the rest comes later or not at all."""
         misses = self.result
         complete = f"{misses.evaluated - misses.incomplete:,} of {counted(misses.evaluated, 'query', 'queries')}"
-        words = words_of([misses.evaluation])
-        sentence = f" {words.meets} every {words.one} within {_first_results(misses.k)} for {complete}"
+        unit = unit_of([misses.evaluation])
+        sentence = f" completes {complete}{at_cutoff(misses.k)}"
         missed = sum(round(row["groups"] * (1 - row["met"])) for row in misses.by_group)
         never = sum(round(row["groups"] * (1 - row["anywhere"])) for row in misses.by_group)
         if missed == 1:
-            where = "is not in its results at all" if never else "comes later"
-            sentence += f", and misses 1 {words.one}, which {where}"
+            where = "is not retrieved at all" if never else "comes later"
+            sentence += f", and misses 1 {unit}, which {where}"
         elif never in (0, missed) and missed:
             none, every_one = ("neither", "both") if missed == 2 else ("none", "all")
-            where = f"{none} of which is in its results" if never else f"{every_one} of which come later"
-            sentence += f", and misses {counted(missed, words.one)}, {where}"
+            where = f"{none} of which is retrieved" if never else f"{every_one} of which come later"
+            sentence += f", and misses {counted(missed, unit)}, {where}"
         elif missed:
             later = missed - never
-            where = f"{never:,} {'is' if never == 1 else 'are'} not in its results at all"
+            where = f"{never:,} {'is' if never == 1 else 'are'} not retrieved at all"
             where += f", {later:,} {'comes' if later == 1 else 'come'} later"
-            sentence += f", and misses {counted(missed, words.one)}: {where}"
+            sentence += f", and misses {counted(missed, unit)}: {where}"
         yield {"kind": "best", "parts": [*subject(misses.run), f"{sentence}."]}
         yield from map(doubt, doubts({misses.run: misses.evaluation}))
 
@@ -130,13 +130,13 @@ class MissesTeller(Teller[Misses]):
         return ["query", "group", "met", "alternatives"], rows
 
 
-def _in_words(grid: Grid, words: Words) -> Grid:
+def _in_words(grid: Grid, unit: str) -> Grid:
     """A table whose groups are single documents names these alone."""
     headers, rows = grid
-    if words.one == "group" or "group" not in headers:
+    if unit == "group" or "group" not in headers:
         return grid
     group, last = headers.index("group"), headers.index("alternatives")
-    named = [words.one if place == last else header for place, header in enumerate(headers)]
+    named = [unit if place == last else header for place, header in enumerate(headers)]
     shown = [[row[group] if place == last and not cell else cell for place, cell in enumerate(row)] for row in rows]
     return named[:group] + named[group + 1 :], [row[:group] + row[group + 1 :] for row in shown]
 
@@ -160,15 +160,6 @@ def _unmet_first(groups: list[dict[str, Any]], most: int | None) -> list[dict[st
     return [groups[place] for place in sorted(chosen)]
 
 
-def _first_results(k: int) -> str:
-    """How a sentence calls the results that are looked at.
-
-    >>> _first_results(1), _first_results(10)
-    ('the first result', 'the first 10 results')
-    """
-    return "the first result" if k == 1 else f"the first {k:,} results"
-
-
 def _group_ranks(rows: Sequence[Mapping[str, Any]], evaluation: Evaluation, queries: int, note: str) -> Figure:
     """Groups by the rank of their first hit."""
     return group_ranks(rows, About(RANK, queries, evaluation.convention, policy_text(evaluation.policy), note))
@@ -182,35 +173,37 @@ class HardestGroupsTeller(Teller[HardestGroups]):
     def blocks(self) -> list[Item]:
         """How many queries each run completes, and the groups with the rank at which each run has them."""
         failures = self.result.failures
-        words = words_of(self.result.evaluations.values())
-        headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), words)
+        unit = unit_of(self.result.evaluations.values())
+        headers, rows = _in_words(self._grid(self.result.texts, ALTERNATIVES), unit)
         parts: list[Item] = [Verdict(list(self._sentences()))]
         texts = {qid: failures.text_of(qid) for qid in dict.fromkeys(row[0] for row in rows)}
-        parts.append(_with_queries(headers, rows, texts) if rows else f"every run {words.meets} every {words.one}")
+        parts.append(_with_queries(headers, rows, texts) if rows else f"all runs cover all {unit}s")
         unmet = int(failures.unmet.sum())
         if unmet > len(rows):
-            parts.append(f"the hardest {len(rows):,} of {unmet:,} {words.many} that at least one run misses")
+            parts.append(f"the hardest {len(rows):,} of {unmet:,} {unit}s that at least one run misses")
         return parts
 
     def _sentences(self) -> Iterator[data.Sentence]:
-        """For how many queries each run meets every group, the most first, and how many no run completes."""
+        """How many queries each run completes, the most first, and how many no run does."""
         failures = self.result.failures
         count = counted(int(failures.counted.sum()), "query", "queries")
         counts = sorted(failures.solved_counts.items(), key=lambda pair: -pair[1])
-        within = f" within {_first_results(failures.cutoff)}" if isinstance(failures.cutoff, int) else ""
         tied = [name for name, solved in counts if solved == counts[0][1]]
-        words = words_of(self.result.evaluations.values())
-        sentence = f" every {words.one}{within} for {counts[0][1]:,} of {count}"
-        parts = enumerated(tied, f" {words.meets if len(tied) == 1 else words.meet}{sentence}")
+        sentence = f" {counts[0][1]:,} of {count}{at_cutoff(failures.cutoff)}"
+        parts = enumerated(tied, f" {'completes' if len(tied) == 1 else 'complete'}{sentence}")
         if len(tied) == len(counts) > 1:
-            parts = [f"{every(len(tied), 'run')} {words.meet}{sentence}"]
+            parts = [f"{every(len(tied), 'run')} complete{sentence}"]
         named, others = counts[len(tied) :][: NAMED - 1], counts[len(tied) :][NAMED - 1 :]
         for name, solved in named:
-            parts = appended(parts, ", ", name, f" for {solved:,}")
+            parts = appended(parts, ", ", name, f" {solved:,}")
         if others:
-            parts[-1] += f", {counted(len(others), 'other')} for at most {others[0][1]:,}"
+            parts[-1] += f", {counted(len(others), 'other')} at most {others[0][1]:,}"
         none = len(failures.nobody)
-        parts[-1] += f"; no run does for {none:,}." if none else "; for every query some run does."
+        parts[-1] += (
+            f"; {none:,} {'is' if none == 1 else 'are'} complete in no run."
+            if none
+            else "; every query is complete in some run."
+        )
         yield {"kind": "best", "parts": parts}
         yield from map(doubt, doubts(self.result.evaluations))
 
@@ -226,7 +219,7 @@ class HardestGroupsTeller(Teller[HardestGroups]):
             for group in hardest
             for name, rank in group["ranks"].items()
         ]
-        note = f"the {len(hardest):,} groups that the fewest runs meet"
+        note = f"the {len(hardest):,} groups covered by the fewest runs"
         first = next(iter(self.result.evaluations.values()))
         return _group_ranks(rows, first, int(failures.counted.sum()), note)
 
@@ -369,7 +362,7 @@ def _ranking(ranking: Ranking, marks: list[data.Mark]) -> data.Ranking:
 
 
 def groups_figure(systems: Systems, most: int = GROUPS_DRAWN) -> Figure:
-    """Which groups are met, and at what rank, of the queries that say most."""
+    """Covered groups by rank of the first hit, of the queries that say most."""
     marks = {name: Marks(each) for name, each in systems.evaluations.items()}
     first = next(iter(marks.values()))
     rows: list[dict[str, Any]] = []

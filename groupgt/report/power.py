@@ -71,7 +71,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         label, queries = self.result.systems.labels[row.metric], counted(row.queries, "query", "queries")
         start = f" against {self.result.baseline}: "
         if row.reached is None:
-            rest = f"no query differs in {label}, so nothing can be said of power."
+            rest = f"no query differs in {label}, so power cannot be estimated."
             return {"kind": "doubt", "parts": ["", row.system, start + rest]}
         power = f"{100 * row.reached:.3g} % power to detect a difference of {signed(row.difference)} in {label}"
         rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.wanted:g} % "
@@ -90,7 +90,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         systems = self.result.systems
         rows = [row for row in self._primary if row.reached is not None]
         if not rows:
-            raise ConfigError(f"no system differs from {systems.baseline}, so there is no curve of power")
+            raise ConfigError(f"no system differs from {systems.baseline}, so there is no power curve")
         most = max(min(row.needed or row.queries * 16, row.queries * 16) for row in rows)
         queries = max(row.queries for row in rows)
         points: list[dict[str, Any]] = []
@@ -114,7 +114,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         return with_slices(self.result.powers, ["run", *names[1:-2], "power", "queries_needed"], rows)
 
     def to_dict(self) -> Any:
-        """Everything as plain Python, None for what cannot be said."""
+        """Everything as plain Python, None where undefined."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
         return nulls({"power": self.result.wanted, "rows": rows})
 

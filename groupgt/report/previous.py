@@ -91,7 +91,7 @@ def _values(folder: ResultFolder, qids: Sequence[str], other: str) -> Mapping[st
     if other:
         raise DataError(other)
     if not any((folder.path / f"per_query{ending}").is_file() for ending in (".parquet", ".csv")):
-        raise DataError("its values of then are not kept (output.formats has neither csv nor parquet)")
+        raise DataError("its values were not saved (output.formats has neither csv nor parquet)")
     values: dict[str, dict[str, Floats]] = {}
     for name, scored in folder.systems[folder.dataset].items():
         places = {qid: place for place, qid in enumerate(scored.qids)}
@@ -119,7 +119,7 @@ def will_compare(path: Path, experiment: Experiment) -> str:
 
 def no_previous(previous: Previous) -> str:
     """One line: that there is nothing to compare with, and why."""
-    return f"no previous run ({previous.missing}): nothing is compared with it, and gates against it pass"
+    return f"no previous run ({previous.missing}): nothing to compare with; gates against it pass"
 
 
 def _gone(then: Sequence[str], experiment: Experiment) -> list[str]:
@@ -130,7 +130,7 @@ def _others(added: Sequence[str], gone: Sequence[str]) -> Iterator[str]:
     if added:
         yield f"not in the previous run: {_listed(added)}"
     if gone:
-        yield f"in the previous run alone: {_listed(gone)}"
+        yield f"only in the previous run: {_listed(gone)}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -189,8 +189,8 @@ def _notes(against: Against) -> Iterator[str]:
         count = counted(len(against.changed), "query has", "queries have")
         yield f"{count} other ground truth than then, and today's is used for both: {_listed(against.changed)}"
     if against.reworded:
-        yield f"left out, for their text is another one than then: {_listed(against.reworded)}"
-    alone = [(against.asked_now, "new"), (against.asked_then, "not asked any more")]
+        yield f"excluded, because their text has changed since: {_listed(against.reworded)}"
+    alone = [(against.asked_now, "new"), (against.asked_then, "no longer queried")]
     if any(count for count, _ in alone):
         yield "left out: " + ", ".join(f"{counted(n, 'query', 'queries')} {what}" for n, what in alone if n)
     reasons: dict[str, list[str]] = {}

@@ -31,7 +31,7 @@ def run_experiment(
 ) -> Outcome:
     """Runs an experiment file and writes its results; raises `GroupgtError` with everything that is wrong.
 
-    A gate that fails is no error: see `Outcome.gates`.
+    A failed gate does not raise: see `Outcome.gates`.
 
     Args:
         path: The experiment file.
@@ -44,7 +44,7 @@ def run_experiment(
         allow_code: Let the file run code of yours.
         against: A result folder of an earlier run, or a folder that holds some (the newest is taken): every system is
             compared with its former self. Where nothing is there yet, nothing is compared.
-        progress: Who is told how far retrieval is.
+        progress: Progress callback.
     """
     with shared_process() as secrets:
         experiment = load(Path(path), changes=changes, only=only, allow_code=allow_code, secrets=secrets)

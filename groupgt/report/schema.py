@@ -64,7 +64,7 @@ REVERSAL = shape(
 )
 COMPARISON = shape(
     "Comparison",
-    "Systems side by side, held against a baseline query by query.",
+    "Systems compared with a baseline, query by query.",
     baseline=str,
     convention=str,
     settings=Annotated[dict[str, Any], FieldsOf(Settings)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from groupgt.evaluation.result import Evaluation
 from groupgt.render.tables import counted
@@ -15,23 +15,18 @@ if TYPE_CHECKING:
 NAMED = 3
 
 
-class Words(NamedTuple):
-    """The words for ground truth: groups are met, relevant documents are found."""
-
-    one: str
-    meets: str
-    meet: str
-
-    @property
-    def many(self) -> str:
-        """Several of them."""
-        return f"{self.one}s"
+def unit_of(evaluations: Iterable[Evaluation]) -> str:
+    """What the ground truth of these evaluations is made of: groups, or relevant documents where it is flat."""
+    return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
 
-def words_of(evaluations: Iterable[Evaluation]) -> Words:
-    """The words of the ground truth that some evaluations share."""
-    is_flat = any(each.truth.shape == "flat" for each in evaluations)
-    return Words("relevant document", "finds", "find") if is_flat else Words("group", "meets", "meet")
+def at_cutoff(cutoff: int | str | None) -> str:
+    """The cutoff at which queries are complete, in a sentence.
+
+    >>> at_cutoff(10), at_cutoff("2000tokens"), at_cutoff(None)
+    (' at 10', ' at 2000tokens', '')
+    """
+    return "" if cutoff is None else f" at {cutoff:,}" if isinstance(cutoff, int) else f" at {cutoff}"
 
 
 def every(count: int, one: str) -> str:
@@ -79,7 +74,7 @@ def missing_queries(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
             yield f"{who} no results for any of {counted(total, 'query', 'queries')}: are these the right files?"
             continue
         most = ", more than half" if 2 * missing > total else ""
-        then = "scored as zero (policy missing=zero; missing=skip leaves them out)"
+        then = "scored as zero (policy missing=zero; missing=skip excludes them)"
         yield f"{who} no results for {missing:,} of {counted(total, 'query', 'queries')}{most}, {then}"
 
 
@@ -90,12 +85,16 @@ def doubts(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     yield from missing_queries(evaluations)
     first = next(iter(evaluations.values()))
     if not first.truth.judgments.defined.any():
-        yield "no query has ground truth that can be met, so there are no means"
+        yield "no query has a group that can be covered, so there are no means"
     repeating = {name: own.counts["duplicates"] for name, own in evaluations.items() if own.counts["duplicates"]}
     if repeating and first.policy.duplicates in ("penalize", "keep"):
         listed = ", ".join(f"{name} {count:,}" for name, count in list(repeating.items())[:NAMED])
         more = f" and {len(repeating) - NAMED:,} more runs" if len(repeating) > NAMED else ""
-        meaning = "a repeat keeps its place and hits nothing" if first.policy.duplicates == "penalize" else "both count"
+        meaning = (
+            "repeats keep their rank but count as non-relevant"
+            if first.policy.duplicates == "penalize"
+            else "both count"
+        )
         yield f"queries with a repeated result: {listed}{more}; {meaning} (policy duplicates={first.policy.duplicates})"
 
 

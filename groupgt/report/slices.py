@@ -37,7 +37,7 @@ def deltas(systems: Systems, metrics: Sequence[str]) -> Iterator[Item]:
             headers = [f"{systems.labels[text]}: delta by {by}", *(part.value for part in parts)]
             yield _turned(headers, rows) if len(parts) > tables.WIDEST else (headers, rows)
     for by, count in systems.left_out.items():
-        yield f"slices by {by} are left out: it has {count:,} values, more than {MOST_SLICES:,}"
+        yield f"slices by {by} are omitted: it has {count:,} values, more than {MOST_SLICES:,}"
     if systems.slices and metrics:
         lines = list(_extremes(systems, metrics[0]))
         if len(lines) > LISTED:
@@ -99,7 +99,7 @@ def _reversals(systems: Systems, metrics: Sequence[str]) -> Iterator[str]:
         yield f"… and {len(significant) - LISTED:,} more reversals"
     if others := reversals[len(significant) :]:
         slices = counted(len(others), "slice contradicts", "slices contradict")
-        yield f"{slices} the overall direction, not significantly; such as {_reversal(systems, *others[0])}"
+        yield f"{slices} the overall direction (not significant), such as {_reversal(systems, *others[0])}"
 
 
 def _reversal(systems: Systems, row: Row, part: Slice, inner: Row) -> str:

@@ -48,7 +48,7 @@ def latencies(outcome: Outcome, dataset: str) -> tuple[Kind, dict[str, Median]]:
 
 
 UNITS: dict[Kind, str] = {"alone": "median ms per query", "batched": "median ms per query, in batches"}
-NOISE = "the medians differ by less than their intervals: noise"
+NOISE = "the medians differ by less than their CIs: noise"
 
 
 def figure(systems: Systems, latencies: tuple[Kind, Mapping[str, Median]]) -> Figure | None:

@@ -82,7 +82,7 @@ class Convex(_Fusion):
         """Weights as everywhere, and least scores where they serve."""
         yield from super().clashes()
         if self.least and self.normalization != "theoretical":
-            what = f"least scores serve the normalization theoretical, not {self.normalization}"
+            what = f"`least` applies only to theoretical normalization, not {self.normalization}"
             yield Clash("least", what, ("normalization",))
 
 
@@ -182,11 +182,11 @@ def convex(options: Convex, inputs: Sequence[Answers], least: Sequence[float | N
     weights /= weights.sum()
     flat = _Flat.of(inputs, options.depth or k)
     if flat.scores is None:
-        raise RetrieverError("convex fusion needs the scores of its inputs, and one of them has none; rrf needs none")
+        raise RetrieverError("convex fusion needs the scores of its inputs, but one has none; use rrf")
     floor = np.array([np.nan if each is None else each for each in options.least or least], dtype=np.float64)
     if options.normalization == "theoretical" and (len(floor) != len(inputs) or np.isnan(floor).any()):
         raise RetrieverError(
-            "theoretical normalization needs the least score of each input; name them all with `least`"
+            "theoretical normalization needs the minimum score of each input; set them all with `least`"
         )
     missing = np.zeros((len(inputs), len(flat.qids)))
     if not len(flat.rank):
@@ -251,7 +251,7 @@ NORMALIZE: dict[str, Callable[[Floats, Integers, Floats], Any]] = {
 
 
 RRF = RetrieverPlugin(
-    ReciprocalRank, fuse=reciprocal_rank, summary="Fusion of other systems by reciprocal ranks.", corpus=False
+    ReciprocalRank, fuse=reciprocal_rank, summary="Reciprocal rank fusion of other systems.", corpus=False
 )
 CONVEX = RetrieverPlugin(
     Convex, fuse=convex, summary="Fusion of other systems by a weighted sum of normalized scores.", corpus=False

@@ -77,8 +77,8 @@ class Options(base.Options):
         Doc("Maximum duration of a request including retries, in seconds."),
     ] = 600.0
     max_bytes: Annotated[int, Ge(1), Le(10**12), Doc("Maximum size of a response, in bytes.")] = 100_000_000
-    id_field: Annotated[str, Doc("Field of a result object that holds the id.")] = "id"
-    score_field: Annotated[str, Doc("Field of a result object that holds the score.")] = "score"
+    id_field: Annotated[str, Doc("Field of a result object with the id.")] = "id"
+    score_field: Annotated[str, Doc("Field of a result object with the score.")] = "score"
 
     def batch_size(self) -> int:
         return self.batch
@@ -86,7 +86,7 @@ class Options(base.Options):
     def clashes(self) -> Iterator[Clash]:
         """A URL and headers that can be sent; what is at fault may hold a password or a key, and is not shown."""
         if not _is_url(self.url):
-            yield Clash("url", "expected http://host/… or https://host/…, what is special in it percent-encoded")
+            yield Clash("url", "expected http://host/… or https://host/…, special characters percent-encoded")
         for name, value in self.headers.items():
             if not re.fullmatch(r"[!#$%&'*+.^_`|~\w-]+", name, re.ASCII):
                 yield Clash("headers", f"expected the name of a header, found {name!r}")
@@ -199,7 +199,7 @@ class Http:
                 raise self._fault(f"expected an answer in {coding}, found other bytes") from None
             self.limits.check_size(len(unpacked))
             if not unpacker.eof:
-                raise self._fault(f"expected an answer in {coding}, found one that breaks off")
+                raise self._fault(f"expected an answer in {coding}, found a truncated one")
             content = unpacker.unused_data
         return unpacked
 
@@ -250,7 +250,7 @@ class Limits:
         """How long the call may still take; raises `ExceededError` where no time is left."""
         seconds = self.end - time.monotonic()
         if seconds <= 0:
-            raise ExceededError(f"no whole answer within {self.most_seconds:g} s (max_seconds)")
+            raise ExceededError(f"no complete response within {self.most_seconds:g} s (max_seconds)")
         return seconds
 
     def part_seconds(self) -> float:
@@ -447,7 +447,7 @@ def _character(digits: str) -> str:
 PLUGIN = RetrieverPlugin(
     Options,
     Http,
-    summary="A server that is posted queries as JSON.",
+    summary="An HTTP server that accepts queries as JSON.",
     corpus=False,
     live=True,
 )

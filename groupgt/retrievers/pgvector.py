@@ -73,7 +73,7 @@ class Options(QueryOptions):
 
 
 class PgVector:
-    """Asks the database for each query's nearest rows; whatever it refuses is an error."""
+    """Asks the database for each query's nearest rows; database errors are raised."""
 
     def __init__(self, setting: base.Setting, options: Options) -> None:
         import psycopg

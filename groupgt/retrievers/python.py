@@ -86,7 +86,7 @@ def _id(metadata: Mapping[str, Any], document_id: Any, id_field: str, framework:
         return metadata[id_field]
     if not id_field and document_id is not None:
         return document_id
-    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; name the metadata that hold it"
+    lacking = f"no {id_field!r} in its metadata" if id_field else "no id; set id_field to the field with the id"
     names = ", ".join(map(str, metadata)) or "nothing"
     raise RetrieverError(f"id_field: a document of {framework} has {lacking}; it has {names}")
 
@@ -102,7 +102,7 @@ class Options(base.Options):
     run; with a `version` beside `use`, answers of that version are reused.
     """
 
-    target: Annotated[str, Doc("What to call, as module:name; modules beside the experiment file are found too.")]
+    target: Annotated[str, Doc("What to call, as module:name; modules next to the experiment file are found too.")]
     options: Annotated[dict[str, Any], Doc("Options passed to a factory.")] = field(default_factory=dict)
     factory: Annotated[
         bool | None,
@@ -115,9 +115,7 @@ class Options(base.Options):
             "named query, question, q, text or prompt)."
         ),
     ] = None
-    id_field: Annotated[
-        str, Doc("Metadata field that holds the id, in documents of LangChain, LlamaIndex or Haystack.")
-    ] = ""
+    id_field: Annotated[str, Doc("Metadata field with the id, in documents of LangChain, LlamaIndex or Haystack.")] = ""
 
     def clashes(self) -> Iterator[Clash]:
         """A target is a module and a name in it."""

@@ -1,4 +1,4 @@
-"""Results of any other system, from files."""
+"""Existing results of any system, read from files."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ class Options(base.Options):
         return False
 
 
-PLUGIN = RetrieverPlugin(Options, summary="Results of any other system, from files.", corpus=False)
+PLUGIN = RetrieverPlugin(Options, summary="Existing results of any system, read from files.", corpus=False)

@@ -88,7 +88,7 @@ class QueryOptions(base.Options):
         if path and Path(path).suffix not in (".npy", ".parquet"):
             yield Clash(option, f"expected a file that ends in .npy or .parquet, found {path!r}")
         elif not path and not self.model:
-            yield Clash(option, "expected a file of vectors (or a model that makes them), found nothing", ("model",))
+            yield Clash(option, "expected a file of vectors (or a model), found neither", ("model",))
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ class QueryVectors:
         """The vectors of some queries; raises `RetrieverError` where there are none."""
         if self.stored is not None:
             if not isinstance(queries, base.Queries):
-                raise RetrieverError("vectors that were read from a file are those of its queries alone")
+                raise RetrieverError("vectors read from a file cover only its own queries")
             return np.asarray(self.stored[[self.rows[qid] for qid in queries.ids]])
         if self.encode is None:
-            raise RetrieverError("there is no model to make vectors of queries")
+            raise RetrieverError("there is no model to embed queries")
         return self.encode([self.options.query_prefix + text for text in queries])
 
 
@@ -156,7 +156,7 @@ class Embedded(QueryVectors):
         if options.documents:
             vectors = _read(options.documents, "doc_id", setting.corpus.ids)
         elif encode is None:
-            raise RetrieverError("there is no model to make vectors of documents")
+            raise RetrieverError("there is no model to embed documents")
         else:
             prefix = options.document_prefix
             key = (__name__, options.model, prefix)

@@ -21,7 +21,7 @@ TIME = "%Y%m%dT%H%M%S"
 _STAMP = re.compile("[0-9]{8}T[0-9]{6}")
 # The clocks of machines that share a folder differ by less, which nobody need be told.
 CLOCKS_DIFFER = timedelta(minutes=1)
-# So many folders of one second and digest are enough.
+# Limit of folders with the same second and digest.
 MOST = 1000
 
 
@@ -58,7 +58,7 @@ def _renamed(temporary: Path, parent: Path, digest: str) -> Path:
             except OSError:
                 if not folder.exists():
                     raise
-    raise DataError(f"{parent}: there is no free name left for a result folder")
+    raise DataError(f"{parent}: no free name is left for a result folder")
 
 
 def _stamp(parent: Path) -> str:

@@ -48,7 +48,7 @@ def test_version(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 
 def test_as_a_module() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "groupgt", "metrics", "mrr"],
+        [sys.executable, "-m", "groupgt", "list", "metrics", "mrr"],
         capture_output=True,
         text=True,
         check=True,
@@ -137,7 +137,7 @@ def test_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_misses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--corpus", "corpus.jsonl")[0]
-    first = "bm25 meets every group within the first result for 0 of 2 queries, and misses 2 groups, both of which come"
+    first = "bm25 completes 0 of 2 queries at 1, and misses 2 groups, both of which come"
     assert out.splitlines()[0] == f"{first} later."
     assert "group number" not in out
     assert "group number" in call(capsys, "misses", "qa.jsonl", "bm25.trec", "-k", "1", "--details")[0]
@@ -159,12 +159,12 @@ def test_check(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    out = call(capsys, "metrics")[0]
+    out = call(capsys, "list", "metrics")[0]
     assert "alpha_ndcg" in out
-    assert "note:" in call(capsys, "metrics", "map")[0]
-    assert json.loads(call(capsys, "metrics", "Rprec", "--format", "json")[0])["name"] == "r_precision"
-    assert len(json.loads(call(capsys, "metrics", "--format", "json")[0])) > 20
-    assert "did you mean 'ndcg'" in call(capsys, "metrics", "ndgc", status=2)[1]
+    assert "note:" in call(capsys, "list", "metrics", "map")[0]
+    assert json.loads(call(capsys, "list", "metrics", "Rprec", "--format", "json")[0])["name"] == "r_precision"
+    assert len(json.loads(call(capsys, "list", "metrics", "--format", "json")[0])) > 20
+    assert "did you mean 'ndcg'" in call(capsys, "list", "metrics", "ndgc", status=2)[1]
 
 
 @pytest.mark.parametrize("to", ["jsonl", "csv", "parquet", "trec-subtopics"])
@@ -197,7 +197,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "expected" not in call(capsys, "run", "new/experiment.yaml", "--dry-run")[1]
     out, err = call(capsys, "run", "new/experiment.yaml", "--output", "there")
     assert "ndcg" in out
-    assert "results are in" in err
+    assert "wrote results to" in err
     assert (folder / "there" / "starter" / "latest").exists()
     found = json.loads(call(capsys, "run", "new/experiment.yaml", "--format", "json")[0])
     assert found["datasets"]["mine"]["best"] == "bm25[k1=0.9,b=0.4]"
@@ -266,7 +266,7 @@ def test_convert_keeps_calls(folder: Path, capsys: pytest.CaptureFixture[str], t
 def test_convert_says_that_trec_has_no_calls(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "agent.csv").write_text(CALLS)
     said = call(capsys, "convert", "agent.csv", "again.trec", "--to", "trec")
-    assert "trec has no place for the calls that found results" in "".join(map(str, said))
+    assert "trec cannot store the calls that found results" in "".join(map(str, said))
     lines = (folder / "again.trec").read_text().splitlines()
     assert [line.split()[2] for line in lines] == ["a", "x", "c", "d"]
 

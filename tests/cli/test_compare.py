@@ -67,7 +67,7 @@ def test_files_beside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 def test_one_run_is_no_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("compare", "power"):
         _, err = call(capsys, command, "qa.jsonl", "bm25.trec", status=2)
-        assert "expected at least two runs, found 1: bm25.trec" in err
+        assert "|, found 1: bm25.trec" in err
 
 
 def test_power(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_budgets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_misses_of_several_runs(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2")
-    first = "Both runs meet every group within the first 2 results for 1 of 2 queries; no run does for 1."
+    first = "Both runs complete 1 of 2 queries at 2; 1 is complete in no run."
     assert out.splitlines()[0] == first
     out, _ = call(capsys, "misses", "qa.jsonl", "bm25.trec", "other.trec", "-k", "2", "--format", "json")
     hardest = json.loads(out)["hardest"]
@@ -229,8 +229,8 @@ def test_pairs_have_no_room_in_csv(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_shares_in_per_cent_and_what_is_not_reached(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--share", "50%,100%")
-    assert out.startswith("bm25 and other fully cover 50 % of 2 queries within 2 results.\n")
-    assert "\nbm25 fully covers 100 % of 2 queries within 3 results; other covers 50 % in all.\n" in out
+    assert out.startswith("bm25 and other complete 50 % of 2 queries within 2 results.\n")
+    assert "\nbm25 completes 100 % of 2 queries within 3 results; other completes 50 % in all.\n" in out
     assert "not reached" in out
     assert "policy" not in out
     out, _ = call(capsys, "depth", "qa.jsonl", "bm25.trec", "other.trec", "--policy", "missing=skip")

@@ -80,7 +80,7 @@ def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     "command",
     [
         "run small.yaml",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("metrics", "list", "--version", "--help", "schema")),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("list", "--version", "--help", "schema")),
     ],
 )
 def test_standard_output_that_is_closed_is_an_error(file: Path, command: str) -> None:

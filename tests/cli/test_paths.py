@@ -130,7 +130,7 @@ def test_unknown_table_format_before_anything_is_written(cli: Cli, truth: Path) 
     fails(cli("evaluate", truth, run, "-m", "recall", "--format", "nope", "--per-query", path), "'nope'", "github")
     assert not path.exists()
     fails(cli("check", truth, run, "--format", "nope"), "'nope'")
-    fails(cli("metrics", "ndcg", "--format", "nope"), "'nope'")
+    fails(cli("list", "metrics", "ndcg", "--format", "nope"), "'nope'")
 
 
 @pytest.mark.parametrize("command", ["evaluate", "misses", "check"])

@@ -89,7 +89,7 @@ def test_a_run_in_a_pipe_tells_where_results_are(tmp_path: Path, capsys: pytest.
     main(["run", str(tmp_path / "experiment.yaml"), "--format", "json"])
     shown = capsys.readouterr()
     assert json.loads(shown.out)["name"] == "starter"
-    assert shown.err.startswith("groupgt: results are in ")
+    assert shown.err.startswith("groupgt: wrote results to ")
     assert len(shown.err.splitlines()) == 1
 
 
@@ -220,9 +220,8 @@ def test_a_bar_shows_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
         ["list", "retrievers"],
         ["list", "retrievers", "http"],
         ["list", "metrics", "ndcg"],
-        ["metrics", "ndcg"],
-        ["labellers"],
-        ["labellers", "spans"],
+        ["list", "labellers"],
+        ["list", "labellers", "spans"],
         ["explain", "--query", "h002", "--corpus", "CORPUS", "TRUTH", "RUN"],
     ],
     ids=" ".join,

@@ -1,4 +1,4 @@
-"""Who meets which group, who solves what, and headroom: small cases by hand, large ones by a slow loop."""
+"""Which groups runs cover, which queries each system completes, headroom: small cases by hand, large by a slow loop."""
 
 from __future__ import annotations
 

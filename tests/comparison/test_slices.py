@@ -49,7 +49,7 @@ def test_reversals_and_extremes_are_told() -> None:
     assert (
         "other: best where kind = often (+1.0000*, 8 queries), worst where kind = seldom (-1.0000, 2 queries)" in text
     )
-    assert "1 slice contradicts the overall direction, not significantly; such as other with -1.0000 in recall" in text
+    assert "1 slice contradicts the overall direction (not significant), such as other with -1.0000 in recall" in text
     assert "where kind = seldom (2 queries, p (holm) 0.5000), and +0.6000 overall" in text
 
 
@@ -98,7 +98,7 @@ def test_columns_with_too_many_values_are_left_out_and_named() -> None:
     table = groupgt.compare(truth, runs, ["mrr"], by=["number", "kind"], resamples=99)
     assert {part.by for part in table.slices} == {"kind"}
     text = str(table)
-    assert "slices by number are left out: it has 300 values, more than 200" in text
+    assert "slices by number are omitted: it has 300 values, more than 200" in text
     # Twelve slices do not fit a line: each has a row of its own.
     (header,) = [line for line in text.splitlines() if line.startswith("mrr: delta by kind")]
     assert header.split()[4:] == ["queries", "one", "(mean)", "two"]

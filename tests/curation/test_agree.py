@@ -71,7 +71,7 @@ def test_what_cannot_be_asked() -> None:
     truth = {"q": [["a"]]}
     with pytest.raises(groupgt.ConfigError, match=r"expected another labeller \(--other\), or another ground truth"):
         groupgt.agree(truth, {"q": ["a"]})
-    with pytest.raises(groupgt.ConfigError, match="over the results of a run, and none was given"):
+    with pytest.raises(groupgt.ConfigError, match="comparing labellers requires a run"):
         groupgt.agree(truth, other_labeller="text")
     with pytest.raises(groupgt.DataError, match="no query in common"):
         groupgt.agree(truth, {"q": ["a"]}, other_truth={"p": [["a"]]})

@@ -29,7 +29,7 @@ def test_by_hand() -> None:
         "carried to one chunk": 2,
         "carried to several chunks": 0,
         "lost": 0,
-        "queries left out": 0,
+        "queries dropped": 0,
     }
 
 
@@ -148,7 +148,7 @@ def test_through_texts() -> None:
 
 
 def test_what_cannot_be_asked() -> None:
-    with pytest.raises(groupgt.ConfigError, match=r"method spans: the new chunks \(--to\) have no places"):
+    with pytest.raises(groupgt.ConfigError, match=r"method spans: the new chunks \(--to\) have no spans"):
         groupgt.rechunk({"q": [["o1"]]}, OLD, NEW_TEXTS, method="spans")
     with pytest.raises(groupgt.ConfigError, match="method: expected spans, contained"):
         groupgt.rechunk({"q": [["o1"]]}, OLD, NEW, method="guess")
@@ -180,7 +180,7 @@ def test_the_command_writes_nothing_while_a_group_is_lost(tmp_path: Path, capsys
     assert not report.exists()
     way = "lower --min-overlap, or keep the places, which no chunking changes: leave out --to"
     main(words[:6])  # a dry run
-    assert f"1 of 2 queries would lose a group and is left out; to keep them, {way}" in capsys.readouterr().out
+    assert f"1 of 2 queries would lose a group and is dropped; to keep them, {way}" in capsys.readouterr().out
     main([*words, "--drop-lost"])
     shown = capsys.readouterr()
     assert way in shown.out

@@ -124,7 +124,7 @@ def test_a_review_is_not_written_over(folder: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit) as end:
         main(["suggest", "truth.jsonl", "--corpus", "corpus.jsonl", "--output", "review.csv"])
     assert end.value.code == 2
-    assert "its marks would be lost" in capsys.readouterr().err
+    assert "may contain review marks" in capsys.readouterr().err
     assert (folder / "review.csv").read_text(encoding="utf-8") == "mine"
 
 
@@ -161,7 +161,7 @@ def test_a_row_that_was_changed_is_no_proposal(folder: Path, old: str, new: str)
     review = folder / "review.csv"
     marked(review, ["yes", ""])
     review.write_text(review.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    with pytest.raises(groupgt.DataError, match=r"review\.csv:2: this row is not what was proposed"):
+    with pytest.raises(groupgt.DataError, match=r"review\.csv:2: this row differs from the proposal"):
         accepted(groupgt.read_ground_truth(folder / "truth.jsonl"), review)
 
 

@@ -275,13 +275,13 @@ def test_the_conclusion_of_the_sweep_follows_from_its_comparison(tmp_path: Path)
     assert "reach .7892" in text
     assert table.failures is not None
     assert len(table.failures.nobody) == 11
-    assert "11 questions are complete in the first ten results of no system" in text
+    assert "11 queries are not complete at 10 for any system" in text
     pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
     power = next(each for each in table.power() if each.system == "rrf[k=10]")
     assert power.detectable == pytest.approx(0.095, abs=5e-3)
-    assert "difference of about .095 with a power of 80 %" in text
+    assert "minimum detectable difference is about .095 at 80 % power" in text
     assert power.needed == pytest.approx(510, abs=60)
-    assert "about 510 questions" in text
+    assert "about 510 queries" in text
 
 
 @pytest.mark.slow

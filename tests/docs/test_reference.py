@@ -236,7 +236,7 @@ def test_formulas_are_those_of_metrics_that_there_are() -> None:
 
 
 def test_a_formula_of_another_text_is_not_shown() -> None:
-    assert formulas.tex_of("recall.autorag", "groups met ÷ m")
+    assert formulas.tex_of("recall.autorag", "groups covered ÷ m")
     assert formulas.tex_of("recall.autorag", "groups met ÷ R") == ""
     assert formulas.tex_of("new", "groups met ÷ R") == ""
 

@@ -256,7 +256,7 @@ def test_what_is_no_table_is_refused() -> None:
 @pytest.mark.parametrize(
     ("metrics", "policy", "told"),
     [
-        (["recall@2000chars", "token_f1"], None, "leave out recall@2000chars, token_f1"),
+        (["recall@2000chars", "token_f1"], None, "omit recall@2000chars, token_f1"),
         (["recall"], {"missing": "error"}, "missing=zero or skip"),
         (["recall"], {"extra": "error"}, "extra=ignore"),
         (["recall.trec"], {"duplicates": "keep"}, "choose duplicates=penalize"),
@@ -285,5 +285,5 @@ def test_results_with_calls_are_ordered_by_them(is_nested: bool) -> None:
     }
     with pytest.raises(groupgt.DataError, match="the result at rank 2 is of call 1"):
         per_query(pa.table({**lists, "retrieved_calls": [[2, 1, 3]]}), ["mrr"], TRUTH)
-    with pytest.raises(groupgt.ConfigError, match="leave out recall@2calls"):
+    with pytest.raises(groupgt.ConfigError, match="omit recall@2calls"):
         per_query(pa.table(lists), ["recall@2calls"], TRUTH)

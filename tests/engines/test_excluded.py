@@ -129,7 +129,7 @@ def test_they_are_read_and_written(truth: groupgt.GroundTruth, tmp_path: Path) -
         assert again.digest == truth.digest != groupgt.GroundTruth.of(TRUTH).digest
     assert truth.select([2, 0]).excluded == [{"y"}, {"x", "7"}]
     for kind in ("csv", "trec", "beir"):
-        with pytest.raises(groupgt.DataError, match="cannot say which ids are left out"):
+        with pytest.raises(groupgt.DataError, match="cannot store excluded_ids"):
             write_ground_truth(tmp_path / "other", truth, kind)
     nothing = groupgt.GroundTruth.of(TRUTH, excluded_ids={"q1": None, "q2": "N/A", "3": []})
     assert nothing.excluded is None
@@ -138,7 +138,7 @@ def test_they_are_read_and_written(truth: groupgt.GroundTruth, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("excluded", "words"),
     [
-        ({"q1": ["x", "b"]}, "query 'q1': 'b' is excluded from the results and relevant as well"),
+        ({"q1": ["x", "b"]}, "query 'q1': 'b' is both excluded and relevant"),
         ({"q1": "x"}, "query 'q1': expected excluded_ids to be a list of ids, found 'x'"),
         ({"q1": [True]}, "query 'q1': the excluded id True must be a string or integer"),
         ({"q1": [" "]}, "query 'q1': the excluded id ' ' is blank"),
@@ -154,7 +154,7 @@ def test_what_cannot_be_left_out(excluded: Any, words: str) -> None:
 def test_a_fault_in_a_file_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(json.dumps({"qid": "q", "retrieval_gt": [["a"]], "excluded_ids": ["a"]}) + "\n")
-    with pytest.raises(groupgt.DataError, match=r"t\.jsonl:1: query 'q': 'a' is excluded"):
+    with pytest.raises(groupgt.DataError, match=r"t\.jsonl:1: query 'q': 'a' is both excluded"):
         groupgt.read_ground_truth(path)
 
 
@@ -164,13 +164,13 @@ def test_places_and_judged_documents_may_be_left_out() -> None:
 
 
 def test_results_on_a_cluster_are_refused(truth: groupgt.GroundTruth) -> None:
-    with pytest.raises(groupgt.ConfigError, match="cannot be done where results stay on a cluster"):
+    with pytest.raises(groupgt.ConfigError, match="cannot be removed from results on a cluster"):
         without_excluded(truth, Run(Remote(None), name="far"))
 
 
 def test_flat_qrels_say_that_they_lose_them(truth: groupgt.GroundTruth, tmp_path: Path) -> None:
     lost = write_ground_truth(tmp_path / "qrels", truth, "qrels-flat")
-    assert lost[1:] == ["which ids are left out of results"]
+    assert lost[1:] == ["excluded_ids"]
     plain = groupgt.GroundTruth.of(TRUTH)
     assert len(write_ground_truth(tmp_path / "qrels", plain, "qrels-flat")) == 1
 

@@ -155,7 +155,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     path.write_text(GOOD * 4)
     run = read(path)
     path.write_text(GOOD)
-    with pytest.raises(groupgt.DataError, match=r"run\.trec: the file became shorter while it was read"):
+    with pytest.raises(groupgt.DataError, match=r"run\.trec: the file was truncated while being read"):
         labelled(run, groupgt.GroundTruth.of({"q": [["d1"]]}))
 
 

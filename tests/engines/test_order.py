@@ -61,7 +61,7 @@ def by_hand(rows: Rows, policy: Policy) -> dict[str, list[str]]:
 
 
 def as_nested(rows: Rows, policy: Policy) -> groupgt.Run:
-    """A row a query, whose order rules."""
+    """One row per query, whose order rules."""
     rankings = by_hand(rows, replace(policy, duplicates="keep"))
     columns = {"qid": list(rankings), "retrieved_ids": list(rankings.values())}
     return groupgt.read_run(pl.DataFrame(columns, schema={"qid": pl.String, "retrieved_ids": pl.List(pl.String)}))

@@ -32,7 +32,7 @@ def test_refused_where_values_per_query_are_needed() -> None:
         lambda: groupgt.evaluate(TRUTH, RUN, ["gm_map"]).assert_at_least({"gm_map": 0.1}),
     ]
     for ask in asked:
-        with pytest.raises(groupgt.MetricError, match=r"gm_map.*value per query"):
+        with pytest.raises(groupgt.MetricError, match=r"gm_map.*values? per query"):
             ask()
 
 
@@ -51,4 +51,4 @@ def test_a_gate_is_refused(tmp_path: Path, cli: Cli) -> None:
     file = tmp_path / "new" / "experiment.yaml"
     told = cli("run", file, "--dry-run", "--set", "evaluate.metrics=[recall@5, gm_map]")
     assert told.status == 2
-    assert "gm_map: a number of the whole run" in told.err
+    assert "gm_map: one number per run" in told.err

@@ -94,8 +94,8 @@ def test_autorag_s_policy_is_offered_just_where_a_mean_differs(
 def test_the_offer_names_the_runs() -> None:
     runs = {"whole": {"q1": ["a"], "q2": ["b"]}, "half": {"q1": ["a"]}, "other": {"q2": ["b"]}}
     two = dict(list(runs.items())[:2])
-    assert "AutoRAG itself gives other means of half: " in groupgt.evaluate_runs(TRUTH, two, ["recall"]).text()
-    assert "AutoRAG itself gives other means of 2 runs: " in groupgt.evaluate_runs(TRUTH, runs, ["recall"]).text()
+    assert "AutoRAG reports different means of half: " in groupgt.evaluate_runs(TRUTH, two, ["recall"]).text()
+    assert "AutoRAG reports different means of 2 runs: " in groupgt.evaluate_runs(TRUTH, runs, ["recall"]).text()
 
 
 def test_what_stands_below_means_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

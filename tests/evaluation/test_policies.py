@@ -249,7 +249,7 @@ def test_judged_only_is_the_policy() -> None:
 @pytest.mark.parametrize(
     ("truth", "metrics", "options", "words"),
     [
-        (AB, ["mrr"], {"policy": "unjudged=drop"}, "holds no document judged non-relevant"),
+        (AB, ["mrr"], {"policy": "unjudged=drop"}, "no document of the ground truth is judged non-relevant"),
         (JUDGED, ["mrr"], {"policy": "unjudged=drop", "labeller": "text", "corpus": {"a": "a", "b": "b"}}, "labeller"),
         (JUDGED, ["P(judged_only=True)@3", "mrr"], {}, "but not for mrr"),
     ],

@@ -35,7 +35,7 @@ def test_failing_queries_are_named_with_what_they_miss(result: groupgt.Evaluatio
 
 def test_queries_that_meet_all_groups_too_late_say_where() -> None:
     late = groupgt.evaluate({"q": [["a"]]}, {"q": ["x", "x2", "a"]}, ["mrr"])
-    with pytest.raises(AssertionError, match=r"q: 0\.3333, every group is met, at rank 3"):
+    with pytest.raises(AssertionError, match=r"q: 0\.3333, every group is covered, at rank 3"):
         late.assert_at_least({"mrr": 0.5})
 
 
@@ -54,7 +54,7 @@ def test_many_queries_are_cut(result: groupgt.Evaluation) -> None:
 
 
 def test_a_mean_without_queries_falls_short() -> None:
-    with pytest.raises(AssertionError, match="no query counts; expected at least 0"):
+    with pytest.raises(AssertionError, match="there are no queries to evaluate; expected at least 0"):
         groupgt.evaluate({"q": []}, {"q": ["a"]}, ["recall"]).assert_at_least({"recall": 0})
 
 

@@ -141,7 +141,7 @@ def test_other_doubts_stand_above_the_table_too() -> None:
     )
     assert "repeated result" not in twice.text()  # only repeats of what is relevant change a mean
     twice = groupgt.evaluate_runs(FOUR, {"some": {qid: groups[0] * 2 for qid, groups in FOUR.items()}}, ["mrr"])
-    first = "warning: queries with a repeated result: some 4; a repeat keeps its place and hits nothing "
+    first = "warning: queries with a repeated result: some 4; repeats keep their rank but count as non-relevant "
     assert twice.text().startswith(first)
     nothing = groupgt.evaluate_runs({"q": []}, {"some": {"q": ["a"]}}, ["mrr"])
-    assert nothing.text().startswith("warning: no query has ground truth that can be met, so there are no means.")
+    assert nothing.text().startswith("warning: no query has a group that can be covered, so there are no means.")

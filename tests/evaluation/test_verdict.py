@@ -20,31 +20,31 @@ LATE = {"q1": ["x", "a", "b"], "q2": ["x", "c"]}
 FIRST = {"q1": ["a", "x", "x2"], "q2": ["c"]}
 NONE = {"q1": ["x"], "q2": ["x"]}
 METRICS = ["recall@3", "mrr.trec"]
-COMPARE = " `groupgt compare` says which differences are real."
+COMPARE = " `groupgt compare` tests differences for significance."
 
 
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        ({"all": ALL, "none": NONE}, "all is the best of 2 runs by both metrics." + COMPARE),
+        ({"all": ALL, "none": NONE}, "all has the highest mean of 2 runs on both metrics." + COMPARE),
         (
             {"all": ALL, "late": LATE},
-            "all is the best of 2 runs by mrr.trec; both runs have the same recall@3." + COMPARE,
+            "all has the highest mean of 2 runs on mrr.trec; both runs have the same recall@3." + COMPARE,
         ),
         (
             {"first": FIRST, "all": ALL, "none": NONE},
-            "all is the best of 3 runs by both metrics; first by mrr.trec." + COMPARE,
+            "all has the highest mean of 3 runs on both metrics; first on mrr.trec." + COMPARE,
         ),
         # None is better than another: each is named with what it is best by.
         (
             {"first": FIRST, "late": LATE},
-            "late is the best of 2 runs by recall@3; first by mrr.trec." + COMPARE,
+            "late has the highest mean of 2 runs on recall@3; first on mrr.trec." + COMPARE,
         ),
         (
             {"one": ALL, "other": ALL, "none": NONE},
-            "one and other are equally good, and the best of 3 runs by both metrics." + COMPARE,
+            "one and other are tied for the highest mean of 3 runs on both metrics." + COMPARE,
         ),
-        ({"one": ALL, "other": ALL}, "Both runs have the same mean by each metric."),
+        ({"one": ALL, "other": ALL}, "Both runs have the same mean on every metric."),
     ],
 )
 def test_runs_that_tie_are_named_together(runs: dict[str, dict[str, list[str]]], said: str) -> None:
@@ -77,7 +77,7 @@ def test_the_names_of_runs_are_bold_and_nothing_else() -> None:
 
 def test_runs_that_need_the_same_depth_are_named_together() -> None:
     found = depths({"one": ALL, "other": ALL, "late": LATE})
-    assert str(found).splitlines()[0] == "one and other fully cover 100 % of 2 queries within 2 results; late needs 3."
+    assert str(found).splitlines()[0] == "one and other complete 100 % of 2 queries within 2 results; late needs 3."
 
 
 @pytest.mark.parametrize(
@@ -85,21 +85,20 @@ def test_runs_that_need_the_same_depth_are_named_together() -> None:
     [
         (
             {"all": ALL, "late": LATE},
-            "all meets every group within the first 2 results for 2 of 2 queries, late for 1;",
+            "all completes 2 of 2 queries at 2, late 1;",
         ),
         (
             {"one": ALL, "other": ALL, "late": LATE},
-            "one and other meet every group within the first 2 results for 2 of 2 queries, late for 1;",
+            "one and other complete 2 of 2 queries at 2, late 1;",
         ),
-        ({"one": ALL, "other": ALL}, "Both runs meet every group within the first 2 results for 2 of 2 queries;"),
-        ({"one": ALL}, "one meets every group within the first 2 results for 2 of 2 queries;"),
+        ({"one": ALL, "other": ALL}, "Both runs complete 2 of 2 queries at 2;"),
+        ({"one": ALL}, "one completes 2 of 2 queries at 2;"),
         (
             {"all": ALL, "late": LATE, "a": NONE, "b": NONE, "c": NONE},
-            "all meets every group within the first 2 results for 2 of 2 queries, late for 1, a for 0, 2 others for at "
-            "most 0;",
+            "all completes 2 of 2 queries at 2, late 1, a 0, 2 others at most 0;",
         ),
     ],
 )
 def test_runs_that_miss_as_much_are_named_together(runs: dict[str, dict[str, list[str]]], said: str) -> None:
     found = hardest_of([groupgt.evaluate(TRUTH, run, METRICS, name=name) for name, run in runs.items()], 2)
-    assert str(found).splitlines()[0] == f"{said} for every query some run does."
+    assert str(found).splitlines()[0] == f"{said} every query is complete in some run."

@@ -176,5 +176,8 @@ def test_what_another_file_kept_is_listed_where_it_would_be_used(
     told = capsys.readouterr()
     (used,) = json.loads(told.out)
     assert (used["experiment"], used["system"]) == ("other", "bm25")
-    assert "1 more cached run of this experiment would not be used by it as it is now: groupgt cache" in told.err
+    assert (
+        "1 more cached run of this experiment do not match its current configuration; list them with: groupgt cache"
+        in told.err
+    )
     assert run_experiment(file, only=["bm25"], allow_code=True).cached == 1

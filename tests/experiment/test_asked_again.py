@@ -425,7 +425,7 @@ def test_what_took_long_says_how_to_keep_it(tmp_path: Path, monkeypatch: pytest.
     outcome = run_experiment(of_mine(tmp_path), allow_code=True)
     assert ways_to_keep(outcome) == ""
     monkeypatch.setattr("groupgt.report.kept.LONG", 0.0)
-    assert "each run asks mine (0 s) again: to keep what they say, name a `version`" in ways_to_keep(outcome)
+    assert "each run queries mine (0 s) again; to cache their results, set `version`" in ways_to_keep(outcome)
 
 
 # ---- the modules of a process ------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_lists_with_repeated_passages_are_part_of_it() -> None:
 def test_the_file_says_where_everything_came_from(tmp_path: Path) -> None:
     text = experiment_text(PROJECT, tmp_path / "experiment.yaml")
     assert "BM25, top_k 5, bm25_tokenizer porter_stemmer; AutoRAG's choice for this node" in text
-    assert "# Left out: 1/pre_retrieve_node_line/query_expansion/0.parquet: there are no retrieved ids in it" in text
+    assert "# Left out: 1/pre_retrieve_node_line/query_expansion/0.parquet: it contains no retrieved ids" in text
     assert "# Left out: 1/retrieve_node_line/retrieval/0.parquet: a copy of the best table of another node" in text
     assert "  policy: autorag\n" in text
     assert f"metrics: [{', '.join(METRICS)}]" in text
@@ -187,7 +187,7 @@ def test_what_cannot_agree_is_said(tmp_path: Path) -> None:
     with pytest.warns(GroupgtWarning) as told:
         text = experiment_text(project, tmp_path / "experiment.yaml")
     assert [str(each.message) for each in told] == [
-        "AutoRAG passes over a query with an empty group or a blank id; here the rest counts",
+        "AutoRAG skips queries with an empty group or a blank id; groupgt scores the rest",
         "0 retrieval bm25: AutoRAG's means are of 2 queries, these of 2, which cannot agree; they differ in q0, q2",
     ]
     assert all(f"# Beware: {each.message}" in text for each in told)
@@ -200,7 +200,7 @@ def test_what_cannot_agree_is_said(tmp_path: Path) -> None:
 def test_flat_ground_truth_is_one_group(tmp_path: Path) -> None:
     nodes = {"0/line/retrieval/0": {"retrieved_ids": [["b"]], "retrieval_recall": [0.5]}}
     project = make(tmp_path / "p", [["a", "b"]], nodes)
-    with pytest.warns(GroupgtWarning, match="letter by letter"):
+    with pytest.warns(GroupgtWarning, match="character by character"):
         assert "policy: {preset: autorag, flat_gt: or}" in experiment_text(project, tmp_path / "experiment.yaml")
 
 
@@ -270,7 +270,7 @@ def test_a_project_without_results(tmp_path: Path) -> None:
     project = make(tmp_path / "p", [[["a"]]], {"0/line/query_expansion/0": {"queries": [["a"]]}})
     with pytest.raises(
         ConfigError,
-        match=r"found none; 0/line/query_expansion/0\.parquet: there are no retrieved ids in it; let AutoRAG run",
+        match=r"found none; 0/line/query_expansion/0\.parquet: it contains no retrieved ids; let AutoRAG run",
     ):
         experiment_text(project, tmp_path / "experiment.yaml")
 

@@ -165,7 +165,7 @@ def test_a_file_of_the_users_own_is_used_and_not_written_over(tmp_path: Path) ->
     assert [brought(tmp_path, "a", refresh=refresh) for refresh in (False, True)] == [0, 0]
     script(tmp_path, "a", "b")
     with pytest.raises(
-        groupgt.DataError, match=r"a: make.py wrote over it, which it had not made, and it was put back"
+        groupgt.DataError, match=r"a: make.py wrote over it, which it had not generated; it was restored"
     ):
         brought(tmp_path, "a", "b")
     assert (tmp_path / "a").read_text() == "own"
@@ -212,7 +212,7 @@ def test_a_file_may_be_made_into_a_folder_of_the_users_own(tmp_path: Path) -> No
 
 def test_a_script_in_the_folder_that_it_makes_is_refused(tmp_path: Path) -> None:
     script(tmp_path, "a")
-    with pytest.raises(groupgt.DataError, match=r"make.py: lies in .*, which it makes; move it out of that folder"):
+    with pytest.raises(groupgt.DataError, match=r"make.py: is in .*, which it generates; move it out of that folder"):
         brought(tmp_path, ".", "a")
     assert (tmp_path / "make.py").exists()
 

@@ -58,7 +58,7 @@ def test_a_slice(swept: Path, first: Outcome) -> None:
 def test_a_slice_in_which_no_question_counts_fails(swept: Path) -> None:
     (gate,) = gates(swept, f'{{system: "{SWEPT}", slice: {{type: none}}, metric: ndcg@10, min: 0}}')
     assert not gate.passed
-    assert "no query counts" in reason(gate)
+    assert "no queries to evaluate" in reason(gate)
 
 
 def test_a_drop_is_against_the_baseline(swept: Path, first: Outcome) -> None:

@@ -123,7 +123,7 @@ def test_what_does_not_fit_is_refused(folder: Path, capsys: pytest.CaptureFixtur
     assert end.value.code == 2
     err = capsys.readouterr().err
     assert "3 faults" in err
-    assert "the ground truth of data set 'own' is another one" in err
+    assert "the ground truth of data set 'own' differs" in err
     assert "the convention is autorag, and coverage" in err
     assert "run both with `convention: coverage`" in err
     assert "the policy is" in err

@@ -82,7 +82,9 @@ def test_ids_that_are_not_in_the_corpus_stand_above_the_table(experiment: Path) 
         outcome = run_experiment(chunks(experiment.parent, "fees", "cards"))
     assert outcome.absent == {"mine": ["lending", "opening-hours", "renewing-online"]}
     above, _, _ = str(outcome).partition("convention coverage")
-    doubt = "3 ids of the ground truth are not in the corpus, and never found: lending, opening-hours, renewing-online."
+    doubt = (
+        "3 ids of the ground truth are not in the corpus, so never retrieved: lending, opening-hours, renewing-online."
+    )
     assert doubt in above
     assert doubt in summary(outcome)
 

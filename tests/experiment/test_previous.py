@@ -158,15 +158,15 @@ def test_queries_are_paired_by_id_and_text(tmp_path: Path) -> None:
     assert against.before["a"]["mrr.coverage"][0] == against.now["a"]["mrr.coverage"][0] == 0.5
     text = text_of(outcome)
     assert "1 query has other ground truth than then, and today's is used for both: q00" in text
-    assert "left out, for their text is another one than then: q01" in text
-    assert "left out: 1 query new, 1 query not asked any more" in text
+    assert "excluded, because their text has changed since: q01" in text
+    assert "left out: 1 query new, 1 query no longer queried" in text
 
 
 def test_systems_of_one_run_alone_are_named(tmp_path: Path) -> None:
     main_run = then(tmp_path, {"a": GOOD, "old": GOOD})
     outcome = ran(tmp_path / "now", {"a": GOOD, "new": GOOD}, against=main_run)
     assert (list(outcome.against["one"].added), list(outcome.against["one"].gone)) == (["new"], ["old"])
-    assert "not in the previous run: new; in the previous run alone: old" in text_of(outcome)
+    assert "not in the previous run: new; only in the previous run: old" in text_of(outcome)
 
 
 TEXT = "text"
@@ -198,7 +198,7 @@ def test_another_corpus(tmp_path: Path, labeller: str, metrics: str) -> None:
     assert "values of then are used for a: the corpus has changed" in text_of(outcome)
 
     outcome = ran(tmp_path / "refused", {"a": GOOD}, against=bare, corpus=other, **asked)
-    why = "the corpus has changed, and its values of then are not kept (output.formats has neither csv nor parquet)"
+    why = "the corpus has changed, and its values were not saved (output.formats has neither csv nor parquet)"
     assert outcome.against["one"].refused == {("a", full): why}
     assert f"warning: a: not compared with the previous run in {metrics}: {why}." in verdict(outcome)
 
@@ -420,7 +420,7 @@ def test_a_dry_run_says_what_would_be_compared(tmp_path: Path, capsys: pytest.Ca
     main(["run", file, "--dry-run", "--against", str(main_run)])
     name = next(main_run.iterdir()).name
     told = " ".join(capsys.readouterr().err.split())
-    parts = "one: a; not in the previous run: new; in the previous run alone: old"
+    parts = "one: a; not in the previous run: new; only in the previous run: old"
     assert told == f"groupgt: compared with the previous run {name}: {parts}"
     main(["run", file, "--dry-run", "--against", str(tmp_path / "nowhere")])
     assert "no previous run (nowhere: no such folder)" in " ".join(capsys.readouterr().err.split())

@@ -130,9 +130,7 @@ def test_a_folder_that_was_moved(tmp_path: Path, capsys: pytest.CaptureFixture[s
     latest = small(tmp_path)
     call = ("misses", latest, "--dataset", "one", "--system", NAME, "--policy", "missing=zero")
     out, _ = printed(capsys, *call)
-    assert out.startswith(
-        f"{NAME} meets every group within the first 10 results for 2 of 3 queries, and misses 1 group, which "
-    )
+    assert out.startswith(f"{NAME} completes 2 of 3 queries at 10, and misses 1 group, which ")
     assert "d: Dogs are welcome." in out
     moved = tmp_path / "elsewhere" / "deep" / "small"
     shutil.copytree(latest.parent, moved)
@@ -194,10 +192,10 @@ def test_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ((latest,), "has the data sets one, two; choose one with --dataset"),
         ((latest, "--dataset", "on"), "expected one or two, found 'on'"),
         ((latest, "--dataset", "one", "--system", "othr"), "(did you mean 'other'"),
-        ((latest, truth, "--dataset", "one"), "a result folder has its own runs; choose among them with --system"),
+        ((latest, truth, "--dataset", "one"), "a result folder contains runs; select them with --system"),
         ((truth,), "RUNS: expected the runs to measure, or a result folder in place of TRUTH"),
-        ((truth, truth, "--system", "other"), "--system: is for result folders"),
-        ((truth, truth, "--dataset", "one"), "--dataset: is for result folders"),
+        ((truth, truth, "--system", "other"), "--system: requires a result folder"),
+        ((truth, truth, "--dataset", "one"), "--dataset: requires a result folder"),
         ((truth, latest), "expected a run, found a result folder; name one of the files in its folder `runs`, or give"),
         ((latest, "--dataset", "one", "--with", "x=1"), "--with: the labeller is that of the run"),
     ):
@@ -216,7 +214,7 @@ def test_folders_that_are_not_whole(tmp_path: Path) -> None:
     # It was read from a file, which is where it was.
     assert dict(reopened.runs)["other"].name == "other.jsonl"
     (tmp_path / "other.jsonl").write_text("")
-    with pytest.raises(groupgt.DataError, match="the run of 'other' is not kept in it"):
+    with pytest.raises(groupgt.DataError, match="the run of 'other' was not saved in it"):
         _ = ResultFolder.opened(folder, "one").runs
     (folder / "truth" / "one.jsonl").unlink()
     with pytest.raises(groupgt.DataError, match="run the experiment again"):

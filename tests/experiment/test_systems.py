@@ -159,7 +159,7 @@ FAULTS: list[Fault] = [
         [(STORED, 'use: http\n    with: {url: "http://127.0.0.1/", version: a}')],
         "24:38",
         "systems.stored.with.version",
-        "goes beside `use`, not among the options",
+        "belongs next to `use`, not among the options",
     ),
     (
         "a needed option",
@@ -185,7 +185,7 @@ def test_a_circle_of_fusions(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("no_such_module:x", "there is no module 'no_such_module', beside the file or installed"),
+        ("no_such_module:x", "there is no module 'no_such_module', next to the file or installed"),
         ("own_search:biuld", "own_search has no 'biuld' (did you mean 'build'?)"),
         ("own search", "expected module:name, found 'own search'"),
     ],

@@ -141,7 +141,7 @@ def test_marks_and_line_ends_of_other_editors(folder: Path, raw: bytes) -> None:
     [
         (["evaluate.k"], ["--set evaluate.k: expected path.to.key=value"]),
         (["=5"], ["--set =5: expected path.to.key=value"]),
-        (["gate.9.min=1"], ["--set gate.9.min: there is nothing at gate.9"]),
+        (["gate.9.min=1"], ["--set gate.9.min: nothing is set at gate.9"]),
         (["gate.0=~"], ["--set gate.0: gate.0: expected a mapping, found nothing"]),
         (["systems.sweep.matrix.k1.2=3"], ["--set systems.sweep.matrix.k1.2: expected a key of a mapping, or"]),
         (["systems.sweep.matrix.k1.x=3"], ["--set systems.sweep.matrix.k1.x: expected a key of a mapping, or"]),

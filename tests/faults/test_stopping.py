@@ -116,7 +116,7 @@ class Large:
             threading.Thread(target=die, daemon=True).start()
         return [self.ids[:k] for _ in queries]
 """
-STOPPED = "groupgt: stopped; finished retrievals are cached, and the same command resumes from there\n"
+STOPPED = "groupgt: interrupted; finished retrievals are cached; rerun the command to resume\n"
 
 
 @pytest.fixture

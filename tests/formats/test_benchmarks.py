@@ -584,15 +584,21 @@ def part(*references: list[str]) -> dict[str, Any]:
 
 MANY = part([f"a{number}" for number in range(11)], [f"b{number}" for number in range(10)])
 BAD_BANKS = [
-    (question(aggregator_type="NOT", answers=[{"answer": "x"}]), "the nugget 'Q': it asks that something is not found"),
+    (
+        question(aggregator_type="NOT", answers=[{"answer": "x"}]),
+        "the nugget 'Q': it requires something not to be retrieved",
+    ),
     (question(aggregator_type="XOR", answers=[{"answer": "x"}]), "expected AND, OR, SUM or NOT as its aggregator_type"),
-    (question(sub_nuggets=[MANY]), "the nugget 'Q': any of its parts will do, but one of them is met in 110 ways"),
+    (
+        question(sub_nuggets=[MANY]),
+        "the nugget 'Q': any of its parts is enough, but one of them is covered in 110 ways",
+    ),
     (question(sub_nuggets=[part([], [])]), "1 of its 2 groups is empty"),
     (question(references=[{"doc": "d"}]), "expected a reference with a doc_id, found {'doc': 'd'}"),
     (question(), "1 of its 2 groups is empty"),
     ({"query_id": "1", "format_version": "v9", "nugget_bank": {}}, "expected the format_version v3, found 'v9'"),
     ({"query_id": "1", "claim_bank": [{"text": "x"}]}, "expected a string as the question or claim"),
-    ({"query_id": "1", "nugget_bank": {"Q": {"question": "Q"}}}, "no nugget names a document"),
+    ({"query_id": "1", "nugget_bank": {"Q": {"question": "Q"}}}, "no nugget references a document"),
 ]
 
 

@@ -80,7 +80,7 @@ def test_parquet_and_folders(tmp_path: Path) -> None:
         ('{"qid": 1.5, "query": "x"}\n', r"file:1: expected a query id \(a string or integer\), found 1\.5"),
         ("<top>\n<title> x\n</top>\n", "file:1: the query id is blank"),
         ("<top>\n<num> 1\n<desc> x\n</top>\n", "file:1: query '1': expected a text"),
-        ("<html></html>", r"file: expected questions \(TREC topics, TSV, JSONL or BEIR\), found none"),
+        ("<html></html>", r"file: expected queries \(TREC topics, TSV, JSONL or BEIR\), found none"),
         ("\n", "found none"),
     ],
 )

@@ -112,7 +112,7 @@ def test_what_a_format_would_be_read_as_has_to_be_said(
 
 
 def test_alternatives_are_not_flat(tmp_path: Path) -> None:
-    with pytest.raises(groupgt.DataError, match="query 'q1': expected documents alone"):
+    with pytest.raises(groupgt.DataError, match="query 'q1': expected single documents"):
         groupgt.GroundTruth.of(GROUPS, shape="flat")
 
 

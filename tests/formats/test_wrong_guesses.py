@@ -47,7 +47,11 @@ TABLES: list[tuple[str, Table | bytes, tuple[str, ...]]] = [
         b"701 GX000-00 0 1 1.0\n701 GX000-01 1 2 0.5\n",
         (":1: expected 4 columns (qid iter doc rel), found 5: these are prels (qid doc rel method probability); keep",),
     ),
-    ("truth", QRELS.replace(b"\n", b" x\n"), (":1: expected 4 columns (qid iter doc rel), found 5; remove what",)),
+    (
+        "truth",
+        QRELS.replace(b"\n", b" x\n"),
+        (":1: expected 4 columns (qid iter doc rel), found 5; remove everything",),
+    ),
     ("truth", TREC.replace(b" t\n", b"\n"), (":1: expected 4 columns (qid iter doc rel), found 5",)),
     ("run", TREC.replace(b" t\n", b"\n"), (":1: expected 6 columns (qid Q0 doc rank score tag), found 5",)),
     ("truth", TREC, ("expected ground truth, but this looks like a run (trec run)",)),

@@ -30,19 +30,19 @@ def test_a_pattern_that_matches_no_result() -> None:
     with pytest.warns(groupgt.GroupgtWarning) as told:
         labelled({"q": [["a#1"]]}, {"q": ["a-1", "b-2"]}, "parents", pattern="(.*)#[0-9]+")
     texts = [str(each.message) for each in told]
-    assert any("matches none of the results; every result keeps its own id: 'a-1', 'b-2'" in text for text in texts)
+    assert any("matches no results; ids are left unchanged: 'a-1', 'b-2'" in text for text in texts)
     # Some ids may be parents.
     assert labelled({"q": [["a#1"]]}, {"q": ["a#7", "b"]}, "parents", pattern="(.*)#[0-9]+") == {"recall": 1}
 
 
 def test_results_that_a_table_does_not_have() -> None:
     with pytest.raises(
-        groupgt.DataError, match=r"the labeller spans .* knows none of the results: 'x'; does its table"
+        groupgt.DataError, match=r"the labeller spans .* has no entry for any result: 'x'; does its table"
     ):
         labelled(SPANS, {"q": ["x"]}, "spans", chunks=CHUNKS)
     with pytest.warns(groupgt.GroupgtWarning, match=r"the labeller spans .* does not know 1 of 2 results: 'x'"):
         assert labelled(SPANS, {"q": ["x", "c1"]}, "spans", chunks=CHUNKS) == {"recall": 1}
-    with pytest.raises(groupgt.DataError, match=r"the labeller parents .* knows none of the results"):
+    with pytest.raises(groupgt.DataError, match=r"the labeller parents .* has no entry for any result"):
         labelled({"q": [["d"]]}, {"q": ["x"]}, "parents", mapping={"c1": "d"})
     with pytest.raises(groupgt.DataError, match="expected the id of a chunk or a parent in the mapping, found 'z'"):
         labelled({"q": [["z"]]}, {"q": ["c1"]}, "parents", mapping={"c1": "d"})
@@ -130,9 +130,9 @@ def test_metrics_over_contents_know_what_the_labeller_knows() -> None:
 
 @pytest.mark.parametrize("name", ours("labeller"))
 def test_the_options_of_each_are_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["labellers"])
+    main(["list", "labellers"])
     assert f"\n{name} " in capsys.readouterr().out
-    main(["labellers", name])
+    main(["list", "labellers", name])
     shown = capsys.readouterr().out
     assert len(shown) > 60
     assert name == "id" or "option" in shown
@@ -140,7 +140,7 @@ def test_the_options_of_each_are_shown(name: str, capsys: pytest.CaptureFixture[
 
 def test_a_labeller_that_is_none_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["labellers", "span"])
+        main(["list", "labellers", "span"])
     assert end.value.code == 2
     assert "did you mean 'spans'" in capsys.readouterr().err
 
@@ -195,5 +195,5 @@ def test_pages_are_carried_with_both_their_ends() -> None:
 
 def test_places_without_results_and_without_a_table() -> None:
     labeller = spans.Spans(spans.Options(), Sources())
-    with pytest.raises(groupgt.DataError, match="labeller spans: there are no results, and no chunk table"):
+    with pytest.raises(groupgt.DataError, match="labeller spans: there are no results and no chunk table"):
         labeller.match(GroundTruth.of(SPANS), None)

@@ -30,7 +30,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("id", {"x": 1}, "id: x: unknown option 'x'; there are none"),
     ("parents", {"pattern": "a#"}, "parents: pattern: expected a regular expression whose first group is the parent"),
     ("parents", {"pattern": "("}, "parents: pattern: expected a regular expression, found '('"),
-    ("parents", {"pattern": "(.*)", "mapping": "a.csv"}, "parents: pattern: stands beside a mapping"),
+    ("parents", {"pattern": "(.*)", "mapping": "a.csv"}, "parents: pattern: conflicts with mapping"),
     ("spans", {"min_overlap": 0}, "spans: min_overlap: expected a number above 0, at most 1, found 0"),
     ("spans", {"min_overlap": 1.5}, "found 1.5"),
     ("spans", {"min_overlap": "half"}, "spans: min_overlap: expected a number, found 'half'"),
@@ -44,7 +44,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("spans", {"chunks": 5}, "spans: chunks: expected a path or a mapping, found 5"),
     ("text", {"method": "contain"}, "text: method: expected contained, partial_ratio or token_recall"),
     ("text", {"threshold": 0}, "text: threshold: expected a number above 0, at most 1"),
-    ("embedding", {}, "embedding: documents: expected vectors (or a model that makes them), found nothing"),
+    ("embedding", {}, "embedding: documents: expected vectors (or a model), found neither"),
     ("embedding", {"model": "m", "threshold": -1}, "embedding: threshold: expected a cosine above 0"),
     ("code", {}, "code: target: expected module:function, found ''"),
     ("code", {"target": "module"}, "code: target: expected module:function, found 'module'"),
@@ -172,7 +172,7 @@ def test_the_shell_runs_no_code_that_was_not_allowed(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit) as end:
         main([*words, "--with", "target=mine:judge"])
     assert end.value.code == 2
-    assert "mine:judge is your code, which runs only with --allow-code" in capsys.readouterr().err
+    assert "mine:judge is custom code; allow it with --allow-code" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", ["chunks", "=x", ""])

@@ -230,7 +230,7 @@ def test_how_texts_are_compared_is_shown(method: str, shown: str) -> None:
     [
         ("spans", {"min_overlap": 9.99e-7}, "expected a share of at least 1/1,000,000, found 9.99e-07"),
         ("spans", {"joint": True, "of": "result"}, "of=result measures each by itself"),
-        ("parents", {"column": "page"}, "names a column of a mapping, and there is none"),
+        ("parents", {"column": "page"}, "names a column of a mapping, but no mapping is given"),
     ],
 )
 def test_options_that_clash(use: str, given: dict[str, Any], words: str) -> None:
@@ -243,7 +243,7 @@ def test_alternatives_that_are_no_spans() -> None:
     chunks = {"c1": ("d", 0, 10)}
     empty = {"q": [[{"doc": "d", "start": 5, "end": 5}]], "p": [["judged"]], "o": [[{"text": "words"}]]}
     words = refused(empty, {"q": ["c1"]}, "spans", chunks=chunks)
-    assert "expected a span whose end is behind its start, found" in words
+    assert "expected a span that ends after its start, found" in words
     assert "'judged' is an id; name the table of the chunks that were judged as `reference`" in words
     assert "'words' is a text; choose the labeller text" in words
     with_reference = refused({"p": [["judged"]]}, {"p": ["c1"]}, "spans", chunks=chunks, reference={"c2": ("d", 0, 1)})

@@ -8,7 +8,7 @@ import groupgt
 from groupgt.metrics import sets
 from groupgt.metrics.base import Definition
 from groupgt.metrics.catalogue import ALIASES, CATALOGUE, TREC_EVAL
-from groupgt.metrics.description import as_dict, details, overview
+from groupgt.metrics.description import as_dict, details
 from groupgt.metrics.language import parse_metric, parse_metrics
 from groupgt.metrics.values import check_batch, check_policy
 from groupgt.model.policy import Policy
@@ -54,15 +54,6 @@ def test_the_same_hits_serve_all_metrics() -> None:
     ]
 
 
-def test_the_overview_has_a_row_for_each() -> None:
-    headers, rows = overview()
-    assert headers == ["metric", "conventions", "parameters", "what it says"]
-    assert {row[0] for row in rows} >= set(CATALOGUE)
-    by_name = {row[0]: row[1:3] for row in rows}
-    assert by_name["recall"] == ["autorag, trec, coverage", "–"]
-    assert by_name["rbp"] == ["–", "p=0.8"]
-
-
 def test_texts_that_were_not_read_are_told() -> None:
     hits = groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall"]).labelled.hits
     with pytest.raises(groupgt.MetricError, match="token_f1 compares texts: evaluate with a corpus"):
@@ -86,9 +77,7 @@ def test_grades_beyond_what_a_formula_takes(metric: str, grade: int, words: str)
 
 
 def test_a_policy_that_does_not_go_with_a_metric() -> None:
-    with pytest.raises(
-        groupgt.ConfigError, match=r"works with the convention autorag alone, not with recall.trec; choose"
-    ):
+    with pytest.raises(groupgt.ConfigError, match=r"requires the convention autorag, not recall.trec; choose"):
         groupgt.evaluate({"q": [["a"]]}, {"q": ["a"]}, ["recall", "recall.trec"], policy={"duplicates": "keep"})
 
 
@@ -99,7 +88,7 @@ def test_a_policy_that_does_not_go_with_a_metric() -> None:
         ("token_f1", Policy(), "token_f1"),
         ("recall", Policy(missing="error"), "missing=zero or skip, and extra=ignore"),
         ("recall", Policy(extra="error"), "missing=zero or skip, and extra=ignore"),
-        ("recall.trec", Policy(duplicates="keep"), "not with recall.trec"),
+        ("recall.trec", Policy(duplicates="keep"), "not recall.trec"),
     ],
 )
 def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> None:
@@ -111,7 +100,7 @@ def test_what_a_batch_cannot_know(metric: str, policy: Policy, words: str) -> No
 def test_condensed_lists_are_of_ids_and_of_all_queries() -> None:
     drop = Policy(unjudged="drop")
     with pytest.raises(
-        groupgt.ConfigError, match="unjudged=drop compares ids, and these compare texts: leave out token_f1"
+        groupgt.ConfigError, match="unjudged=drop works on ids, but these metrics compare texts: omit token_f1"
     ):
         check_policy(drop, parse_metrics(["token_f1@5", "recall"], "autorag"))
     with pytest.raises(groupgt.ConfigError, match="expected the policy unjudged=nonrelevant"):

@@ -33,7 +33,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def half_life(hits: Any, h: Annotated[float, Gt(0), Le(100)] = 5.0) -> Any:
-    """How early each group is met: what it is worth halves every h results.
+    """How early each group is covered: its gain halves every h results.
 
     More is said here.
     """
@@ -249,9 +249,9 @@ def test_a_default_out_of_range() -> None:
     ("name", "words"),
     [
         ("recall", "metric 'recall': this name is built in and cannot be replaced; choose another"),
-        ("rr", "this is another name of one of groupgt's own"),
-        ("recall_5", "this is another name of one of groupgt's own"),
-        ("retrieval_mine", "this is another name of one of groupgt's own"),
+        ("rr", "this is an alias of a built-in metric"),
+        ("recall_5", "this is an alias of a built-in metric"),
+        ("retrieval_mine", "this is an alias of a built-in metric"),
         ("qid", "tables and gates use this name for something else"),
         ("latency_p99", "tables and gates use this name for something else"),
         ("Mine", "expected a name of lower-case letters"),
@@ -295,7 +295,9 @@ def test_a_name_that_nobody_registered() -> None:
     metric = named()
     carried = pickle.dumps(metric)
     plugins.REGISTERED.clear()
-    with pytest.raises(groupgt.MetricError, match=r"there is no metric named 'half_lif'.*did you mean|groupgt metrics"):
+    with pytest.raises(
+        groupgt.MetricError, match=r"there is no metric named 'half_lif'.*did you mean|groupgt list metrics"
+    ):
         groupgt.parse_metric("half_lif")
     with pytest.raises(groupgt.MetricError, match="it is not registered in this process; import the module"):
         groupgt.evaluate(TRUTH, RUN, [pickle.loads(carried)])
@@ -379,7 +381,7 @@ def test_the_catalogue_describes_it() -> None:
     metric = named(source="a paper")
     assert groupgt.list_metrics()[-1] is metric.definition
     shown = details(metric.definition)
-    assert shown.startswith("half_life: How early each group is met: what it is worth halves every h results.\n")
+    assert shown.startswith("half_life: How early each group is covered: its gain halves every h results.\n")
     assert FORMULA in shown
     assert "h: a number above 0, at most 100; default 5.0" in shown
     assert as_dict(metric.definition)["formulas"][0]["source"] == "a paper"

@@ -246,8 +246,8 @@ def test_grades_of_sets_and_sets_beside_their_members() -> None:
         ({"all": []}, "expected a set"),
         ({"all": "a"}, "expected a set"),
         ({"all": ["a", "b"], "id": "c"}, "expected a set"),
-        ({"all": ["a", {"all": ["b", "c"]}]}, "a set within a set"),
-        ({"all": ["a", {"id": "b", "grade": 2}]}, "a set has one grade"),
+        ({"all": ["a", {"all": ["b", "c"]}]}, "sets cannot be nested"),
+        ({"all": ["a", {"id": "b", "grade": 2}]}, "grades apply to the set"),
         ({"all": ["a", "b"], "grade": "x"}, "expected a grade"),
         ({"all": ["a", True]}, "expected an id"),
         ({"all": ["a", ""]}, "a group contains a blank id"),
@@ -269,7 +269,7 @@ def test_they_are_written_where_they_can_be(tmp_path: Path) -> None:
     for kind in ("csv", "parquet", "trec-subtopics", "qrels-flat"):
         with pytest.raises(groupgt.DataError, match="needed together"):
             write_ground_truth(tmp_path / "other", plain, kind)
-    with pytest.raises(groupgt.DataError, match="rechunk cannot carry sets"):
+    with pytest.raises(groupgt.DataError, match="rechunk does not support sets"):
         groupgt.rechunk(truth, old={"a1": "text"}, new={"n": "text"})
     assert groupgt.GroundTruth.of({"q": [[{"all": {"b", "a"}}]]})["q"] == [[{"all": ["a", "b"]}]]
 

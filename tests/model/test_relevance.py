@@ -236,7 +236,7 @@ def test_groups_without_alternatives_are_written_where_they_can_be(tmp_path: Pat
     assert again.select([0])["q"] == truth["q"]
     plain = groupgt.GroundTruth.of({"q": [["a"], []]}, policy)
     assert groupgt.GroundTruth.of({"q": [["a"], []]}, {"empty_groups": "unmeetable"})["q"] == plain["q"]
-    with pytest.raises(groupgt.DataError, match="cannot hold groups without alternatives"):
+    with pytest.raises(groupgt.DataError, match="cannot store groups without alternatives"):
         write_ground_truth(tmp_path / "truth.csv", plain, "csv")
 
 
@@ -284,7 +284,7 @@ def test_importances_that_are_none(truth: Any, importance: Any, words: str) -> N
 def test_a_batch_cannot_tell_which_importances_there_are() -> None:
     from groupgt.metrics.values import check_batch
 
-    with pytest.raises(groupgt.ConfigError, match="leave out importance"):
+    with pytest.raises(groupgt.ConfigError, match="omit importance"):
         check_batch(groupgt.Policy(importance=("vital",)), {})
 
 

@@ -32,7 +32,7 @@ def samples() -> dict[str, Figure]:
     steps = [
         {"system": name, "kind": kind, "rank": rank, "share": rank / 10}
         for name in SYSTEMS
-        for kind in ("first hit", "all groups met")
+        for kind in ("first hit", "complete")
         for rank in (1, 3, 9)
     ]
     parts = [f"type = {kind} ({count})" for kind, count in (("single", 20), ("multi", 15), ("vague", 5))]

@@ -153,7 +153,7 @@ def test_the_overview_says_the_verdict(opened: Tab) -> None:
     opened.click(".folded > summary")
     facts = opened.text(".facts")
     assert "convention\ncoverage" in facts
-    assert "150, of which 149 have a group that can be met" in facts
+    assert "150, of which 149 have a group that can be covered" in facts
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ def test_full_width_without_a_terminal() -> None:
 def test_columns_are_left_out_in_their_order_and_named() -> None:
     shown = document([WIDE], screen=Screen(width=34))
     assert shown.split("\n")[0].split() == ["run", "mean", "delta", "p"]
-    assert "left out to fit the width: interval" in " ".join(shown.split())
+    assert "Hidden columns: interval" in " ".join(shown.split())
     assert widest(shown) <= 34
     assert document([WIDE], screen=Screen(width=28)).split("\n")[0].split() == ["run", "mean", "delta"]
 

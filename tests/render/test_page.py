@@ -209,8 +209,8 @@ def test_what_does_not_fit_is_left_out_in_its_order() -> None:
                 value(reader, name)
     assert told[0] == []
     assert len(told[1]) == 1
-    assert re.fullmatch(r"\d+ texts of results that hit nothing", told[1][0])
-    order = ["texts of results that hit nothing", "the ends of", "the results of"]
+    assert re.fullmatch(r"\d+ texts of results without a hit", told[1][0])
+    order = ["texts of results without a hit", "the ends of", "the results of"]
     kinds = [[next(kind for kind in order if kind in text) for text in texts] for texts in told]
     assert kinds[-1] == order
     assert all(own == order[: len(own)] for own in kinds)
@@ -231,7 +231,7 @@ def test_questions_that_say_least_are_left_out_first() -> None:
 def test_a_limit_below_the_least_is_said() -> None:
     data = page_bytes(page(dataset()), 1000)
     told = value(read(data), "page")["leftOut"]
-    assert told[-1].startswith("nothing more: without details the page takes ")
+    assert told[-1].startswith("no other parts: without details the page takes ")
     assert "details-0-0" not in read(data).blocks
 
 

@@ -216,7 +216,7 @@ def test_data_sets_of_the_same_questions_are_held_side_by_side(tmp_path: Path) -
     assert outcome.folder is not None
     across = value(page_at(outcome.folder / "report.html"), "page")["across"]
     assert ["".join(sentence["parts"]) for sentence in across] == [
-        "one does best on the data set long (recall@2 1.0000), and worst on short (0.5000); the queries are the same."
+        "one does best on the data set long (recall@2 1.0000), and worst on short (0.5000); same queries."
     ]
 
 
@@ -237,7 +237,7 @@ def test_the_report_says_of_a_group_that_cannot_be_met_why(tmp_path: Path) -> No
     assert outcome.folder is not None
     (shown_set,) = value(page_at(outcome.folder / "report.html"), "page")["datasets"]
     said = ["".join(sentence["parts"]) for sentence in shown_set["verdict"]]
-    assert "dataset 'one': 1 id of the ground truth is not in the corpus, and never found: gone." in said
+    assert "dataset 'one': 1 id of the ground truth is not in the corpus, so never retrieved: gone." in said
     ((_, shown, *_),) = value(page_at(outcome.folder / "report.html"), "details-0-0")
     assert [group[3:] for group in shown] == [
         [],
@@ -252,7 +252,7 @@ def test_the_file_says_how_large_the_page_may_be(handbook: Outcome) -> None:
     assert handbook.folder is not None
     page = handbook.folder / "report.html"
     assert page.stat().st_size <= 530_000
-    assert "texts of results that hit nothing" in value(page_at(page), "page")["leftOut"][0]
+    assert "texts of results without a hit" in value(page_at(page), "page")["leftOut"][0]
 
 
 def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_merged_folders_write_a_page(handbook: Outcome, tmp_path: Path) -> None:
         # Ranks, and what each result hits.
         assert [each[3] for each in before[at][4]] == [each[3] for each in after[at][4]]
     for arguments, what in (
-        (["--history", "--html", str(page)], "a history has no page"),
+        (["--history", "--html", str(page)], "not available with --history"),
         (["--html", str(tmp_path / "none" / "a.html")], "no folder to write it"),
     ):
         with pytest.raises(groupgt.ConfigError, match=what):
@@ -291,7 +291,7 @@ def test_a_folder_without_rankings_says_so(handbook: Outcome, tmp_path: Path) ->
     own = value(page_at(tmp_path / "page.html"), "page")["datasets"][0]
     assert own["systems"]
     assert own["chunks"] == []
-    assert "is not kept in it" in dict(own["facts"])["rankings"]
+    assert "was not saved in it" in dict(own["facts"])["rankings"]
 
 
 def test_a_folder_whose_values_are_other_ones_shows_these(handbook: Outcome, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
     with pytest.raises(groupgt.ConfigError, match="--size: expected WIDTHxHEIGHT"):
         plot("depth", *FILES, "-o", tmp_path / "depth.json", "--size", "600")
     said = plot("forest", *FILES, "-m", "mrr", "--baseline", "dense", "-o", tmp_path / "forest.html")
-    assert said.startswith("Means of mrr with intervals: ")
+    assert said.startswith("Means of mrr with confidence intervals: ")
 
 
 @pytest.mark.parametrize("what", ["forest", "deltas", "latency", "depth", "ecdf", "groups", "slices"])
@@ -400,15 +400,15 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
             ["forest", tmp_path / "empty", "-o", file],
             r"expected a result folder of `groupgt run`, found no manifest\.json",
         ),
-        (["forest", folder, other, "-o", file], "the ground truth of data set 'handbook' is another one"),
-        (["forest", folder, "--by", "type", "-o", file], "--by: a result folder is measured already"),
+        (["forest", folder, other, "-o", file], "the ground truth of data set 'handbook' differs"),
+        (["forest", folder, "--by", "type", "-o", file], "--by: a result folder is already evaluated"),
         (["forest", folder, "--dataset", "handbok", "-o", file], r"found 'handbok' \(did you mean 'handbook'\?\)"),
         (["forest", *FILES, "--dataset", "handbook", "-o", file], "--dataset: TRUTH and RUNS are one data set"),
     ):
         with pytest.raises(groupgt.GroupgtError, match=what) as error:
             plot(*arguments)
         assert len(str(error.value).splitlines()) == 1
-    with pytest.raises(groupgt.DataError, match="the run of 'released' is not kept in it; run the experiment again"):
+    with pytest.raises(groupgt.DataError, match="the run of 'released' was not saved in it; run the experiment again"):
         plot("depth", unkept, "-o", file)
     assert not file.exists()
 

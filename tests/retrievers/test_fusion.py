@@ -276,13 +276,13 @@ def test_nothing_found_is_nothing_fused() -> None:
 
 
 def test_convex_needs_scores() -> None:
-    with pytest.raises(groupgt.RetrieverError, match="one of them has none; rrf needs none"):
+    with pytest.raises(groupgt.RetrieverError, match="one has none; use rrf"):
         convex(Convex(), [answers(LEFT), Answers({"q": ["a"]})], [None, None], 10)
 
 
 def test_theoretical_needs_the_least_of_each() -> None:
     inputs = [answers(LEFT), answers(RIGHT)]
-    with pytest.raises(groupgt.RetrieverError, match="least score of each input"):
+    with pytest.raises(groupgt.RetrieverError, match="minimum score of each input"):
         convex(Convex(normalization="theoretical"), inputs, [0.0, None], 10)
     assert convex(Convex(normalization="theoretical", least=[0, 0]), inputs, [0.0, None], 10).ids["q"]
 
@@ -306,7 +306,7 @@ def test_one_weight_for_each_input() -> None:
         ({"weights": [1, math.inf]}, "weights.1: expected a number, found inf"),
         ({"weights": [math.nan]}, "weights.0: expected a number, found nan"),
         ({"normalization": "minmax"}, "did you mean 'min_max'"),
-        ({"least": [0.0]}, "least scores serve the normalization theoretical, not min_max"),
+        ({"least": [0.0]}, "`least` applies only to theoretical normalization, not min_max"),
     ],
 )
 def test_options_are_checked(options: dict[str, object], words: str) -> None:

@@ -389,7 +389,7 @@ def test_a_drip_fed_answer_with_tls_ends(trusted: None) -> None:
 def check_drip(server: Raw) -> None:
     start = time.monotonic()
     text = fault(server.url, timeout=0.3, retries=3, max_seconds=0.2)
-    assert text == f"{server.url}: no whole answer within 0.2 s (max_seconds)"
+    assert text == f"{server.url}: no complete response within 0.2 s (max_seconds)"
     assert time.monotonic() - start < 5
     assert server.calls == 1
 
@@ -404,7 +404,7 @@ def test_a_request_that_is_read_slowly_ends(trusted: None, tls: bool) -> None:
     start = time.monotonic()
     url = Raw(read, tls=tls, reads=False).url
     text = fault(url, queries=["x" * 50_000_000], timeout=5.0, retries=3, max_seconds=0.4)
-    assert text == f"{url}: no whole answer within 0.4 s (max_seconds)"
+    assert text == f"{url}: no complete response within 0.4 s (max_seconds)"
     assert time.monotonic() - start < 5
 
 
@@ -412,7 +412,7 @@ def test_a_drip_fed_handshake_ends() -> None:
     server = Raw(lambda caller: drip(caller, b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc", b"\0"))
     url = server.url.replace("http:", "https:")
     start = time.monotonic()
-    assert fault(url, timeout=5.0, max_seconds=0.4) == f"{url}: no whole answer within 0.4 s (max_seconds)"
+    assert fault(url, timeout=5.0, max_seconds=0.4) == f"{url}: no complete response within 0.4 s (max_seconds)"
     assert time.monotonic() - start < 2
 
 
@@ -429,7 +429,7 @@ def test_addresses_that_do_not_answer_share_the_time(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
     monkeypatch.setattr(socket, "socket", Silent)
     url = "http://many.example/search"
-    assert fault(url, timeout=0.15, max_seconds=0.4) == f"{url}: no whole answer within 0.4 s (max_seconds)"
+    assert fault(url, timeout=0.15, max_seconds=0.4) == f"{url}: no complete response within 0.4 s (max_seconds)"
     assert len(asked) == 3
 
 
@@ -449,14 +449,14 @@ def test_the_next_address_is_tried(server: Server, monkeypatch: pytest.MonkeyPat
 def test_silence_until_the_time_is_over(server: Server) -> None:
     """The last part may take what is left, which is less than its timeout."""
     url = Raw(lambda caller: time.sleep(5)).url
-    assert fault(url, timeout=5.0, max_seconds=0.1) == f"{url}: no whole answer within 0.1 s (max_seconds)"
+    assert fault(url, timeout=5.0, max_seconds=0.1) == f"{url}: no complete response within 0.1 s (max_seconds)"
 
 
 def test_the_time_is_that_of_all_tries(server: Server) -> None:
     server.says(b"busy", 503)
     start = time.monotonic()
     text = fault(server.url, timeout=5.0, retries=100, backoff=0.05, max_seconds=0.5)
-    assert text == f"{server.url}: no whole answer within 0.5 s (max_seconds)"
+    assert text == f"{server.url}: no complete response within 0.5 s (max_seconds)"
     assert time.monotonic() - start < 5
     assert 2 <= len(server.bodies) < 20
 
@@ -551,14 +551,14 @@ def test_a_bomb_of_many_small_ones(server: Server) -> None:
     """Half a million packed texts of no length: to look at each takes longer than the call may."""
     server.says(gzip.compress(b"") * 500_000, Content_Encoding="gzip")
     start = time.monotonic()
-    assert "no whole answer within 0.5 s (max_seconds)" in fault(server.url, max_seconds=0.5)
+    assert "no complete response within 0.5 s (max_seconds)" in fault(server.url, max_seconds=0.5)
     assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize(
     ("content", "encoding", "words"),
     [
-        (gzip.compress(b"[]")[:-3], "gzip", "expected an answer in gzip, found one that breaks off"),
+        (gzip.compress(b"[]")[:-3], "gzip", "expected an answer in gzip, found a truncated one"),
         (b"[[], []]", "gzip", "expected an answer in gzip, found other bytes"),
         (b"[[], []]", "br", "expected an answer as it is, or in gzip, found the encoding 'br'"),
     ],

@@ -227,11 +227,11 @@ def test_targets_of_another_shape(target: str) -> None:
 @pytest.mark.parametrize(
     ("code", "target", "words"),
     [
-        ("", "no_such_module:x", "target: there is no module 'no_such_module', beside the file or installed"),
+        ("", "no_such_module:x", "target: there is no module 'no_such_module', next to the file or installed"),
         (
             "import no_such_helper",
             "mine:x",
-            "target: there is no module 'no_such_helper', beside the file or installed",
+            "target: there is no module 'no_such_helper', next to the file or installed",
         ),
         ("def search(): ...", "mine:saerch", r"target: mine has no 'saerch' \(did you mean 'search'\?\)"),
         ("found = 5", "mine:found.retrieve", "target: mine has no 'retrieve'"),

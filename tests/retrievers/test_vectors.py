@@ -285,7 +285,7 @@ def test_what_is_no_parquet(tmp_path: Path) -> None:
     [
         ({"documents": "d.txt", "queries": "q.npy"}, r"documents: expected a file that ends in .npy or .parquet"),
         ({"documents": "d.npy", "queries": "q.csv"}, r"queries: expected a file that ends in .npy or .parquet"),
-        ({"documents": "d.npy"}, r"queries: expected a file of vectors \(or a model that makes them\), found nothing"),
+        ({"documents": "d.npy"}, r"queries: expected a file of vectors \(or a model\), found neither"),
         ({"queries": "d.npy"}, "documents: expected a file of vectors"),
         ({"documents": "d.npy", "queries": "q.npy", "similarity": "cos"}, "expected cosine or dot, found 'cos'"),
     ],
@@ -298,7 +298,7 @@ def test_options_are_checked(options: dict[str, str], words: str) -> None:
 def test_vectors_of_a_file_answer_its_questions_alone(tmp_path: Path) -> None:
     own = setting(2, 2)
     retriever = dense.Dense(own, vectors.Options(**stored(tmp_path, np.eye(2), np.eye(2))))
-    with pytest.raises(groupgt.RetrieverError, match="those of its queries alone"):
+    with pytest.raises(groupgt.RetrieverError, match="cover only its own queries"):
         retriever.retrieve(["any text"], 1)
 
 

@@ -35,7 +35,7 @@ WINDOW, WIDEST_WINDOW = 1 << 16, 1 << 26
 
 
 class DoubtfulLineError(Exception):
-    """A line is not surely a result; the careful reader will say."""
+    """A line may not be a result; the strict reader decides."""
 
 
 class LineCarrier:

@@ -75,7 +75,7 @@ class Batches:
                 self.check_memory()
                 yield batch
         except (pl.exceptions.PolarsError, OSError):
-            # The slow reader of the same file says what is wrong with it.
+            # The row-by-row reader reports the error.
             raise InvalidRowError from None
 
     def check_memory(self) -> None:
@@ -163,7 +163,7 @@ def _flowing(rows: pl.LazyFrame, size: int, guard: Callable[[Callable[[], Any]],
 
 
 def _give_back() -> None:
-    """Lets go of what nobody uses any more, and asks the C library to return it to the system, where it can."""
+    """Frees unused memory and asks the C library to return it to the system, where it can."""
     import ctypes
     import gc
 

@@ -1,4 +1,4 @@
-"""The carrier of results that lie on a Spark cluster: rows stay there, only hits and a row a query come here.
+"""The carrier of results that lie on a Spark cluster: rows stay there, only hits and one row per query come here.
 
 Where the ground truth can be sent to every executor, rows are never shuffled: one pass finds the hits, one counts the
 results of each query, one counts for every hit the results that are better. Where it cannot, or where one query has
@@ -127,7 +127,7 @@ class _Plan:
     def refuse_to_read(self, policy: Policy) -> Flat:
         """Raises `ConfigError`: results are not brought here."""
         raise ConfigError(
-            f"the labeller {self.labeller.name} looks at every result, and results on Spark stay there; {ELSEWHERE}"
+            f"the labeller {self.labeller.name} needs all results locally, which is not supported on Spark; {ELSEWHERE}"
         )
 
     def walk(self) -> Labelled:
@@ -210,7 +210,7 @@ class _Plan:
         return length, extra, names
 
     def fail(self) -> None:
-        """Says which rows are not what they should be."""
+        """Raises an error naming the invalid rows."""
         from pyspark.sql import functions as sql
 
         wrong = self.rows.filter(~is_result())

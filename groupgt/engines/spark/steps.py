@@ -177,7 +177,7 @@ def is_id(name: str) -> Column:
 
 
 def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
-    """Ground truth as a row a query: `qid` and `groups`, a list of lists of (id, grade).
+    """Ground truth as one row per query: `qid` and `groups`, a list of lists of (id, grade).
 
     Of `qid, retrieval_gt`, as AutoRAG has it, or of `qid, group, doc_id[, grade]`.
     """
@@ -185,7 +185,7 @@ def truth_rows(frame: DataFrame, title: str = "ground truth") -> DataFrame:
 
     names, kinds = frame.columns, dict(frame.dtypes)
     if "excluded_ids" in names:
-        what = "results on Spark cannot be rid of excluded_ids; remove them from the results and drop the column"
+        what = "excluded_ids cannot be removed from results on Spark; remove them from the results and drop the column"
         raise ConfigError(f"{title}: {what}")
     grade = sql.col("grade").cast("double") if "grade" in names else sql.lit(1.0)
     if not kinds.get("grade", "double").startswith(("decimal", *WHOLE, "float", "double")):

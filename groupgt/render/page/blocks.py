@@ -199,7 +199,7 @@ def fit(every: list[Chunks], room: int) -> list[str]:
         queries += len(chunk.places)
     left_out = []
     if texts:
-        left_out.append(f"{texts:,} texts of results that hit nothing")
+        left_out.append(f"{texts:,} texts of results without a hit")
     if cut:
         left_out.append(f"the ends of {cut:,} texts of more than {SHORT_CHARS:,} characters")
     if queries:

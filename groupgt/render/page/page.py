@@ -42,7 +42,7 @@ def page_bytes(page: Page, max_size: int = MAX_SIZE) -> bytes:
     base = sum(len(part) + WRAPPING for part in fixed_parts) + len(times) + len(overview)
     left_out = fit(every, max_size - base)
     if base > max_size:
-        left_out.append(f"nothing more: without details the page takes {base:,} bytes already")
+        left_out.append(f"no other parts: without details the page takes {base:,} bytes already")
     if left_out:
         overview = block(_overview(page, every, left_out))
     parts = [
@@ -206,9 +206,7 @@ def _main(page: Page) -> bytes:
         parts += [_sentence(sentence) for sentence in dataset["verdict"]]
         parts.append(_static_table(dataset))
         parts += _stills(place, dataset)
-    parts.append(
-        "<noscript><p>The other views need JavaScript, which this page has inside; nothing is loaded.</p></noscript>"
-    )
+    parts.append("<noscript><p>Other views need JavaScript (embedded; nothing is downloaded).</p></noscript>")
     body = "\n".join(parts)
     return f'<div id="app"><main id="main">{body}</main></div>\n'.encode("utf-8", "replace")
 

@@ -513,7 +513,7 @@ def test_values_per_query_are_not_computed_before_they_are_asked_for(spark: Spar
 @pytest.mark.parametrize(
     ("metrics", "policy", "match"),
     [
-        (["mrr", "recall@100chars"], {}, "knows no lengths, calls or texts of results: leave out recall@100chars"),
+        (["mrr", "recall@100chars"], {}, "knows no lengths, calls or texts of results: omit recall@100chars"),
         (["recall", "token_f1"], {}, "leave out token_f1"),
         (["recall"], {"missing": "error"}, "expected missing=zero or skip"),
         (["recall"], {"extra": "error"}, "expected missing=zero or skip"),

@@ -3,7 +3,7 @@
 
 async function comparison() {
   const { set, values, metric, place } = current();
-  if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "There is one system alone, and nothing to compare it with.")];
+  if (set.systems.length < 2) return [h("h1", { tabindex: -1 }, "Comparison"), h("p", null, "Only one system; nothing to compare.")];
   const best = bestOf(set);
   let second = systemAt(set, values.get("b"), set.baseline === null ? (best === 0 ? 1 : 0) : set.baseline);
   let first = systemAt(set, values.get("a"), best);
@@ -76,7 +76,7 @@ function pairVerdict(set, metric, a, b, each, rows) {
   const losses = each ? each.losses : rows.filter((row) => row.kind === "worse").length;
   const counts = ` It is better on ${counted(wins, "query", "queries")}, worse on ${losses.toLocaleString("en")}, and the same on ${(rows.length - wins - losses).toLocaleString("en")}.`;
   if (!each || !known(each.delta)) {
-    return h("ul", { class: "verdict small" }, say({ kind: "note", parts: ["", a, " against ", b, `: the difference of means and its test were not computed for this pair and metric.${counts}`] }));
+    return h("ul", { class: "verdict small" }, say({ kind: "note", parts: ["", a, " vs. ", b, `: the difference and its test were not computed for this pair and metric.${counts}`] }));
   }
   const stands = standing(set, metric, each);
   const kind = stands === "better" ? "gain" : stands === "worse" ? "loss" : "same";
@@ -98,7 +98,7 @@ function deltasFigure(set, metric, a, b, each, rows) {
     id: "deltas",
     drawing,
     title: "Query by query",
-    lines: linesFor(drawing, label, rows.length, `dashed: the mean; band: its ${level(each)}; click a bar for the query`),
+    lines: linesFor(drawing, label, rows.length, `dashed: mean; band: ${level(each)}; click a bar for the query`),
     text: `${counted(rows.filter((row) => row.kind === "better").length, "query", "queries")} better, ${rows.filter((row) => row.kind === "worse").length} worse, of ${rows.length}.`,
     tables: { rows, mean },
     texts: { $label: `difference in ${label}` },
@@ -149,7 +149,7 @@ function againstFigure(set, second, metric) {
   return figure({
     id: "against",
     drawing: set.drawings.differences,
-    title: `Every system against ${brief(set.systems[second].name, 60)}`,
+    title: `Every system vs. ${brief(set.systems[second].name, 60)}`,
     lines: linesFor(set.drawings.differences, label, set.systems[second].queries[metric]),
     text: rows.map((/** @type {Plain} */ row) => `${row.name} ${signed(row.value)}, ${row.kind}`).join("; "),
     tables: { rows },
@@ -202,7 +202,7 @@ function sliceTable(set, first, second, metric) {
   });
   const isAny = rows.some((/** @type {Plain} */ row) => row.each.significant);
   const isTurned = body.some((/** @type {Child[]} */ cells) => cells[6]);
-  const below = ["p is corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["a reversal goes the other way than all queries together"] : [])];
+  const below = ["p is corrected over all slices", ...(isAny ? ["* significant"] : []), ...(isTurned ? ["reversal: opposite sign to the overall difference"] : [])];
   return section(
     "By slice",
     table(["slice", ...["queries", "difference", level(rows[0].each), "p, corrected", "wins/ties/losses"].map((label) => h("th", { scope: "col", class: "number" }, label)), ""], body, "Differences by slice"),
@@ -249,5 +249,5 @@ function headroom(set) {
     h("td", { class: "number" }, questions.toLocaleString("en")),
   ]);
   const heads = ["metric", "best system", ...["its mean", "best of each query", "gain at most", "queries"].map((label) => h("th", { scope: "col", class: "number" }, label))];
-  return section("Headroom", h("p", { class: "soft" }, "What choosing the best system for each query would reach: an upper bound, which grows with the number of systems by chance too."), table(heads, rows, "Headroom"));
+  return section("Headroom", h("p", { class: "soft" }, "Oracle that picks the best system per query: an upper bound, which grows with the number of systems by chance too."), table(heads, rows, "Headroom"));
 }

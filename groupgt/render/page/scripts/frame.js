@@ -26,11 +26,11 @@ function header() {
 }
 
 function footer() {
-  const licenses = h("details", null, h("summary", null, "Licenses of what this page contains"));
+  const licenses = h("details", null, h("summary", null, "Third-party licenses"));
   licenses.addEventListener("toggle", async () => {
     if (licenses.childElementCount < 2) licenses.append(h("pre", null, await inflated("library-licenses")));
   });
-  return h("footer", null, h("p", null, `Made by groupgt, ${times.made}. This page loads nothing, and sends nothing.`), licenses);
+  return h("footer", null, h("p", null, `Made by groupgt, ${times.made}. Works offline.`), licenses);
 }
 
 let turn = 0;

@@ -37,7 +37,7 @@ async function overview() {
   const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])]);
   parts.push(h("details", { class: "folded" }, h("summary", null, "What was measured"), measured));
   const leftOut = [...set.leftOut, ...page.leftOut];
-  if (leftOut.length) parts.push(h("p", { class: "note" }, `Left out, so that the page stays small: ${leftOut.join("; ")}.`));
+  if (leftOut.length) parts.push(h("p", { class: "note" }, `Omitted to limit file size: ${leftOut.join("; ")}.`));
   return parts;
 }
 
@@ -89,7 +89,7 @@ function tiles(set) {
     tile(set.systems.length.toLocaleString("en"), set.systems.length === 1 ? "system" : "systems", link("systems")),
   ];
   if (best) list.push(tile(fixed(best.means[set.primary]), `best ${set.metrics[set.primary].label}`, link("systems")));
-  if (known(set.unsolved)) list.push(tile(set.unsolved.toLocaleString("en"), set.systems.length > 1 ? "solved by no system" : "not solved", link("questions", { show: "none" })));
+  if (known(set.unsolved)) list.push(tile(set.unsolved.toLocaleString("en"), set.systems.length > 1 ? "complete in no system" : "not solved", link("questions", { show: "none" })));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) list.push(tile(`${gates.filter((each) => each.passed).length}/${gates.length}`, "gates passed"));
   return h("ul", { class: "tiles" }, ...list);
@@ -138,7 +138,7 @@ function meansFigure(set, metric) {
     id: "means",
     still: "forest",
     drawing,
-    title: `Mean ${label} with intervals`,
+    title: `Mean ${label} with confidence intervals`,
     lines: linesFor(drawing, label, questions),
     text: `Means of ${label}: ${said.join(", ")}.`,
     tables: { rows },

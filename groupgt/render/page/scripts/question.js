@@ -57,9 +57,9 @@ async function question() {
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.solved.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were left out, so that the page stays small." : "The results of this query are not part of this page; under \"What was measured\", the overview says why."),
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were omitted to limit file size." : "The results of this query are not part of this page; under \"What was measured\", the overview says why."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
-    section(detail && detail.worked ? "Metrics, worked out" : "Metrics", formulas(set, columns, detail, systems_, at)),
+    section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, columns, detail, systems_, at)),
   ];
 }
 
@@ -85,15 +85,15 @@ function steps(all, kept, at, values) {
 function solvedBy(set, all, at) {
   const solved = all.solved[at];
   const within = set.cutoff ? ` ${set.cutoff}` : "";
-  if (!all.counted[at]) return h("p", { class: "note" }, "This query has no group that can be met, and counts in no mean.");
-  if (set.systems.length === 1) return h("p", null, solved.length ? `All groups are met${within}.` : `Not all groups are met${within}.`);
-  if (!solved.length) return h("p", null, `No system meets all groups${within}.`);
-  if (solved.length === set.systems.length) return h("p", null, `Every system meets all groups${within}.`);
+  if (!all.counted[at]) return h("p", { class: "note" }, "No group of this query can be covered; it is excluded from all means.");
+  if (set.systems.length === 1) return h("p", null, solved.length ? `Complete${within}.` : `Not complete${within}.`);
+  if (!solved.length) return h("p", null, `Not complete${within} in any system.`);
+  if (solved.length === set.systems.length) return h("p", null, `Complete in every system${within}.`);
   const others = set.systems.map((/** @type {any} */ _, /** @type {number} */ place) => place).filter((/** @type {number} */ place) => !solved.includes(place));
   const [said, told] = others.length < solved.length ? ["every system except ", others] : ["", solved];
   /** @param {number} place */
   const between = (place) => (!place ? "" : place < told.length - 1 ? ", " : " and ");
-  return h("p", null, `All groups are met${within} by ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [between(place), h("b", null, named(set.systems[system].name, 60))]), ".");
+  return h("p", null, `Complete${within} in ${said}`, ...told.flatMap((/** @type {number} */ system, /** @type {number} */ place) => [between(place), h("b", null, named(set.systems[system].name, 60))]), ".");
 }
 
 /** @param {Plain} set @param {number[]} systems_ */
@@ -103,7 +103,7 @@ function pickers(set, systems_) {
     const now = systems_[order];
     if (order > systems_.length) return null;
     const list = order ? [["", "none"], ...options] : options;
-    return select(`beside-${order}`, order ? ["", "beside", "and"][order] : "Results of", list, now === undefined ? "" : set.systems[now].name, (value) => {
+    return select(`beside-${order}`, order ? ["", "next to", "and"][order] : "Results of", list, now === undefined ? "" : set.systems[now].name, (value) => {
       const names = systems_.map((system) => set.systems[system].name);
       if (value) names[order] = value;
       else names.splice(order, 1);
@@ -117,10 +117,10 @@ function pickers(set, systems_) {
 function whereMet(detail, system, group, cutoff) {
   const ranking_ = detail.rankings[system];
   const rank = ranking_ ? ranking_.met.get(group) : undefined;
-  if (rank === undefined && detail.groups[group].cannot) return ["missed", `✕ cannot be met: ${detail.groups[group].cannot}`];
+  if (rank === undefined && detail.groups[group].cannot) return ["missed", `✕ cannot be covered: ${detail.groups[group].cannot}`];
   if (!ranking_ || !ranking_.results) return ["missed", "no results"];
   if (rank === undefined && ranking_.results === 1) return ["missed", "✕ not its only result"];
-  if (rank === undefined) return ["missed", `✕ not among its ${ranking_.results.toLocaleString("en")} results`];
+  if (rank === undefined) return ["missed", `✕ not in its ${ranking_.results.toLocaleString("en")} results`];
   return rank <= cutoff ? ["met", `✓ rank ${rank}`] : ["late", `△ only at rank ${rank.toLocaleString("en")}`];
 }
 
@@ -178,8 +178,8 @@ function passage(id, text, more) {
 
 // What a result may be: its class, its sign, what is said of it, and in the legend.
 const MARKS = [
-  ["first", "✓", "meets group", "meets a group that no result above meets (its number)"],
-  ["again", "↻", "repeats group", "meets only groups that are met above"],
+  ["first", "✓", "meets group", "covers a new group (number)"],
+  ["again", "↻", "repeats group", "covers only groups already covered"],
   ["irrelevant", "✕", "judged not relevant", "judged not relevant"],
   ["unjudged", "·", "not judged", "not judged"],
 ];
@@ -214,7 +214,7 @@ function ranking(set, detail, passages, system) {
     title,
     missed.length
       ? h("p", { class: "missing" }, h("span", { class: "sign", "aria-hidden": "true" }, "✕ "), set.cutoff ? `Missed ${set.cutoff}: ` : "Missed: ", missed.flatMap((/** @type {number} */ number, /** @type {number} */ place) => [place ? "; " : "", `group ${number + 1} `, `(${whereMet(detail, system, number, cutoff)[1].replace(/^[✕△] /, "")})`]))
-      : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Meets every group${set.cutoff ? ` ${set.cutoff}` : ""}.`),
+      : h("p", { class: "whole-met" }, h("span", { class: "sign", "aria-hidden": "true" }, "✓ "), `Complete${set.cutoff ? ` ${set.cutoff}` : ""}.`),
     h("table", null, h("caption", { class: "hidden" }, `Results of ${brief(set.systems[system].name)}`), h("thead", null, head), h("tbody", null, ...rows)),
     rest > 0 ? h("p", { class: "soft" }, `${counted(rest, "more result")} ${rest === 1 ? "hits" : "hit"} nothing.`) : null
   );
@@ -248,6 +248,6 @@ function formulas(set, columns, detail, systems_, at) {
       return h("td", null, h("b", null, fixed(columns[place][system][at])), worked ? h("span", { class: "formula" }, `= ${visible(worked)}`) : null);
     }),
   ]);
-  const without = detail && !detail.worked ? h("p", { class: "note" }, "The worked formulas of this query were left out; groupgt explain shows them.") : null;
+  const without = detail && !detail.worked ? h("p", { class: "note" }, "Worked examples of this query were omitted; see groupgt explain.") : null;
   return h("div", null, table(heads, body, "Metrics of this query", "formulas"), without);
 }

@@ -102,12 +102,12 @@ async function questions() {
       metricField(set, metric),
       search("q", "Search", values.get("q") || "", (value) => change({ q: value || null, page: null }, true))
     ),
-    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Solved: all groups met ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
+    h("p", { role: "status" }, `${kept.length.toLocaleString("en")} of ${counted(all.qids.length, "query", "queries")}${shownText(set, shown, a, b)}.`, set.cutoff && all.solved.length ? ` Complete: all groups covered ${set.cutoff}.` : "", all.groups.length ? " Click a value to see why." : ""),
     systems_.length < set.systems.length ? systemChooser(set, systems_) : null,
     table(heads, body, "Queries and their values", "questions"),
     pages > 1 ? pager(number, pages) : null,
     groupsFigure(set, all, kept),
-    set.leftOut.length ? h("p", { class: "note" }, `Left out, so that the page stays small: ${set.leftOut.join("; ")}.`) : null,
+    set.leftOut.length ? h("p", { class: "note" }, `Omitted to limit file size: ${set.leftOut.join("; ")}.`) : null,
   ];
 }
 
@@ -116,8 +116,8 @@ function showField(set, all, shown, a, b) {
   /** @type {[string, string][]} */
   const options = [["all", "all queries"]];
   if (all.solved.length) {
-    options.push(["none", set.systems.length > 1 ? "solved by no system" : "not solved"]);
-    if (set.systems.length > 1) options.push(["one", "solved by only one"], ["some", "solved by some"]);
+    options.push(["none", set.systems.length > 1 ? "complete in no system" : "not solved"]);
+    if (set.systems.length > 1) options.push(["one", "complete in only one"], ["some", "solved by some"]);
     options.push(["every", set.systems.length > 1 ? "solved by every system" : "solved"]);
   }
   if (set.systems.length > 1) {
@@ -182,7 +182,7 @@ function groupsFigure(set, all, kept) {
         systems_.forEach((/** @type {Plain} */ system, /** @type {number} */ place) => {
           const ranking = detail.rankings[place];
           const rank = ranking ? ranking.met.get(number) || null : null;
-          const met = rank === null ? "not met" : rank === 1 ? "rank 1" : rank <= 3 ? "2 to 3" : rank <= 10 ? "4 to 10" : "later";
+          const met = rank === null ? "not covered" : rank === 1 ? "rank 1" : rank <= 3 ? "2 to 3" : rank <= 10 ? "4 to 10" : "later";
           rows.push({ group: `${brief(all.qids[at], 30)}: ${brief(group.name, 40)}`, system: brief(system.name, 60), rank, met, text: String(rank || "✕"), at });
         });
       });
@@ -192,7 +192,7 @@ function groupsFigure(set, all, kept) {
       figure({
         id: "groups",
         drawing: set.drawings.groups,
-        title: "Which groups are met, and at what rank",
+        title: "Covered groups by rank of the first hit",
         lines: linesFor(set.drawings.groups, "rank of the first hit", kept.length, `the first ${groups} groups of the queries listed`),
         text: systems_.map((/** @type {Plain} */ system) => `${brief(system.name, 60)} meets ${rows.filter((row) => row.system === brief(system.name, 60) && row.rank !== null).length}`).join("; "),
         tables: { rows },
@@ -204,6 +204,6 @@ function groupsFigure(set, all, kept) {
     );
     redraw();
   };
-  const button = h("button", { type: "button", id: "show-groups", onclick: open }, "Show which groups are met, query by query");
+  const button = h("button", { type: "button", id: "show-groups", onclick: open }, "Show covered groups by query");
   return h("div", null, h("p", null, button), holder);
 }

@@ -84,8 +84,8 @@ async function systems() {
   return [
     h("h1", { tabindex: -1 }, "Systems"),
     h("div", { class: "controls" }, search("q", "Filter", values.get("q") || "", (value) => change({ q: value || null }, true)), columnChooser(set, columns)),
-    table(heads, body, "Systems, with the mean and its interval by each metric", "systems"),
-    h("p", { class: "soft" }, "Bars: the interval of each mean, on one scale per column. ", hasMarks(set, columns) ? "▲ ▼ significantly better or worse than the baseline. " : "", `${rows.length.toLocaleString("en")} of ${counted(set.systems.length, "system")}.`),
+    table(heads, body, "Systems: mean and CI per metric", "systems"),
+    h("p", { class: "soft" }, "Bars: CI of the mean, one scale per column. ", hasMarks(set, columns) ? "▲ ▼ significantly better or worse than the baseline. " : "", `${rows.length.toLocaleString("en")} of ${counted(set.systems.length, "system")}.`),
     failed.length ? h("ul", { class: "verdict small" }, ...failed) : null,
     ...set.tests.map((/** @type {string} */ line) => h("p", { class: "soft" }, visible(line))),
     h("div", { class: "figures wide" }, ...Object.entries(set.drawings).filter(([key]) => /^(depth|ecdf)/.test(key)).map(([key, drawing]) => fixedFigure(key.replace(/\W+/g, "-"), drawing, { panels: key === "ecdf" ? 2 : 3 }))),
