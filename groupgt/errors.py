@@ -228,11 +228,17 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST_CHARS else f"{text[: LONGEST_CHARS - 300]} … {text[-200:]}"
 
 
+# Former spellings of options, keys and parameters: refused, with the new one named.
+RENAMED = {"check": "dry-run", "intervals": "confidence", "level": "confidence", "wanted": "power"}
+
+
 def near_names(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x' or 'y'?)`, or nothing where no known name is near."""
+    """` (did you mean 'x' or 'y'?)`, or what a former name is now; nothing where no known name is near."""
     import difflib
 
     names = list(known)
+    if RENAMED.get(name) in names:
+        return f" (it is now {RENAMED[name]!r})"
     lowered = {known_name.lower(): known_name for known_name in reversed(names)}
     near = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
     if not near:

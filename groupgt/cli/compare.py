@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from groupgt.cli.help import command
 from groupgt.cli.inputs import EVALUATION, ONE_CONVENTION, Inputs, input_options, typed
 from groupgt.cli.output import (
     FILE,
@@ -56,7 +57,7 @@ BASELINE = click.option("--baseline", metavar="NAME", help="The run to compare w
 PRIMARY = click.option("--primary", metavar="METRIC", help="The metric that the verdict is by (default: the first).")
 
 
-@click.command("compare")
+@command("compare")
 @BASELINE
 @PRIMARY
 @click.option(
@@ -181,11 +182,11 @@ def _comparison(
     return comparison_of(evaluations, first if baseline is None else baseline, Settings(**settings), metrics, decisive)
 
 
-@click.command("power")
+@command("power")
 @BASELINE
 @PRIMARY
 @click.option("--difference", type=float, metavar="D", help="The difference to detect (default: the observed one).")
-@click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="Target power.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Target power.")
 @setting_options("test", "alpha", "correction")
 @format_option
 @details_option
@@ -195,7 +196,7 @@ def power_command(
     baseline: str | None,
     primary: str | None,
     difference: float | None,
-    wanted: float,
+    power: float,
     style: str,
     **settings: Any,
 ) -> None:
@@ -207,4 +208,4 @@ def power_command(
     """
     # No interval is shown: one resample is enough.
     comparison = _comparison(inputs, baseline, primary, {**settings, "resamples": 1, "seed": 0})
-    show_result(comparison.power(difference=difference, wanted=wanted), style)
+    show_result(comparison.power(difference=difference, power=power), style)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from groupgt.cli.help import command
 from groupgt.cli.inputs import (
     BUDGETS,
     BY,
@@ -40,7 +41,7 @@ from groupgt.model.validity import number_of
 from groupgt.model.values import UNITS
 
 
-@click.command("evaluate")
+@command("evaluate")
 @click.option("--per-query", type=FILE, help="Write per-query values: .csv, .jsonl or .parquet.")
 @click.option("--html", "page", type=FILE, help="Write an HTML report: one self-contained page.")
 @format_option
@@ -65,7 +66,7 @@ def evaluate_command(inputs: Inputs, per_query: Path | None, page: Path | None, 
     show_result(Evaluations.of(evaluations, inputs.conventions), style)
 
 
-@click.command("explain")
+@command("explain")
 @click.option("--query", "qid", required=True, metavar="ID", help="The query to explain.")
 @click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @input_options(
@@ -90,7 +91,7 @@ def explain_command(inputs: Inputs, qid: str, style: str) -> None:
         click.echo(explanation(evaluation, qid, metrics_shown, inputs.lengths.texts or None, screen()))
 
 
-@click.command("misses")
+@command("misses")
 @click.option(
     "--worst",
     type=click.IntRange(min=1),
@@ -125,7 +126,7 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
         show_result(misses_of(evaluations[0], k, worst, inputs.texts), style)
 
 
-@click.command("depth")
+@command("depth")
 @click.option(
     "--share", "shares", multiple=True, metavar="S", help="Shares of queries, such as 0.5,0.9 (default: 0.9)."
 )
@@ -136,26 +137,26 @@ def misses_command(inputs: Inputs, worst: int, k: int, style: str) -> None:
     show_default=True,
     help="Unit of the cutoff.",
 )
-@click.option("--intervals", type=float, default=0.95, show_default=True, help="Confidence level.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Confidence level.")
 @format_option
 @details_option
 @input_options(TRUTH, RUNS, BY, LABELLER, BUDGETS)
-def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, intervals: float, style: str) -> None:
+def depth_command(inputs: Inputs, shares: tuple[str, ...], unit: str, confidence: float, style: str) -> None:
     """Find the smallest cutoff, or budget, at which a given fraction of queries is complete."""
     from groupgt.evaluation.depth import METRIC, check_depth, depths_of
 
     wanted = _shares(shares)
-    check_depth(wanted, unit, intervals)
+    check_depth(wanted, unit, confidence)
     inputs.check()
     evaluations = inputs.evaluations(inputs.request_for([METRIC]))
-    depths = depths_of(evaluations, wanted, unit=unit, level=intervals, lengths=inputs.lengths)
+    depths = depths_of(evaluations, wanted, unit=unit, confidence=confidence, lengths=inputs.lengths)
     if style == "json":
         show_json(depths.to_dict()["depths"])
     else:
         show_result(depths, style)
 
 
-@click.command("identify")
+@command("identify")
 @format_option
 @details_option
 @input_options(TRUTH, THE_RUN, METRICS[:1], LABELLER)

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from groupgt.cli.compare import setting_options
+from groupgt.cli.help import Command, command
 from groupgt.cli.output import (
     FILE,
     check_outputs,
@@ -36,12 +37,7 @@ from groupgt.runtime import TRACEBACK
 CACHE = Path(".groupgt/cache")
 
 
-def _renamed(_context: click.Context, _option: click.Parameter, given: bool) -> None:
-    if given:
-        raise ConfigError("--check: this option is now --dry-run")
-
-
-class _RunCommand(click.Command):
+class _RunCommand(Command):
     """`groupgt run`: where it ends in an error, --junit and --summary hold that, and nothing of an earlier run."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> click.Context:
@@ -116,7 +112,6 @@ def _why(error: BaseException) -> str:
 @click.command("run", cls=_RunCommand)
 @click.argument("config", type=FILE)
 @click.option("--dry-run", is_flag=True, help="Validate the file and print the plan without retrieving.")
-@click.option("--check", is_flag=True, hidden=True, expose_value=False, callback=_renamed)
 @click.option(
     "--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change one value, such as evaluate.k=[5]; repeatable."
 )
@@ -228,7 +223,7 @@ def _show_outcome(outcome: Any, style: str) -> None:
         show_document([*above, *items(outcome, timed=True)], style, outcome.experiment.title)
 
 
-@click.command("report")
+@command("report")
 @click.argument("folders", nargs=-1, required=True, type=FILE)
 @click.option("--history", "as_history", is_flag=True, help="One row per run: how the best system changed over time.")
 @click.option(
@@ -315,7 +310,7 @@ def _by_dataset(grids: dict[str, Grid]) -> Grid:
     return ["dataset", *headers], [[dataset, *row] for dataset, (_, rows) in grids.items() for row in rows]
 
 
-@click.command("init")
+@command("init")
 @click.argument("folder", metavar="[DIR]", type=FILE, default=Path())
 def init_command(folder: Path) -> None:
     """Create a starter experiment in DIR (default: current folder) and explain what to edit."""
@@ -326,7 +321,7 @@ def init_command(folder: Path) -> None:
     show(f"now run: groupgt run {folder / 'experiment.yaml'}")
 
 
-@click.command("cache")
+@command("cache")
 @click.argument("place", metavar="CONFIG|FOLDER", type=FILE, default=CACHE)
 @click.option("--clear", is_flag=True, help="Delete the listed runs.")
 @click.option("--only", multiple=True, metavar="SYSTEM", help="Only these systems (name or pattern); repeatable.")
@@ -375,7 +370,7 @@ def _cache(place: Path, only: tuple[str, ...], style: str, secrets: dict[str, st
         show_rows(headers, sorted(rows, key=str), style, keep=3)
 
 
-@click.command("schema")
+@command("schema")
 @click.argument("of", type=click.Choice(["experiment", "results", "comparison"]), default="experiment")
 def schema_command(of: str) -> None:
     """Print the JSON Schema of experiment files, for completion and validation in editors, or of results.

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import groupgt
-from groupgt.errors import GroupgtError, near_names, printable, reason
+from groupgt.errors import RENAMED, GroupgtError, near_names, printable, reason
 
 # Each command: the module that has it, and what it does. A module is imported when a command of it is called.
 COMMANDS = {
@@ -151,6 +151,8 @@ def _run(arguments: list[str] | None) -> None:
     except click.exceptions.Exit as end:
         sys.exit(end.exit_code)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and (former := error.option_name.lstrip("-")) in RENAMED:
+            error = click.UsageError(f"--{former} is now --{RENAMED[former]}.", error.ctx)
         text = io.StringIO()
         error.show(text)
         click.echo(printable(text.getvalue()), nl=False, err=True)

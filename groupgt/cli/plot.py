@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from groupgt.cli.compare import BASELINE, setting_options
+from groupgt.cli.help import command
 from groupgt.cli.inputs import (
     ANY_RUNS,
     BUDGETS,
@@ -50,7 +51,7 @@ def _size(_context: click.Context, _parameter: click.Parameter, text: str | None
     return int(width), int(height)
 
 
-@click.command(
+@command(
     "plot",
     epilog="\b\nWHAT is one of:\n" + "\n".join(f"  {name:<12} {summary}" for name, summary in FIGURES.items()),
 )

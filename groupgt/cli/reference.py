@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from groupgt.cli.help import command
 from groupgt.cli.output import format_option, screen, show, show_json, show_prose, show_rows
 from groupgt.errors import ConfigError, GroupgtError
 from groupgt.metrics.base import Definition
@@ -20,7 +21,7 @@ from groupgt.plugins import KINDS, Plugin, find, names
 from groupgt.render import tables
 
 
-@click.command("list")
+@command("list")
 @click.argument("kind", required=False, type=click.Choice([kind.plural for kind in KINDS.values()]))
 @click.argument("name", required=False)
 @format_option

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from groupgt.cli.help import command
 from groupgt.cli.inputs import (
     ANY_RUNS,
     CORPUS,
@@ -51,7 +52,7 @@ from groupgt.store.files import written_folder, written_whole
 TRUTH_ENDINGS = ("jsonl", "parquet", "csv", "tsv")
 
 
-@click.command("check")
+@command("check")
 @click.option(
     "--near-duplicates",
     is_flag=True,
@@ -70,7 +71,7 @@ def check_command(inputs: Inputs, near_duplicates: bool, threshold: float, style
     show_result(checked(str(inputs.truth_path), inputs.truth, runs, inputs.request_for(), inputs.texts, least), style)
 
 
-@click.command("rechunk")
+@command("rechunk")
 @click.option("--from", "old", type=FILE, help="The chunks that TRUTH refers to: their table, or their corpus.")
 @click.option("--to", "new", type=FILE, help="New chunks; omit to get spans in documents instead.")
 @output_option("File to write: .jsonl, .parquet, .csv or .tsv; omit it for a dry run.")
@@ -127,7 +128,7 @@ def rechunk_command(
         show_result(carried, style)
 
 
-@click.command("suggest")
+@command("suggest")
 @output_option("File to write: candidates, or the ground truth.", required=True)
 @click.option("--threshold", type=float, default=0.9, show_default=True, help="Minimum similarity of a candidate.")
 @click.option("--accept", type=FILE, help="Reviewed candidate file; rows marked yes are added.")
@@ -156,7 +157,7 @@ def suggest_command(inputs: Inputs, output: Path, threshold: float, accept: Path
     say(f"wrote {suggestions.found} to {output}")
 
 
-@click.command("agree")
+@command("agree")
 @click.option("--annotator", type=FILE, help="A second ground truth for the same queries.")
 @click.option("--other", metavar="NAME", help="A second labeller for the same results.")
 @click.option("--other-with", multiple=True, metavar="OPTION=VALUE", help="Options of the second labeller; repeatable.")
@@ -197,7 +198,7 @@ def agree_command(
     show_result(replace(agreement, worst=worst), style)
 
 
-@click.command("convert")
+@command("convert")
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option(

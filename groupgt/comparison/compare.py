@@ -124,19 +124,19 @@ class Comparison(Systems, Result):
         """
         return self._teller.latex(digits=digits, against=against, caption=caption)
 
-    def power(self, *, difference: float | None = None, wanted: float = 0.8) -> PowerAnalysis:
+    def power(self, *, difference: float | None = None, power: float = 0.8) -> PowerAnalysis:
         """How large a difference these queries show, and how many show a wanted one; needs SciPy.
 
         Args:
             difference: The difference to show (default: the observed one).
-            wanted: Target power.
+            power: Target power.
         """
-        powers = power_of(self.rows, self.settings, difference=difference, wanted=wanted)
+        powers = power_of(self.rows, self.settings, difference=difference, power=power)
         for part in self.slices:
             powers += power_of(
-                part.rows, self.settings, difference=difference, wanted=wanted, by=part.by, value=part.value
+                part.rows, self.settings, difference=difference, power=power, by=part.by, value=part.value
             )
-        return PowerAnalysis(tuple(powers), wanted, alpha_of(self.rows, self.primary, self.settings), self)
+        return PowerAnalysis(tuple(powers), power, alpha_of(self.rows, self.primary, self.settings), self)
 
     def __repr__(self) -> str:
         return printable(f"Comparison({', '.join(self.names)}; baseline {self.baseline}; {', '.join(self.metrics)})")
@@ -186,7 +186,7 @@ def compare(
     test: TestName = "randomization",
     correction: CorrectionName = "holm",
     alpha: float = 0.05,
-    intervals: float = 0.95,
+    confidence: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
     pairs: bool = False,
@@ -202,7 +202,7 @@ def compare(
         test: The paired test: `randomization`, `t`, `wilcoxon` (these two need SciPy) or `bootstrap`.
         correction: What corrects p over the runs compared in one metric: `holm`, `bonferroni`, `bh` or `none`.
         alpha: A difference is significant where its p-value is at most this.
-        intervals: The level of intervals.
+        confidence: Confidence level of the intervals of means.
         resamples: Number of resamples.
         seed: Random seed; results are bit-identical.
         pairs: Compare every two runs as well.
@@ -214,7 +214,7 @@ def compare(
     >>> row.delta, row.wins, row.p_value  # 2 of the 2^12 sign patterns are as far
     (0.5, 12, 0.00048828125)
     """
-    settings = Settings(test, correction, alpha, intervals, resamples, seed, pairs)
+    settings = Settings(test, correction, alpha, confidence, resamples, seed, pairs)
     named = named_runs(runs, least=2)
     if baseline is not None and not isinstance(baseline, str):
         raise ConfigError(f"baseline: expected the name of a run, found {display(baseline)}")
@@ -234,7 +234,7 @@ def power(
     baseline: str | None = None,
     primary: str | None = None,
     difference: float | None = None,
-    wanted: float = 0.8,
+    power: float = 0.8,
     test: TestName = "randomization",
     correction: CorrectionName = "holm",
     alpha: float = 0.05,
@@ -249,7 +249,7 @@ def power(
         baseline: The run to compare with (default: the first).
         primary: The metric that the verdict is by (default: the first).
         difference: The difference to show (default: the observed one).
-        wanted: Target power.
+        power: Target power.
         test: The paired test: `randomization`, `t`, `wilcoxon` or `bootstrap`.
         correction: Unless this is `none`, alpha is divided by the number of comparisons.
         alpha: A difference is significant where its p-value is at most this.
@@ -266,4 +266,4 @@ def power(
         resamples=1,  # no interval is shown
         **options,
     )
-    return comparison.power(difference=difference, wanted=wanted)
+    return comparison.power(difference=difference, power=power)

@@ -185,7 +185,7 @@ def mean_intervals(
     spans: list[Interval] = [(math.nan, math.nan)] * len(columns)
     for places, block in _by_known_queries(columns):
         own = [within[place] for place in places]
-        ends = intervals(block, own, settings.intervals, settings.resamples, settings.seed)
+        ends = intervals(block, own, settings.confidence, settings.resamples, settings.seed)
         for place, (low, high) in zip(places, ends.tolist()):
             spans[place] = (low, high)
     return dict(zip(keys, spans))

@@ -254,7 +254,7 @@ def power_of(
     settings: Settings,
     *,
     difference: float | None = None,
-    wanted: float = 0.8,
+    power: float = 0.8,
     by: str = "",
     value: str = "",
 ) -> list[Power]:
@@ -263,8 +263,8 @@ def power_of(
     alpha is divided by the number of comparisons by one metric where they are corrected for. Raises `ConfigError`.
     """
     faults = Faults()
-    if isinstance(wanted, bool) or not isinstance(wanted, (int, float)) or not 0 < wanted < 1:
-        faults.add("power", f"expected a number above 0 and below 1, found {display(wanted)}")
+    if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power < 1:
+        faults.add("power", f"expected a number above 0 and below 1, found {display(power)}")
     if difference is not None and not (math.isfinite(difference) and difference != 0):
         faults.add("difference", f"expected a number other than 0, found {display(difference)}")
     faults.stop(ConfigError)
@@ -281,9 +281,9 @@ def power_of(
         known = contrast.pairs > 1 and contrast.differ > 0
         if known:
             differences = Differences.of(contrast)
-            least = differences.detectable(contrast.pairs, alpha, wanted, settings.test)
+            least = differences.detectable(contrast.pairs, alpha, power, settings.test)
             reached = differences.power(asked, contrast.pairs, alpha, settings.test)
-            needed = differences.needed(asked, alpha, wanted, settings.test)
+            needed = differences.needed(asked, alpha, power, settings.test)
         powers.append(
             Power(
                 system=row.system,

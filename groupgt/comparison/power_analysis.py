@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 class PowerAnalysis(Result, Sequence[Power]):
     """A `Power` for each system and metric, of the whole and then of each slice.
 
-    `wanted` is the power to be reached, `alpha` that of each comparison of the whole; `systems` are those compared.
+    `power` is the target power, `alpha` that of each comparison of the whole; `systems` are those compared.
     """
 
     powers: tuple[Power, ...]
-    wanted: float
+    power: float
     alpha: float
     systems: Systems = field(repr=False, compare=False)
 

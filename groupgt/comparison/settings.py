@@ -25,7 +25,7 @@ class Settings:
         "holm"
     )
     alpha: Annotated[float, Gt(0), Lt(1), Doc("Significance level.")] = 0.05
-    intervals: Annotated[float, Gt(0), Le(0.9999), Doc("Confidence level.")] = 0.95
+    confidence: Annotated[float, Gt(0), Le(0.9999), Doc("Confidence level.")] = 0.95
     resamples: Annotated[int, Ge(1), Le(10**6), Doc("Number of resamples for confidence intervals and tests.")] = 10_000
     seed: Annotated[int, Ge(0), Le(2**32 - 1), Doc("Random seed; the same seed gives identical results.")] = 0
     pairs: Annotated[bool, Doc("Also compare all pairs of systems, with Tukey's HSD.")] = False

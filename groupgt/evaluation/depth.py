@@ -33,7 +33,7 @@ class Depth:
     """How many results (or tokens, chars, calls) it takes until a `share` of `queries` is complete.
 
     `depth` is the smallest k, or budget, at which at least that share is; None where the results never get there.
-    `interval` holds it with the level asked; None at an end says that these results do not bound it. `reached`
+    `interval` contains it with this confidence; None at an end says that these results do not bound it. `reached`
     is the share that is complete in the whole ranking; `undefined` queries have no ground truth, `missing` no results.
     Of a slice, `by` and `value` name it.
     """
@@ -55,11 +55,11 @@ class Depth:
 class Depths(Result, Sequence[Depth]):
     """A `Depth` for each share, of the whole and then of each slice; of several runs one after the other.
 
-    `level` is that of the intervals; `sliced` says whether there are slices.
+    `confidence` is the level of the intervals; `sliced` says whether there are slices.
     """
 
     depths: tuple[Depth, ...]
-    level: float
+    confidence: float
     policy: Policy
     sliced: bool = False
     evaluations: tuple[Evaluation, ...] = field(default=(), repr=False, compare=False)
@@ -87,21 +87,21 @@ def depth(
     *,
     unit: Literal["results", "tokens", "chars", "calls"] = "results",
     by: Sequence[str] | str = (),
-    level: float = 0.95,
+    confidence: float = 0.95,
     lengths: Any = None,
     **options: Unpack[OneRunOptions],
 ) -> Depths:
     """The smallest k, or budget, at which each share of queries is complete, with its CI.
 
-    Sorted, the completion depths c_1 ≤ … ≤ c_n of the queries that count (infinite where a group is never met) give
-    c_⌈share·n⌉. The interval is made of two of them, c_l and c_u, chosen by the binomial distribution of how many lie
-    below the true quantile: its coverage is at least `level`, whatever the distribution. Source: Conover 1999, § 3.2.
+    Sorted, the completion depths c_1 ≤ … ≤ c_n of the queries evaluated (infinite where a group is never covered)
+    give c_⌈share·n⌉. The interval goes from c_l to c_u, chosen by the binomial distribution of how many lie below the
+    true quantile: its coverage is at least `confidence`, whatever the distribution. Source: Conover 1999, § 3.2.
     Raises `DataError` or `ConfigError`.
 
     Args:
         share: The share of queries that must be complete, or several.
         unit: What depth is counted in: `results`, `tokens`, `chars` or `calls`, the searches that found results.
-        level: The level of the intervals.
+        confidence: Confidence level.
         lengths: How long results are, for `tokens` and `chars`: `Lengths`, or `{"tokens": {id: length}}`.
         corpus: A path or `{id: text}`, for the labeller.
 
@@ -111,23 +111,23 @@ def depth(
     [2, 3]
     """
     shares: list[Any] = list(share) if isinstance(share, (list, tuple)) else [share]
-    check_depth(shares, unit, level)
+    check_depth(shares, unit, confidence)
     request = Request.of(METRIC, by=by, lengths=lengths, **options)
     evaluation = evaluate_run(request, request.truth_of(truth), run)
-    return depths_of([evaluation], shares, unit=unit, level=level, lengths=request.lengths)
+    return depths_of([evaluation], shares, unit=unit, confidence=confidence, lengths=request.lengths)
 
 
 def depths_of(
-    evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, level: float, lengths: Lengths
+    evaluations: Sequence[Evaluation], shares: Sequence[float], *, unit: str, confidence: float, lengths: Lengths
 ) -> Depths:
     """The same of runs that are labelled already."""
-    depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, level, lengths)]
+    depths = [depth for evaluation in evaluations for depth in _of_run(evaluation, shares, unit, confidence, lengths)]
     sliced = bool(evaluations[0].slicer.by)
-    return Depths(tuple(depths), level, evaluations[0].policy, sliced, tuple(evaluations))
+    return Depths(tuple(depths), confidence, evaluations[0].policy, sliced, tuple(evaluations))
 
 
 def _of_run(
-    evaluation: Evaluation, shares: Sequence[float], unit: str, level: float, lengths: Lengths
+    evaluation: Evaluation, shares: Sequence[float], unit: str, confidence: float, lengths: Lengths
 ) -> Iterator[Depth]:
     """One run: of the whole, then of each slice, a `Depth` for each share."""
     truth, labelled, policy = evaluation.truth, evaluation.labelled, evaluation.policy
@@ -146,7 +146,7 @@ def _of_run(
         reached = float(complete[counted].mean()) if len(ordered) else math.nan
         counts = (len(ordered), reached, int((mask & ~defined).sum()), int(missing.sum()))
         for share in shares:
-            quantile, interval = _quantile(ordered, share, level)
+            quantile, interval = _quantile(ordered, share, confidence)
             yield Depth(evaluation.name, share, unit, quantile, interval, *counts, column, value)
 
 
@@ -154,7 +154,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.floating)) and not isinstance(value, bool)
 
 
-def check_depth(shares: Sequence[float], unit: str, level: float) -> None:
+def check_depth(shares: Sequence[float], unit: str, confidence: float) -> None:
     """Raises `ConfigError` with everything that is wrong with what is asked."""
     faults = Faults()
     for share in shares:
@@ -162,12 +162,12 @@ def check_depth(shares: Sequence[float], unit: str, level: float) -> None:
             faults.add("share", f"expected a number above 0, at most 1, found {display(share)}")
     if unit not in ("results", *UNITS):
         faults.add("unit", f"expected {listed(('results', *UNITS))}, found {display(unit)}")
-    if not _is_number(level) or not 0 < level < 1:
-        faults.add("level", f"expected a number above 0 and below 1, found {display(level)}")
+    if not _is_number(confidence) or not 0 < confidence < 1:
+        faults.add("confidence", f"expected a number above 0 and below 1, found {display(confidence)}")
     faults.stop(ConfigError)
 
 
-def _quantile(ordered: Ints, share: float, level: float) -> tuple[int | None, tuple[int | None, int | None]]:
+def _quantile(ordered: Ints, share: float, confidence: float) -> tuple[int | None, tuple[int | None, int | None]]:
     count = len(ordered)
     if not count:
         return None, (None, None)
@@ -178,15 +178,15 @@ def _quantile(ordered: Ints, share: float, level: float) -> tuple[int | None, tu
 
     # 0.9 · 10 is 9, though the product of doubles may lie a bit above.
     place = min(max(math.ceil(share * count - 1e-9), 1), count)
-    low, high = _ranks(count, share, level)
+    low, high = _ranks(count, share, confidence)
     return at(place), (at(low), at(high))
 
 
-def _ranks(count: int, share: float, level: float) -> tuple[int, int]:
-    """l and u: P(B < l) and P(B ≥ u) are at most (1 − level) ÷ 2 each, B binomial with n and the share."""
+def _ranks(count: int, share: float, confidence: float) -> tuple[int, int]:
+    """l and u: P(B < l) and P(B ≥ u) are at most (1 − confidence) ÷ 2 each, B binomial with n and the share."""
     if share == 1:
         return count, count + 1
-    tail = (1 - level) / 2
+    tail = (1 - confidence) / 2
     logs = [
         math.lgamma(count + 1)
         - math.lgamma(k + 1)

@@ -181,7 +181,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
     test = how_tested(settings, *_family_sizes(comparison.rows), marks=shown)
     yield f"against {comparison.baseline}: {test}{verdict_by(comparison.label) if several else ''}"
     drawn = "" if settings.draws else f", {counted(settings.resamples, 'resample')}, seed {settings.seed}"
-    of_details = [f"{100 * settings.intervals:g} % bootstrap intervals of means{drawn}"]
+    of_details = [f"{100 * settings.confidence:g} % bootstrap intervals of means{drawn}"]
     of_details += [f"{mark} {MEANINGS[mark]}" for mark in marks_in(map(bare, above)) if mark not in shown]
     lines = []
     if settings.correction != "none":
@@ -242,7 +242,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 def _tests(systems: Systems) -> list[str]:
     """How differences were tested, as foot of the page's tables."""
     settings = systems.settings
-    intervals = f"{100 * settings.intervals:g} % bootstrap intervals"
+    intervals = f"{100 * settings.confidence:g} % bootstrap intervals"
     if len(systems.names) < 2:
         return [intervals]
     lines = [

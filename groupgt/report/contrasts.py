@@ -120,7 +120,7 @@ def _winner(systems: Systems) -> data.Sentence:
     tied, count = systems.tied, len(systems.names)
     mean, between = systems.mean(best), systems.intervals.get((best, systems.primary))
     over = counted(systems.queries_of(best), "query", "queries")
-    level = f"{100 * systems.settings.intervals:g} % CI"
+    level = f"{100 * systems.settings.confidence:g} % CI"
     size = f"{fixed(mean)}" + ("" if between is None else f" ({level} {span(between)})")
     if len(tied) == count:
         same = f"{every(count, 'system')} have the same mean {systems.label}: {size}, {over}."
@@ -200,11 +200,11 @@ SHED = ("differ", "effect", "queries")
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """One table a metric: a row a system."""
-    level = f"{100 * systems.settings.intervals:g} % interval"
+    level = f"{100 * systems.settings.confidence:g} % interval"
     corrected = corrected_headers(systems.settings)
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
-        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.intervals):.3g} % CI of delta"
+        of_delta = f"{100 * (contrasts[0].confidence if contrasts else systems.settings.confidence):.3g} % CI of delta"
         against = ["delta", of_delta, "p", *corrected, "effect", "wins/ties/losses", "differ"]
         headers = [systems.labels[text], "mean", level, "queries", *against]
         rows = [_cells(row, len(corrected)) for row in systems.rows if row.metric == text]

@@ -21,7 +21,7 @@ class DepthsTeller(Teller[Depths]):
     """A row for each run, share and slice."""
 
     main_figure = "ecdf"
-    fields = ("level", "depths")
+    fields = ("confidence", "depths")
 
     @property
     def _unit(self) -> str:
@@ -30,7 +30,7 @@ class DepthsTeller(Teller[Depths]):
     def blocks(self) -> list[Item]:
         """How deep one must look, a row for each depth, and as a detail how intervals are made."""
         depths = self.result
-        level = f"{100 * depths.level:g} % CI"
+        level = f"{100 * depths.confidence:g} % CI"
         headers = ["run", "share complete", self._unit, level, "queries", "undefined", "missing", "ever complete"]
         grid = with_slices(depths, headers, list(map(_cells, depths)))
         table = Table(*grid, ("undefined", "missing", "ever complete"), len(grid[0]) - len(headers) + 1)
@@ -42,7 +42,7 @@ class DepthsTeller(Teller[Depths]):
         """Of each share, up to three, the run that needs least; and what changes how all of it is read."""
         unsliced = [depth for depth in self.result if not depth.by]
         for share in list(dict.fromkeys(depth.share for depth in unsliced))[:NAMED]:
-            yield _sentence([depth for depth in unsliced if depth.share == share], self.result.level)
+            yield _sentence([depth for depth in unsliced if depth.share == share], self.result.confidence)
         yield from map(doubt, doubts({each.name: each for each in self.result.evaluations}))
 
     def figures(self) -> Mapping[str, Callable[[], Figure]]:

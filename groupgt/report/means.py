@@ -282,7 +282,7 @@ def best_sentence(systems: Systems) -> data.Sentence:
     if best is None:
         return {"kind": "doubt", "parts": ["No queries to evaluate, so there is no mean."]}
     mean, interval = systems.mean(best), systems.intervals.get((best, systems.primary))
-    between = "" if interval is None else f" ({100 * systems.settings.intervals:g} % CI {span(interval)})"
+    between = "" if interval is None else f" ({100 * systems.settings.confidence:g} % CI {span(interval)})"
     over = f"over {counted(systems.queries_of(best), 'query', 'queries')}"
     size = f"{systems.label} of {fixed(mean)}{between}"
     if len(systems.names) == 1:

@@ -44,9 +44,9 @@ class PowerTeller(Teller[PowerAnalysis]):
     def blocks(self) -> list[Item]:
         """What these queries detect, a row for each system and metric, and whose power it is."""
         analysis = self.result
-        labels, share = analysis.systems.labels, f"{100 * analysis.wanted:g} %"
+        labels, share = analysis.systems.labels, f"{100 * analysis.power:g} %"
         headers = ["run", "metric", "queries", "delta", "SD of differences", f"detectable at {share} power"]
-        headers += ["wanted", "power", "queries needed"]
+        headers += ["target", "power", "queries needed"]
         rows: list[list[Any]] = []
         for row in analysis.powers:
             least = "none" if row.detectable is None and row.reached is not None else row.detectable
@@ -55,7 +55,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         whose = whose_power(analysis.powers, analysis.systems.settings)
         note = f"against {analysis.baseline}: {whose}, two-sided, alpha {analysis.alpha:.4g} per comparison; "
         note += f"queries needed for {share} power"
-        shed = ("SD of differences", "wanted", "power", "delta", "queries")
+        shed = ("SD of differences", "target", "power", "delta", "queries")
         grid = with_slices(analysis.powers, headers, rows)
         table = Table(*grid, shed, len(grid[0]) - len(headers) + 2)
         population = "\n".join(population_of(analysis.systems))
@@ -74,10 +74,10 @@ class PowerTeller(Teller[PowerAnalysis]):
             rest = f"no query differs in {label}, so power cannot be estimated."
             return {"kind": "doubt", "parts": ["", row.system, start + rest]}
         power = f"{100 * row.reached:.3g} % power to detect a difference of {signed(row.difference)} in {label}"
-        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.wanted:g} % "
+        rest = f"{queries} {'has' if row.queries == 1 else 'have'} {power}; {100 * self.result.power:g} % "
         needed = _needed_text(row).replace(">", "more than ")
         rest += f"takes {needed} queries" if row.needed is not None else "is never reached"
-        enough = row.reached >= self.result.wanted
+        enough = row.reached >= self.result.power
         if row.detectable is not None and not enough:
             rest += f", or a difference of {fixed(row.detectable)}"
         return {"kind": "gain" if enough else "same", "parts": ["", row.system, f"{start}{rest}."]}
@@ -105,7 +105,7 @@ class PowerTeller(Teller[PowerAnalysis]):
         rules = policy_text(systems.first.policy) if systems.evaluations else systems.rules
         evaluated = max((row.queries for row in systems.rows), default=0)
         about = About(systems.label, evaluated, systems.convention, rules)
-        return tradeoffs.power(points, about, self.result.wanted, queries, systems.baseline)
+        return tradeoffs.power(points, about, self.result.power, queries, systems.baseline)
 
     def csv_rows(self) -> Grid:
         """Headers and a row for each system and metric."""
@@ -116,7 +116,7 @@ class PowerTeller(Teller[PowerAnalysis]):
     def to_dict(self) -> Any:
         """Everything as plain Python, None where undefined."""
         rows = [{"by": row.by, "value": row.value, "alpha": row.alpha} | vars(row) for row in self.result.powers]
-        return nulls({"power": self.result.wanted, "rows": rows})
+        return nulls({"power": self.result.power, "rows": rows})
 
 
 def _steps(first: int, last: int) -> list[int]:

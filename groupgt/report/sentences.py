@@ -20,7 +20,7 @@ def unit_of(evaluations: Iterable[Evaluation]) -> str:
     return "relevant document" if any(each.truth.shape == "flat" for each in evaluations) else "group"
 
 
-def at_cutoff(cutoff: int | str | None) -> str:
+def at_cutoff(cutoff: object) -> str:
     """The cutoff at which queries are complete, in a sentence.
 
     >>> at_cutoff(10), at_cutoff("2000tokens"), at_cutoff(None)

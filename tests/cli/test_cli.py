@@ -200,7 +200,7 @@ def test_init_and_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "wrote results to" in err
     assert (folder / "there" / "starter" / "latest").exists()
     found = json.loads(call(capsys, "run", "new/experiment.yaml", "--format", "json")[0])
-    assert found["datasets"]["mine"]["best"] == "bm25[k1=0.9,b=0.4]"
+    assert found["datasets"]["mine"]["best"] == "content-words"
     assert "already exists" in call(capsys, "init", "new", status=2)[1]
 
 

@@ -187,7 +187,7 @@ def test_no_alpha_is_too_small(capsys: pytest.CaptureFixture[str], option: tuple
 
 
 def test_no_level_is_too_high(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "--intervals"]
+    given = ["compare", "qa.jsonl", "bm25.trec", "other.trec", "--confidence"]
     _, err = call(capsys, *given, "0.9999999999999999", status=2)
     assert "expected a number above 0, at most 0.9999" in err
 

@@ -197,7 +197,7 @@ FAILING = {
     "no data": ["small.yaml", "--set", "systems.a.with.path=absent.trec"],
     "an unknown option": ["small.yaml", "--nonsense"],
     "a value of an option": ["small.yaml", "--jobs", "0"],
-    "a check": ["small.yaml", "--check", "--set", "evaluate.metrics=[nonsense]"],
+    "a check": ["small.yaml", "--dry-run", "--set", "evaluate.metrics=[nonsense]"],
 }
 
 

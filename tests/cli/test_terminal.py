@@ -49,7 +49,7 @@ def test_a_run_says_what_it_does_from_the_first_second(tmp_path: Path, monkeypat
     said = [line for line in terminal.getvalue().splitlines() if line.startswith("groupgt: ")]
     assert said[0] == f"groupgt: reading {tmp_path / 'experiment.yaml'}"
     assert said[1] == "groupgt: reading 1 data set"
-    assert "groupgt: evaluating 4 systems" in said
+    assert "groupgt: evaluating 2 systems" in said
 
 
 def test_a_summary_says_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

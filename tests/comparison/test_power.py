@@ -208,7 +208,7 @@ def test_of_a_comparison() -> None:
     assert table.power()[0].difference == row.delta
     assert table.power()[1].needed is None
     with pytest.raises(groupgt.ConfigError, match="power: expected a number above 0"):
-        table.power(wanted=1.0)
+        table.power(power=1.0)
     with pytest.raises(groupgt.ConfigError, match="difference: expected a number other than 0"):
         table.power(difference=0)
 

@@ -24,7 +24,7 @@ from groupgt.report.schema import FieldsOf
         ({"test": "randomisation"}, "did you mean 'randomization'"),
         ({"correction": "fdr"}, "expected holm, bonferroni, bh or none"),
         ({"alpha": 0}, "alpha: expected a number above 0 and below 1, found 0"),
-        ({"intervals": 95}, "intervals: expected a number above 0, at most 0.9999, found 95"),
+        ({"confidence": 95}, "confidence: expected a number above 0, at most 0.9999, found 95"),
         ({"resamples": 0}, "resamples: expected a whole number from 1"),
         ({"resamples": 10.5}, "resamples: expected a whole number"),
         ({"seed": -1}, "seed: expected a whole number from 0"),

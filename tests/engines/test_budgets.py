@@ -615,7 +615,7 @@ def test_the_interval_is_the_narrowest_of_the_binomial(count: int, level: float)
             """P(B < end), B binomial."""
             return sum((comb(count, k) * p**k * (1 - p) ** (count - k) for k in range(end)), Fraction(0))
 
-        low, high = groupgt.depth(truth, run, share, level=level)[0].interval
+        low, high = groupgt.depth(truth, run, share, confidence=level)[0].interval
         # The largest l with P(B < l) ≤ tail, the smallest u with P(B ≥ u) ≤ tail; none where that is no query. Where
         # one of them is the tail exactly, doubles may take the next.
         first = {max(end for end in range(count + 1) if below(end) < other) for other in (tail, tail + EPSILON)}
@@ -644,7 +644,7 @@ def test_the_interval_covers_as_often_as_it_says(share: float, level: float) -> 
         ranks = rng.choice(20, 40)
         never = rng.random(40) < 0.1
         run = {f"q{number}": rankings[ranks[number]] if not never[number] else ["x"] for number in range(40)}
-        low, high = groupgt.depth(truth, run, share, level=level)[0].interval
+        low, high = groupgt.depth(truth, run, share, confidence=level)[0].interval
         covered += (low is None or low <= true) and (high is None or true <= high)
     assert covered / times >= level
 
@@ -659,8 +659,8 @@ def test_the_interval_covers_as_often_as_it_says(share: float, level: float) -> 
         ({"share": "0.9"}, "share"),
         ({"share": None}, "share"),
         ({"unit": "words"}, "unit"),
-        ({"level": 1}, "level"),
-        ({"level": "high"}, "level"),
+        ({"confidence": 1}, "confidence"),
+        ({"confidence": "high"}, "confidence"),
     ],
     ids=str,
 )

@@ -20,12 +20,12 @@ SIGNATURES = {
     "evaluate": f"truth, run, metrics, *, convention='auto', k=(), by=(), {SOME}",
     "evaluate_runs": f"truth, runs, metrics, *, convention='auto', k=(), by=(), {SOME}",
     "compare": "truth, runs, metrics, *, baseline=None, primary=None, test='randomization', correction='holm', "
-    "alpha=0.05, intervals=0.95, resamples=10000, seed=0, pairs=False, "
+    "alpha=0.05, confidence=0.95, resamples=10000, seed=0, pairs=False, "
     f"convention='auto', k=(), by=(), {SOME}",
-    "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, wanted=0.8, test='randomization', "
+    "power": "truth, runs, metrics, *, baseline=None, primary=None, difference=None, power=0.8, test='randomization', "
     f"correction='holm', alpha=0.05, convention='auto', k=(), by=(), {SOME}",
     "misses": f"truth, run, k=10, worst=20, *, {SOME}",
-    "depth": f"truth, run, share=0.9, *, unit='results', by=(), level=0.95, lengths=None, {SOME}",
+    "depth": f"truth, run, share=0.9, *, unit='results', by=(), confidence=0.95, lengths=None, {SOME}",
     "check": f"truth, runs=None, *, near_duplicates=False, threshold=0.9, {SOME}",
     "suggest": "truth, corpus, threshold=0.9, *, policy=None, truth_format=None",
     "rechunk": "truth, old=None, new=None, *, method=None, min_overlap=0.5, threshold=0.9, unit='chars', "

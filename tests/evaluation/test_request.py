@@ -59,8 +59,8 @@ def test_depth_of_what_is_evaluated_already() -> None:
     request = Request.of(METRIC, by="n_groups")
     truth = request.truth_of(TRUTH)
     evaluation = evaluate_run(request, truth, RUNS["first"])
-    found = depths_of([evaluation], [0.5, 1.0], unit="results", level=0.9, lengths=request.lengths)
-    assert found == groupgt.depth(TRUTH, RUNS["first"], [0.5, 1.0], by="n_groups", level=0.9)
+    found = depths_of([evaluation], [0.5, 1.0], unit="results", confidence=0.9, lengths=request.lengths)
+    assert found == groupgt.depth(TRUTH, RUNS["first"], [0.5, 1.0], by="n_groups", confidence=0.9)
 
 
 def test_several_conventions() -> None:

@@ -65,7 +65,7 @@ def bold(result: Result) -> list[str]:
 
 def depths(runs: dict[str, dict[str, list[str]]]) -> Result:
     evaluations = list(groupgt.evaluate_runs(TRUTH, runs, METRICS).values())
-    return depths_of(evaluations, [1.0], unit="results", level=0.95, lengths=Lengths())
+    return depths_of(evaluations, [1.0], unit="results", confidence=0.95, lengths=Lengths())
 
 
 def test_the_names_of_runs_are_bold_and_nothing_else() -> None:

@@ -20,14 +20,14 @@ def test_every_setting_arrives(swept: Path) -> None:
         swept,
         changes=[
             "seed=7",
-            f'compare={{baseline: "{BASE}", test: bootstrap, correction: bonferroni, alpha: 0.1, intervals: 0.9, '
+            f'compare={{baseline: "{BASE}", test: bootstrap, correction: bonferroni, alpha: 0.1, confidence: 0.9, '
             "resamples: 500, pairs: true, metrics: [ndcg@10, recall@5]}",
         ],
     )
     table = outcome.comparison["handbook"]
     settings = table.settings
     assert (settings.test, settings.correction, settings.alpha) == ("bootstrap", "bonferroni", 0.1)
-    assert (settings.intervals, settings.resamples, settings.seed, settings.pairs) == (0.9, 500, 7, True)
+    assert (settings.confidence, settings.resamples, settings.seed, settings.pairs) == (0.9, 500, 7, True)
     assert [str(metric) for metric in table.metrics.values()] == ["ndcg.coverage@10", "recall.coverage@5"]
     assert len(table.pairs) == 2 * 15
     text = outcome.text()
@@ -59,7 +59,7 @@ def test_the_comparison_is_that_of_the_library(first: Outcome) -> None:
     ("change", "words"),
     [
         (f'compare={{baseline: "{BASE}", metrics: [mrr]}}', "compare.metrics.0: expected one of the metrics"),
-        (f'compare={{baseline: "{BASE}", intervals: 1}}', "compare.intervals"),
+        (f'compare={{baseline: "{BASE}", confidence: 1}}', "compare.confidence"),
         (f'compare={{baseline: "{BASE}", resamples: 0}}', "compare.resamples"),
         (f'compare={{baseline: "{BASE}", pairs: 3}}', "compare.pairs"),
         ("evaluate.tokenizer=words", "evaluate.tokenizer: tokenizer: expected whitespace"),

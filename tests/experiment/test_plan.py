@@ -74,7 +74,17 @@ def test_without_code_all_else_is_checked_and_what_is_not_is_said(tmp_path: Path
 def test_the_old_name_names_the_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run", str(small(tmp_path, "mine: bm25")), "--check"])
-    assert capsys.readouterr().err == "groupgt: --check: this option is now --dry-run\n"
+    assert "Error: --check is now --dry-run." in capsys.readouterr().err
+
+
+def test_former_names_name_the_new_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "qa.jsonl", "bm25.trec", "--intervals", "0.9"])
+    assert "--intervals is now --confidence" in capsys.readouterr().err
+    with pytest.raises(groupgt.ConfigError, match=r"compare.intervals: unknown key.*\(it is now 'confidence'\)"):
+        plan(small(tmp_path, "mine: bm25"), changes=["compare={baseline: mine, intervals: 0.9}"])
+    with pytest.raises(TypeError, match=r"'wanted' \(it is now 'power'\)"):
+        groupgt.power({"q": [["a"]]}, {"a": {}, "b": {}}, ["mrr"], wanted=0.9)  # type: ignore[call-arg]
 
 
 @pytest.mark.slow

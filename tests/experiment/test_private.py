@@ -192,7 +192,7 @@ def run(folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str]
     for arguments in (
         ["run", str(file), "--allow-code", *reports, "--details"],
         ["run", str(file), "--allow-code", "--format", "json"],
-        ["run", str(file), "--allow-code", "--check"],
+        ["run", str(file), "--allow-code", "--dry-run"],
         ["cache", str(file)],
     ):
         with warnings.catch_warnings():

@@ -15,6 +15,8 @@ from groupgt.report.run import run_experiment
 def test_the_starter_runs_and_replaces_nothing(tmp_path: Path) -> None:
     write_starter(tmp_path / "new")
     outcome = run_experiment(tmp_path / "new" / "experiment.yaml")
-    assert 0 < outcome.evaluations["mine"]["bm25[k1=1.2,b=0.75]"]["ndcg@3"] <= 1
+    assert 0 < outcome.evaluations["mine"]["content-words"]["ndcg@3"] <= 1
+    assert outcome.passed
+    assert outcome.evaluations["mine"]["all-words"]["ndcg@3"] != outcome.evaluations["mine"]["content-words"]["ndcg@3"]
     with pytest.raises(groupgt.ConfigError, match="already exists"):
         write_starter(tmp_path / "new")

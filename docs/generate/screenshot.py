@@ -1,0 +1,32 @@
+"""The picture of a report: `python -m docs.generate.screenshot` takes it again, and keeps the words that it shows."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from groupgt.report.run import run_experiment
+from tests.browser import Tab, running
+
+DOCS = Path(__file__).parents[1]
+CONFIG = DOCS.parent / "configs" / "gate.yaml"
+PICTURE, WORDS = DOCS / "report.png", DOCS / "report.txt"
+
+
+def opened(tab: Tab, folder: Path) -> str:
+    """Runs the experiment, opens its report and returns the words of its first view, without figures."""
+    outcome = run_experiment(CONFIG, output=folder, changes=[f"cache={folder / 'cache'}"])
+    assert outcome.folder is not None
+    tab.size(1180)
+    tab.open(outcome.folder / "report.html")
+    tab.settled()
+    text = tab.run("document.body.innerText")
+    return re.sub(r"\s+", " ", re.sub(r"[-+]?\d[\d.,:]*", "#", text)).replace(" # ", " ").strip()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder, running() as browser:
+        page = browser.tab()
+        WORDS.write_text(opened(page, Path(folder)) + "\n", encoding="utf-8")
+        page.picture(PICTURE)

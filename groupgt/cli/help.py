@@ -1,0 +1,87 @@
+"""Help of commands: options in groups where there are many, and two examples."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+# Commands with more options than this show them in groups.
+UNGROUPED_OPTIONS = 10
+# Options by what they are about. Commands have some of their own: these come first, as `Options`.
+GROUPS = {
+    "Input": (
+        *("--truth-format", "--where", "--policy", "--run-format", "--parts", "--memory", "--names", "--system"),
+        *("--dataset", "--labeller", "--with", "--corpus", "--allow-code", "--tokenizer"),
+    ),
+    "Metrics": ("--metric", "-m", "-k", "--by", "--convention"),
+    "Statistics": (
+        *("--baseline", "--primary", "--across", "--against", "--test", "--correction", "--alpha", "--confidence"),
+        *("--resamples", "--seed", "--pairs", "--difference", "--power"),
+    ),
+    "Output": (
+        *("--out", "--per-query", "--failures", "--html", "--junit", "--summary", "--report", "--theme", "--title"),
+        *("--size", "--font", "--digits", "--format", "--wide", "--color", "--details", "--help"),
+    ),
+}
+EXAMPLES = {
+    "run": ("run experiment.yaml", "run experiment.yaml --dry-run --set seed=7"),
+    "evaluate": ("evaluate qa.jsonl bm25.trec -m recall@5,ndcg@10", "evaluate qa.jsonl bm25.trec dense.jsonl -m mrr"),
+    "compare": (
+        "compare qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
+        "compare qa.jsonl old=bm25.trec new=dense.jsonl -m ndcg@10,mrr --primary mrr",
+    ),
+    "explain": (
+        "explain qa.jsonl bm25.trec -m ndcg@3 --query q1",
+        "explain qa.jsonl bm25.trec -m mrr,map -k 3 --query q2",
+    ),
+    "misses": ("misses qa.jsonl bm25.trec -k 5", "misses qa.jsonl bm25.trec dense.jsonl --worst 20"),
+    "depth": ("depth qa.jsonl bm25.trec --share 80%,95%", "depth qa.jsonl bm25.trec dense.jsonl"),
+    "identify": ("identify qa.jsonl bm25.trec .6667", "identify qa.jsonl bm25.trec .6667 -m recall"),
+    "power": (
+        "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10",
+        "power qa.jsonl bm25.trec dense.jsonl -m ndcg@10 --difference .02",
+    ),
+    "report": ("report results/a results/b --html report.html", "report results --history"),
+    "plot": (
+        "plot forest qa.jsonl bm25.trec dense.jsonl -m ndcg@10 -o means.svg",
+        "plot groups qa.jsonl bm25.trec -m ndcg@10 -o groups.html",
+    ),
+    "check": ("check qa.jsonl bm25.trec", "check qa.jsonl --corpus corpus.jsonl"),
+    "rechunk": (
+        "rechunk qa.jsonl --from old.csv --to new.csv -o new.jsonl",
+        "rechunk qa.jsonl --from old.csv -o spans.jsonl",
+    ),
+    "agree": (
+        "agree qa.jsonl --annotator other.jsonl",
+        "agree qa.jsonl bm25.trec --labeller id --other text --corpus corpus.jsonl",
+    ),
+}
+
+
+class Command(click.Command):
+    """A command whose help groups its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options: those of the command itself first, then each group."""
+        options = [option for option in self.get_params(ctx) if isinstance(option, click.Option)]
+        if len(options) <= UNGROUPED_OPTIONS:
+            super().format_options(ctx, formatter)
+            return
+        group_of = {name: group for group, names in GROUPS.items() for name in names}
+        for group in ("Options", *GROUPS):
+            of_group = [option for option in options if group_of.get(option.opts[-1], "Options") == group]
+            shown = [record for option in of_group if (record := option.get_help_record(ctx)) is not None]
+            if shown:
+                with formatter.section(group):
+                    formatter.write_dl(shown)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the examples below everything else."""
+        super().format_epilog(ctx, formatter)
+        if examples := EXAMPLES.get(self.name or ""):
+            with formatter.section("Examples"):
+                formatter.write_text("\b\n" + "\n".join(f"groupgt {example}" for example in examples))
+
+
+command = partial(click.command, cls=Command)

@@ -1,0 +1,72 @@
+"""Help: options in groups, and examples that run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import pytest
+
+from groupgt.cli.help import EXAMPLES, UNGROUPED_OPTIONS
+from groupgt.cli.main import COMMANDS, cli, main
+
+ROOT = Path(__file__).parents[2]
+FIRST = ROOT / "examples" / "first"
+PASSAGES = {name: f"Passage {name} says something about the number {at}." for at, name in enumerate("abcdefxyz")}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder with the files that the examples name."""
+    monkeypatch.chdir(tmp_path)
+    main(["init", "."])
+    for name in ("a", "b"):
+        main(["run", "experiment.yaml", "--out", f"results/{name}"])
+    here_as = {"truth.jsonl": "qa.jsonl", "second.jsonl": "other.jsonl"}
+    for name in ("bm25.trec", "dense.jsonl", *here_as):
+        text = (FIRST / name).read_text(encoding="utf-8")
+        for number, qid in enumerate(("capital", "author", "moons"), 1):
+            text = re.sub(rf'(^|"qid": "){qid}', rf"\1q{number}", text, flags=re.MULTILINE)
+        Path(here_as.get(name, name)).write_text(text, encoding="utf-8")
+    ids = re.findall(r"\w[\w-]*", "".join(Path(name).read_text(encoding="utf-8") for name in here_as.values()))
+    ids += re.findall(r"\w[\w-]*", Path("dense.jsonl").read_text(encoding="utf-8") + Path("bm25.trec").read_text())
+    texts = {**PASSAGES, **{name: f"Passage {name}." for name in ids}}
+    lines = [json.dumps({"doc_id": name, "contents": text}) for name, text in texts.items()]
+    with open("corpus.jsonl", "a", encoding="utf-8") as corpus:
+        corpus.write("\n".join(lines) + "\n")
+    for name, size in (("old.csv", 1), ("new.csv", 2)):
+        with open(name, "w", encoding="utf-8", newline="") as file:
+            rows = [(f"{key}{'' if size == 1 else '2'}", "doc", at, at + size) for at, key in enumerate(texts)]
+            csv.writer(file).writerows([("chunk_id", "doc_id", "start", "end"), *rows])
+    capsys.readouterr()
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_examples_run() -> None:
+    for command, examples in EXAMPLES.items():
+        for example in examples:
+            if command == "power":
+                pytest.importorskip("scipy", reason="the extra groupgt[stats] is not installed")
+            assert example.startswith(f"{command} ")
+            words = example.split()
+            if command == "report" and "results/a" in words:
+                words[1:3] = [str(next(Path(place).rglob("results.json")).parent) for place in words[1:3]]
+            main(words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_many_options_stand_in_groups_and_end_with_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = cli.get_command(click.Context(cli), name)  # type: ignore[attr-defined]
+    assert command is not None
+    with suppress(SystemExit):
+        main([name, "--help"])
+    text = capsys.readouterr().out
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    is_grouped = len(options) + 1 > UNGROUPED_OPTIONS
+    assert is_grouped == ("\nOutput:\n" in text) == (name in EXAMPLES)
+    assert text.count("\n  groupgt ") >= 2 * is_grouped
