@@ -3,7 +3,7 @@
     GroupgtError
     ├── DataError        invalid ground truth, results or other file
     ├── MetricError      invalid metric name, parameter or cutoff, or one that does not fit the data
-    ├── ConfigError      an experiment file or an option is at fault
+    ├── ConfigError      an invalid experiment file or option
     └── RetrieverError   a retriever failed or returned what is not a ranking
 
 An error carries its faults one by one; its text shows the first of them and how many more there are.
@@ -52,13 +52,13 @@ class GroupgtError(Exception):
 
 
 class DataError(GroupgtError):
-    """Ground truth, results or another file are at fault; similar errors are grouped, with a count."""
+    """Invalid ground truth, results or other file; similar errors are grouped, with a count."""
 
     kinds_once = True
 
 
 class MetricError(GroupgtError):
-    """A metric's name, parameter or cutoff is at fault, or does not fit the data."""
+    """Invalid metric name, parameter or cutoff, or one that does not fit the data."""
 
 
 class ConfigError(GroupgtError):

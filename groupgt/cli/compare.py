@@ -173,7 +173,7 @@ def _comparison(
         named = compare.get("baseline")
         baseline = named if baseline is None and named in inputs.reopened.chosen else baseline
     if len(inputs.runs) < 2:
-        raise ConfigError(f"|, found {len(inputs.runs)}: {inputs.runs[0]}")
+        raise ConfigError(f"expected at least two runs, found {len(inputs.runs)}: {inputs.runs[0]}")
     evaluations = {evaluation.name: evaluation for evaluation in inputs.evaluations(inputs.request)}
     first = next(iter(evaluations))
     decisive = None if primary is None else evaluations[first].text_of(primary)

@@ -35,7 +35,7 @@ def misses(
 
     Args:
         run: `{qid: ranking}`, a `Run`, a path or a frame; or `{name: run}` with several of these.
-        k: A group is met within the first k results.
+        k: Cutoff: a group is covered if it has a hit in the top k.
         worst: How many queries to list; of several runs, how many groups.
         corpus: A path or `{id: text}`: for the labeller, and to show texts beside ids.
 

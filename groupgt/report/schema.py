@@ -45,7 +45,7 @@ GROUP = shape(
 )
 FAILURES = shape(
     "Failures",
-    "Who solves what within the cutoff.",
+    "Which queries are complete in which systems.",
     cutoff=str | None,
     queries=Count,
     solved=dict[str, Count],

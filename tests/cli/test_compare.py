@@ -67,7 +67,7 @@ def test_files_beside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
 def test_one_run_is_no_comparison(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("compare", "power"):
         _, err = call(capsys, command, "qa.jsonl", "bm25.trec", status=2)
-        assert "|, found 1: bm25.trec" in err
+        assert "expected at least two runs, found 1: bm25.trec" in err
 
 
 def test_power(capsys: pytest.CaptureFixture[str]) -> None:

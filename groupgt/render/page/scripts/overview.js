@@ -35,7 +35,7 @@ async function overview() {
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) parts.push(section("Gates", gateTable(gates)));
   const measured = facts([...set.facts, ...page.facts, ["made", times.made], ...(times.machine ? [["times taken on", times.machine]] : [])]);
-  parts.push(h("details", { class: "folded" }, h("summary", null, "What was measured"), measured));
+  parts.push(h("details", { class: "folded" }, h("summary", null, "Setup"), measured));
   const leftOut = [...set.leftOut, ...page.leftOut];
   if (leftOut.length) parts.push(h("p", { class: "note" }, `Omitted to limit file size: ${leftOut.join("; ")}.`));
   return parts;
@@ -88,8 +88,8 @@ function tiles(set) {
     tile(set.count.toLocaleString("en"), set.count === 1 ? "query" : counts < set.count ? `queries, ${counts.toLocaleString("en")} scored` : "queries", link("questions")),
     tile(set.systems.length.toLocaleString("en"), set.systems.length === 1 ? "system" : "systems", link("systems")),
   ];
-  if (best) list.push(tile(fixed(best.means[set.primary]), `best ${set.metrics[set.primary].label}`, link("systems")));
-  if (known(set.unsolved)) list.push(tile(set.unsolved.toLocaleString("en"), set.systems.length > 1 ? "complete in no system" : "not solved", link("questions", { show: "none" })));
+  if (best) list.push(tile(fixed(best.means[set.primary]), `highest ${set.metrics[set.primary].label}`, link("systems")));
+  if (known(set.unsolved)) list.push(tile(set.unsolved.toLocaleString("en"), set.systems.length > 1 ? "complete in no system" : "not complete", link("questions", { show: "none" })));
   const gates = [...set.gates, ...(times.gates[set.name] || [])];
   if (gates.length) list.push(tile(`${gates.filter((each) => each.passed).length}/${gates.length}`, "gates passed"));
   return h("ul", { class: "tiles" }, ...list);

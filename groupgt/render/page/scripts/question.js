@@ -57,7 +57,7 @@ async function question() {
     h("p", { class: "soft" }, Object.keys(all.slices).map((by) => `${brief(by, 40)} = ${brief(all.slices[by][at], 60)}`).join(" · ")),
     all.solved.length ? solvedBy(set, all, at) : null,
     set.systems.length > 1 ? pickers(set, systems_) : null,
-    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were omitted to limit file size." : "The results of this query are not part of this page; under \"What was measured\", the overview says why."),
+    detail ? groupCards(set, detail, passages, systems_) : h("p", { class: "note" }, set.chunks.length ? "The results of this query were omitted to limit file size." : "The results of this query are not part of this page; see \"Setup\" in the overview."),
     detail ? section("Rankings", legend(systems_.map((system) => detail.rankings[system])), h("div", { class: "rankings" }, ...systems_.map((system) => ranking(set, detail, passages, system)))) : null,
     section(detail && detail.worked ? "Metrics: worked examples" : "Metrics", formulas(set, columns, detail, systems_, at)),
   ];

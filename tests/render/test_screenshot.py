@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from docs.generate.screenshot import PICTURE, WORDS, opened
 from tests.browser import Tab
 
 
+@pytest.mark.slow
 def test_the_picture_is_current(tab: Tab, tmp_path: Path) -> None:
     """If not: python -m docs.generate.screenshot."""
     assert PICTURE.stat().st_size > 10_000
