@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -87,3 +88,11 @@ def test_llms_txt_names_every_section_and_page() -> None:
     for title, names in contents().items():
         assert f"\n## {title}\n" in text
         assert all(f"]({name}.html): " in text for name in names)
+
+
+@pytest.mark.parametrize("path", sorted([*WRITTEN, *pages()]))
+def test_headings_skip_no_level(path: str) -> None:
+    text = re.sub(r"^```.*?^```", "", text_of(path), flags=re.MULTILINE | re.DOTALL)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", text, re.MULTILINE)]
+    assert levels[0] == 1
+    assert all(level <= before + 1 for before, level in pairwise(levels)), levels
