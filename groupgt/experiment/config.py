@@ -114,7 +114,7 @@ def _with_settings(section: type[S]) -> type[S]:
 @_with_settings
 @dataclass(frozen=True, kw_only=True)
 class Compare:
-    """What systems, or data sets, are compared with, and how surely."""
+    """How systems, or data sets, are compared."""
 
     baseline: Annotated[str, Doc("The system that the others are compared with; with `across: datasets`, a data set.")]
     across: Annotated[

@@ -43,7 +43,20 @@ def _experiment_schema() -> dict[str, Any]:
         "anyOf": [presets, {"properties": {"preset": presets, **fields}, "additionalProperties": False}],
         "description": evaluate["policy"]["description"],
     }
-    return {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
+    whole = {"$schema": DRAFT, "title": "groupgt experiment", "$defs": definitions, **schema}
+    _describe_branches(whole)
+    return whole
+
+
+def _describe_branches(schema: Any) -> None:
+    """Repeats the description of a key in each of its alternatives, which is where editors look for it."""
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _describe_branches(part)
+    if isinstance(schema, dict) and isinstance(text := schema.get("description"), str):
+        for branch in (*schema.get("anyOf", ()), schema.get("additionalProperties")):
+            if isinstance(branch, dict):
+                branch.setdefault("description", text)
+                _describe_branches(branch)
 
 
 def _without_default(schema: dict[str, Any]) -> dict[str, Any]:
@@ -66,8 +79,11 @@ def _add_options(kind: str, definitions: dict[str, Any], section: str, prefix: s
             # What is swept is listed under `matrix`, so that nothing is required under `with`.
             options.pop("required", None)
             swept = {
-                key: {"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"}}
-                for key in options["properties"]
+                key: {
+                    "description": option["description"],
+                    **{"type": "array", "minItems": 1, "items": {"$ref": f"#/$defs/{prefix} {name}/properties/{key}"}},
+                }
+                for key, option in options["properties"].items()
             }
             keys["matrix"] = {"properties": swept, "additionalProperties": False}
         definitions[section]["allOf"].append(_where_used(name, keys))

@@ -68,9 +68,9 @@ class Convex(_Fusion):
     normalization: Annotated[
         Literal["min_max", "z_score", "theoretical"],
         Doc(
-            "Of the scores of one query and input: min_max: (s − min) ÷ (max − min); z_score: (s − mean) ÷ "
-            "population standard deviation; theoretical: (s − least) ÷ (max − least), with the lowest score "
-            "possible."
+            "Normalization of the scores of each query and input. min_max: (s − min) ÷ (max − min); "
+            "z_score: (s − mean) ÷ population standard deviation; theoretical: (s − least) ÷ (max − least), with the "
+            "lowest score possible."
         ),
     ] = "min_max"
     least: Annotated[

@@ -267,6 +267,8 @@ def undescribed(schema: Any, path: str = "") -> list[str]:
 
 def test_every_key_has_a_description() -> None:
     assert undescribed(SCHEMA) == []
+    swept = [part["then"]["properties"] for part in SCHEMA["$defs"]["SystemConfig"]["allOf"]]
+    assert all(option["description"] for keys in swept for option in keys["matrix"]["properties"].values())
     assert undescribed({"properties": {"a": {"anyOf": [{"properties": {"b": {}}}]}}}) == [".a", ".a anyOf.b"]
 
 
