@@ -1,10 +1,12 @@
 """What a built site must hold to, asked of its HTML: `python -m tests.docs.built FOLDER`, after Sphinx has built it.
 
-No page loads anything from elsewhere, every link and anchor within the site leads somewhere, and formulas are MathML.
+No page loads anything from elsewhere, every link and anchor within the site leads somewhere, formulas are MathML, and
+axe-core finds nothing.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -13,6 +15,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
+
+from tests import browser
 
 # What a browser fetches by itself, by tag: the attributes that say from where.
 LOADS = {
@@ -84,10 +88,32 @@ def _leads(link: str, path: Path, places: dict[Path, set[str]]) -> bool:
     return (anchor in places[there] if anchor else True) if there in places else there.exists()
 
 
+def inaccessible(folder: Path) -> list[str]:
+    """What axe-core finds on every third page, light and dark in turn; nothing without a browser or axe-core."""
+    axe = Path(os.environ.get("GROUPGT_NODE", "")) / "axe-core" / "axe.min.js"
+    if browser.found() is None or not axe.is_file():
+        print("no browser, or no axe-core: accessibility is not checked")
+        return []
+    script = axe.read_text(encoding="utf-8")
+    wrong = []
+    with browser.running() as chromium:
+        tab = chromium.tab()
+        for number, path in enumerate(sorted(folder.rglob("*.html"))[::3]):
+            tab.size(1280, dark=number % 2 == 1)
+            tab.call("Page.navigate", url=path.resolve().as_uri())
+            tab.wait(f"document.readyState === 'complete' && location.pathname.endsWith({json.dumps(path.name)})")
+            tab.run(f"{script};0")
+            faults_here = tab.run("axe.run(document).then((all) => all.violations.map((each) => each.id))")
+            cut = tab.run("[...document.querySelectorAll('pre')].some((e) => e.scrollWidth > e.clientWidth + 1)")
+            name = path.relative_to(folder).as_posix()
+            wrong += [f"{name}: {each}" for each in [*faults_here, *(["code is cut"] if cut else [])]]
+    return wrong
+
+
 def main() -> int:
     """Prints what is wrong, or how much there is."""
     folder = Path(sys.argv[1])
-    wrong = faults(folder)
+    wrong = [*faults(folder), *inaccessible(folder)]
     pages = [Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")]
     links = sum(len(page.links) for page in pages)
     formulas = sum(page.tags["math"] for page in pages)
