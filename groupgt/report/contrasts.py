@@ -200,7 +200,7 @@ SHED = ("differ", "effect", "queries")
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
     """One table a metric: a row a system."""
-    level = f"{100 * systems.settings.confidence:g} % interval"
+    level = f"{100 * systems.settings.confidence:g} % CI"
     corrected = corrected_headers(systems.settings)
     for text in metrics:
         contrasts = [row.against for row in systems.rows if row.metric == text and row.against is not None]
