@@ -1,6 +1,6 @@
-"""The data sets of an experiment: read, checked against what is asked of them, and their digests.
+"""The data sets of an experiment: reading, checks against the experiment file, and digests.
 
-`runner` and `plan` read all of them before anything is retrieved; each worker reads them for itself.
+`runner` and `plan` read all of them before retrieving anything; each worker reads its own copy.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from groupgt.store.verdicts import VerdictStore
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Asked:
-    """What of a data set decides about answers: the ground truth that `where` leaves, the corpus and its digest.
+    """The part of a data set that determines results: ground truth selected by `where`, the corpus and its digest.
 
-    `qids` are the ids of all its queries in their order.
+    `qids` are the ids of all its queries, in order.
     """
 
     truth: GroundTruth
@@ -58,39 +58,39 @@ class Asked:
 
     @cached_property
     def left_out(self) -> int:
-        """How many ids the ground truth leaves out of the results of one question, at most."""
+        """The maximum number of ids that the ground truth excludes from the results of one query."""
         return max(map(len, self.truth.excluded or ()), default=0)
 
     @cached_property
     def queries(self) -> Queries:
-        """The questions, in the order of the ground truth."""
+        """The queries, in the order of the ground truth."""
         return Queries([text or "" for text in self.truth.texts or [""] * len(self.truth)], self.truth.qids)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Data(Asked):
-    """One data set: what is asked, and the `request` that says how results on it are measured."""
+    """One data set: its queries, and the `request` that defines how results on it are measured."""
 
     request: Request
 
     @cached_property
     def known(self) -> frozenset[str] | None:
-        """The ids of the corpus, where there is one."""
+        """The ids of the corpus, or None without a corpus."""
         return None if self.corpus is None else frozenset(self.corpus.ids)
 
     @cached_property
     def absent(self) -> list[str]:
-        """The ids of the ground truth that no search of the corpus can find, where results are matched by id."""
+        """The ids of the ground truth that are not in the corpus, if results are matched by id."""
         if self.known is None or self.request.labeller.name != "id":
             return []
         return sorted({name for name in self.truth.ids if name not in self.known})
 
 
 def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refresh: bool = False) -> dict[str, Data]:
-    """Reads every data set; what is wrong with several is said at once.
+    """Reads every data set; errors of all data sets are reported together.
 
-    `judged` keeps what a judge says; with `refresh`, files that a script made are made again. What must be made first
-    is left out where no code may run.
+    `judged` caches verdicts of labellers; with `refresh`, files made by a script are made again. Data sets that must be
+    made first are skipped if no code may run.
     """
     unmade = make_files(experiment, refresh=refresh)
     faults = Faults()
@@ -116,7 +116,7 @@ def read_all(experiment: Experiment, judged: VerdictStore | None = None, *, refr
     return datasets
 
 
-# --- Read.
+# --- Reading.
 
 
 def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Data:
@@ -134,7 +134,7 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
     elif tokenizer is not None:
         count = tokenizer_named(tokenizer, allow_code=experiment.allow_code, folder=folder)
     labeller = _labeller(experiment, name, judged)
-    labeller.read(asked.truth)  # what it can do nothing with is said before anything is retrieved
+    labeller.read(asked.truth)  # reports invalid ground truth before anything is retrieved
     lengths = Lengths(count=count) if dataset.corpus is None else read_lengths(experiment.at(dataset.corpus), count)
     return Data(
         truth=asked.truth,
@@ -146,7 +146,7 @@ def _read(experiment: Experiment, name: str, judged: VerdictStore | None) -> Dat
 
 
 def read_asked(experiment: Experiment, name: str) -> Asked:
-    """The questions of a data set and the digest of its corpus; no code of the user's is run."""
+    """The queries of a data set and the digest of its corpus; no user code is run."""
     dataset = experiment.config.datasets[name]
     truth = as_ground_truth(experiment.at(dataset.ground_truth), experiment.policy, dataset.format)
     if dataset.queries is not None:
@@ -156,7 +156,7 @@ def read_asked(experiment: Experiment, name: str) -> Asked:
 
 
 def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
-    """The ground truth with the texts of its questions from a file of their own, where that has them."""
+    """The ground truth with query texts from a separate file, if that file has them."""
     texts = read_queries(path)
     if not any(qid in texts for qid in truth.qids):
         there, here = (shown(next(iter(qids), "")) for qids in (texts, truth.qids))
@@ -167,7 +167,7 @@ def _with_texts(truth: GroundTruth, path: Path) -> GroundTruth:
 
 
 def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Request:
-    """How results are measured: as the file asks, which was checked already."""
+    """How results are measured, as set in the file; the settings are already checked."""
     return Request(
         metrics={str(metric): metric for metric in experiment.metrics.values()},
         convention=experiment.convention,
@@ -182,7 +182,7 @@ def _request(experiment: Experiment, labeller: Labeller, lengths: Lengths) -> Re
 
 
 def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) -> Labeller:
-    """The labeller of a data set: it finds in the data set's corpus what its options do not name."""
+    """The labeller of a data set; what its options do not name comes from the corpus of the data set."""
     section, dataset = experiment.config.evaluate.labeller, experiment.config.datasets[name]
     options = {
         key: value.replace("{dataset}", name) if isinstance(value, str) else value
@@ -198,14 +198,14 @@ def _labeller(experiment: Experiment, name: str, judged: VerdictStore | None) ->
 
 
 def _not_run(*_: Any) -> NoReturn:
-    """What stands for code of the user's that may not run."""
+    """Replaces user code that may not run."""
     raise ConfigError("code of yours runs only with --allow-code")
 
 
 def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
-    """Has scripts make the files that they are to make, each script once for all data sets that name it.
+    """Runs the scripts that make files, each script once for all data sets that name it.
 
-    Returns the data sets that are left out.
+    Returns the data sets that are skipped.
     """
     faults = Faults()
     unmade: set[str] = set()
@@ -236,7 +236,7 @@ def make_files(experiment: Experiment, *, refresh: bool) -> set[str]:
 
 
 def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTruth:
-    """The rows whose columns have one of the values asked."""
+    """The rows whose columns have one of the values in `where`."""
     where = experiment.config.datasets[dataset].where
     faults = Faults()
     keep = np.ones(len(truth), dtype=np.bool_)
@@ -258,15 +258,15 @@ def _where(experiment: Experiment, truth: GroundTruth, dataset: str) -> GroundTr
 
 
 def _same(cell: Any, value: Any) -> bool:
-    """Whether a cell has a value; true is not 1."""
+    """Whether a cell equals a value; true does not equal 1."""
     return isinstance(cell, bool) == isinstance(value, bool) and bool(cell == value)
 
 
-# --- Checked: what only the data can say.
+# --- Checks that need the data.
 
 
 def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
-    """The shape, columns to slice by, texts of the questions, slices of gates, lengths for budgets."""
+    """Checks the shape, slice columns, query texts, slices of gates, and lengths for budgets."""
     document = experiment.document
     if experiment.config.convention == "auto" and OF_SHAPE[data.truth.shape] != experiment.convention:
         what = f"the ground truth of {name}, which was built just now, is of the shape {data.truth.shape}"
@@ -300,7 +300,7 @@ def _check(experiment: Experiment, name: str, data: Data, faults: Faults) -> Non
 
 
 def _check_shared(experiment: Experiment, datasets: dict[str, Data], faults: Faults) -> None:
-    """Whether data sets that are compared with one another ask the same queries."""
+    """Checks that data sets that are compared with one another have the same queries."""
     baseline = experiment.across
     if baseline is not None and baseline in datasets:
         asked = {name: Measured(data.truth.qids, texts_of(data.truth)) for name, data in datasets.items()}
@@ -312,7 +312,7 @@ def _check_shared(experiment: Experiment, datasets: dict[str, Data], faults: Fau
 
 
 def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults) -> None:
-    """Whether the lengths of what will be retrieved are known; stored results may bring their own, or calls."""
+    """Checks that budgets have the lengths they need; stored results may include their own lengths, or calls."""
     if all(experiment.systems[system].is_stored for dataset, system in experiment.pairs() if dataset == name):
         return
     ways = {
@@ -327,7 +327,7 @@ def _check_budgets(experiment: Experiment, name: str, data: Data, faults: Faults
 
 
 def _needs_texts(experiment: Experiment, dataset: str) -> bool:
-    """Whether a system that is asked, or one that it combines, searches with the texts of the questions."""
+    """Whether a system of a data set, or one of its inputs, searches with the texts of the queries."""
     stack = [system for served, system in experiment.pairs() if served == dataset]
     while stack:
         system = experiment.systems[stack.pop()]
@@ -338,7 +338,7 @@ def _needs_texts(experiment: Experiment, dataset: str) -> bool:
 
 
 def _warn_of_depth(experiment: Experiment) -> None:
-    """Says which metrics look further than retrievers are asked for."""
+    """Warns of metrics whose cutoff is above the retrieval depth."""
     depth = experiment.config.evaluate.depth
     deeper = [
         text for text, metric in experiment.metrics.items() if isinstance(metric.cutoff, int) and metric.cutoff > depth
@@ -349,7 +349,7 @@ def _warn_of_depth(experiment: Experiment) -> None:
 
 
 def absent_ids(dataset: str, absent: Sequence[str]) -> str:
-    """That ids of the ground truth are not in the corpus, so that whatever asks for them alone is missed."""
+    """The warning that ids of the ground truth are not in the corpus and so are never retrieved."""
     count = counted(len(absent), "id of the ground truth is", "ids of the ground truth are")
     return f"dataset {dataset!r}: {count} not in the corpus, so never retrieved: {_some(absent)}"
 

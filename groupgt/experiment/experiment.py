@@ -1,4 +1,4 @@
-"""Experiment files: read, checked all at once with line and column, and resolved to an `Experiment`."""
+"""Experiment files: read, checked in full with line and column of each error, and resolved to an `Experiment`."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from groupgt.private import Hide
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """A checked experiment file: the configuration, its systems by name, those that are reported, and the metrics.
+    """A checked experiment file: the configuration, its systems by name, the reported systems, and the metrics.
 
-    `document` knows where everything stands, for faults that only the data can show. `unchecked` says what cannot
-    be checked without running code of the user's, where none may run.
+    `document` has the location of every value, for errors that only the data can show. `unchecked` lists what cannot
+    be checked without running user code, if none may run.
     """
 
     path: Path
@@ -58,23 +58,23 @@ class Experiment:
 
     @cached_property
     def engine(self) -> Engine:
-        """What labels stored results."""
+        """The engine that labels stored results."""
         section = self.config.engine
         return engine_of({"use": section.use, "with": section.with_})
 
     @cached_property
     def rule(self) -> Rule:
-        """How the best is chosen."""
+        """How the best system is chosen."""
         return Rule.of(self.config.evaluate.best, self.primary, self.metrics, self.convention)
 
     @property
     def primary(self) -> str:
-        """The metric that the verdict is by: the one that the file names, else its first."""
+        """The primary metric: the one that the file names, otherwise its first."""
         return self.config.evaluate.primary or next(iter(self.metrics))
 
     @cached_property
     def settings(self) -> Settings:
-        """How systems are compared; nothing but deltas depends on it where the file compares none."""
+        """How systems are compared; without `compare` in the file, this affects only deltas."""
         section, seed = self.config.compare, self.config.seed
         if section is None:
             return Settings(seed=seed)
@@ -82,53 +82,53 @@ class Experiment:
 
     @property
     def baseline(self) -> str | None:
-        """What systems are compared with."""
+        """The system that others are compared with, or None."""
         compare = self.config.compare
         return None if compare is None or compare.across == "datasets" else compare.baseline
 
     @property
     def across(self) -> str | None:
-        """The data set that others are compared with."""
+        """The data set that others are compared with, or None."""
         compare = self.config.compare
         return None if compare is None or compare.across == "systems" else compare.baseline
 
     @cached_property
     def hide(self) -> Hide:
-        """What is told of the experiment goes through it."""
+        """Removes secrets from anything shown about the experiment."""
         secrets, choices = self.document.secrets, self.document.choices
         return Hide({value: shown for value, shown in secrets.items() if value not in choices})
 
     @property
     def title(self) -> str:
-        """The name of the experiment, as the file has it."""
+        """The name of the experiment, as written in the file."""
         return str(self.document.as_written(self.config.name, ("name",)))
 
     @property
     def as_written(self) -> dict[str, Any]:
-        """The resolved configuration, with environment variables as the file names them, not their values."""
+        """The resolved configuration, with the names of environment variables instead of their values."""
         written: dict[str, Any] = self.hide(self.document.as_written(as_dict(self.config), ()))
         return written
 
     def at(self, path: str) -> Path:
-        """A path of the file: relative ones are relative to the file."""
+        """Resolves a path of the file; relative paths are relative to the file."""
         return self.document.resolved(path)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Every (data set, system) that is to be evaluated."""
+        """Every (data set, system) to evaluate."""
         for dataset in self.config.datasets:
             for name in self.chosen:
                 if self.systems[name].serves(dataset):
                     yield dataset, name
 
     def options(self, system: str, dataset: str) -> Any:
-        """The options of a system on one data set: its paths are absolute, `{dataset}` is filled in."""
+        """The options of a system on one data set, with absolute paths and `{dataset}` filled in."""
         options = self.systems[system].options
         paths = {name: getattr(options, name).replace("{dataset}", dataset) for name in self.paths_of(system)}
-        # A URL stays as it is.
+        # A URL does not change.
         return replace(options, **{name: path if is_url(path) else str(self.at(path)) for name, path in paths.items()})
 
     def shown_options(self, system: str) -> dict[str, Any]:
-        """The options of a system as they may be told, defaults included."""
+        """The options of a system without secrets, including defaults."""
         options, paths = self.systems[system].options, self.systems[system].paths
         written = {
             field.name: self.document.as_written(getattr(options, field.name), paths.get(field.name, ()))
@@ -138,7 +138,7 @@ class Experiment:
         return shown
 
     def paths_of(self, system: str) -> list[str]:
-        """Which options of a system are paths that are given: those of files, and of a folder where it is there."""
+        """The options of a system that are set to paths: of files, and of folders that exist."""
         options = self.systems[system].options
         return [
             option.name
@@ -157,10 +157,10 @@ def load(
     dry: bool = False,
     secrets: dict[str, str] | None = None,
 ) -> Experiment:
-    """Reads and checks an experiment file; raises `ConfigError` with every fault, each with line and column.
+    """Reads and checks an experiment file; raises `ConfigError` with every error, each with line and column.
 
-    `changes` are settings such as `evaluate.k=[5]`; `only` are patterns of the systems to report; code of the user's
-    is refused without `allow_code`, or with `dry` left out. What comes from the environment is added to `secrets`.
+    `changes` are settings such as `evaluate.k=[5]`; `only` are patterns of the systems to report. Without `allow_code`,
+    user code is refused, or skipped with `dry`. Values from the environment are added to `secrets`.
     """
     document = read_yaml(path, secrets)
     for setting in changes:
@@ -189,7 +189,7 @@ def load(
 
 
 def _chosen(document: Document, families: Families, only: Sequence[str], baseline: str | None) -> list[str]:
-    """The systems to report: those that are asked for, and the baseline they are compared with."""
+    """The systems to report: the selected ones, and the baseline they are compared with."""
     names = list(families.systems)
     if not only:
         return names
@@ -203,7 +203,7 @@ def _chosen(document: Document, families: Families, only: Sequence[str], baselin
     return [name for name in names if name in asked_for]
 
 
-# What stands in for a key that is needed and at fault, so that the rest can be checked as well.
+# Replacements for invalid required keys, so that the rest can be checked as well.
 STAND_INS: dict[KeyPath, Any] = {
     ("version",): 1,
     ("name",): "name",
@@ -213,18 +213,18 @@ STAND_INS: dict[KeyPath, Any] = {
     ("systems",): {"system": {"use": ""}},
 }
 MISPLACED = "options go under `with`, or under `matrix` with a list of values"
-# A value that is left out can show a fault of what stands above it, which is then left out too.
+# Removing a value can make its parent invalid, which is then removed too.
 MOST_ATTEMPTS = 4
 
 
 def _validated(document: Document) -> Config | None:
-    """The configuration; what is at fault is explained, and left out or stood in for: so the rest is checked too."""
+    """The configuration; invalid values are reported, and removed or replaced, so that the rest is checked too."""
     value = copy.deepcopy(document.value)
     unset = set(document.partial)
     for attempt in range(MOST_ATTEMPTS):
         config, faults = read_section(Config, value, as_yaml)
         if config is not None:
-            return config  # type: ignore[no-any-return]  # a `Config`, as asked
+            return config  # type: ignore[no-any-return]  # a `Config`, as requested
         for fault in faults:
             if attempt == 0 and fault.path not in unset:
                 is_misplaced = fault.kind == "unknown" and is_option(fault.path, document)
@@ -235,7 +235,7 @@ def _validated(document: Document) -> Config | None:
 
 
 def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
-    """Leaves out of a file's values what stands at a fault, or has something stand in for it."""
+    """Removes an invalid value from the values of a file, or replaces it."""
     path = fault.path
     if not path:
         return
@@ -253,13 +253,13 @@ def _leave_out(value: Any, fault: Fault, partial: set[KeyPath]) -> None:
         value.pop(path[-1], None)
     elif isinstance(value, list) and isinstance(path[-1], int) and path[-1] < len(value):
         if path[0] == "gate":
-            value[path[-1]] = {"system": "*", "metric": ""}  # those after it keep their places
+            value[path[-1]] = {"system": "*", "metric": ""}  # later gates keep their positions
         else:
             value.pop(path[-1])
 
 
 class Checks:
-    """Walks a configuration, collects its faults, and resolves what is sound.
+    """Checks a configuration, collects its errors, and resolves the valid parts.
 
     Errors that follow from another error are not reported.
     """
@@ -295,7 +295,7 @@ class Checks:
         self._output()
 
     def _requirement(self, text: str) -> None:
-        """The least version of groupgt."""
+        """Checks the minimum version of groupgt."""
         match = re.fullmatch(r"\s*>=\s*([0-9]+(?:\.[0-9]+)*)\s*", text)
         if match is None:
             self.document.fault(("groupgt",), f'expected a minimum version such as ">=0.1", found {text!r}')
@@ -303,7 +303,7 @@ class Checks:
             self.document.fault(("groupgt",), f"this is groupgt {groupgt.__version__}, and the file needs {text}")
 
     def _dataset(self, path: KeyPath, dataset: Dataset) -> None:
-        """Files and the format of a data set."""
+        """Checks the files and the format of a data set."""
         build = None if dataset.build is None else self.document.resolved(dataset.build)
         if build is not None and not exists(build) and self.document.is_sound(*path, "build"):
             self.document.fault((*path, "build"), f"file not found: {build}")
@@ -323,7 +323,7 @@ class Checks:
             self.document.unknown((*path, "format"), dataset.format, TRUTHS)
 
     def _baseline(self) -> None:
-        """The baseline of comparisons."""
+        """Checks the baseline of comparisons."""
         compare = self.config.compare
         if compare is None or not self.document.is_sound("compare", "baseline"):
             return
@@ -341,7 +341,7 @@ class Checks:
             self.document.unknown(("compare", "baseline"), compare.baseline, self.families.known)
 
     def _labeller(self, labeller: LabellerConfig) -> None:
-        """The labeller, its options, and the files they name, of every data set."""
+        """Checks the labeller, its options, and the files they name, for every data set."""
         path: KeyPath = ("evaluate", "labeller")
         plugin = self._plugin("labeller", path, labeller)
         if plugin is not None and plugin.runs_code and "version" in labeller.with_:
@@ -355,14 +355,14 @@ class Checks:
                     self.document.fault((*path, "with", key), f"file not found: {file}")
 
     def _plugin(self, kind: str, path: KeyPath, section: LabellerConfig | EngineConfig) -> Plugin | None:
-        """What a section uses, or None where there is no such thing; its options are checked."""
+        """The plugin of a section, or None if there is no such plugin; its options are checked."""
         plugin: Plugin | None = self.code.plugin(kind, section.use, (*path, "use"))
         for fault in read_options(plugin.options, section.with_)[1] if plugin is not None else ():
             self.document.fault((*path, "with", *fault.path), fault.what, key=fault.is_of_key)
         return plugin
 
     def _policy(self) -> None:
-        """What is done with doubtful data."""
+        """Checks how invalid or ambiguous data are handled."""
         section = self.config.evaluate.policy
         try:
             self.policy = Policy.of(section)
@@ -372,7 +372,7 @@ class Checks:
                 self.document.fault(("evaluate", "policy", *([field] if field else [])), text)
 
     def _tokenizer(self) -> None:
-        """What counts tokens."""
+        """Checks the tokenizer."""
         tokenizer = self.config.evaluate.tokenizer
         if tokenizer is not None:
             try:
@@ -382,7 +382,7 @@ class Checks:
                 self.document.fault(("evaluate", "tokenizer"), str(error))
 
     def _output(self) -> None:
-        """Where results and runs go, and whether they can be written as they are asked for."""
+        """Checks the folders for results and cache, and that results can be written in the requested formats."""
         config, document = self.config, self.document
         for path, folder in ((("cache",), config.cache), (("output", "folder"), config.output.folder)):
             if folder is not None and (not folder.strip() or "\0" in folder) and document.is_sound(*path):
@@ -394,7 +394,7 @@ class Checks:
                 document.fault(("output", "formats", config.output.formats.index("runs")), what)
 
     def _convention(self) -> None:
-        """The convention that the file names, or that of the shape which the ground truth of all data sets has."""
+        """Sets the convention: the one in the file, or the default for the shape of the ground truth of all data sets."""
         named = self.config.convention
         if named != "auto":
             self.convention = named
@@ -404,7 +404,7 @@ class Checks:
             path = self.document.resolved(dataset.ground_truth)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                # What cannot be read, or is yet to be built, is the matter of who reads the data.
+                # Data that are unreadable, or not built yet, are reported when the data are read.
                 with suppress(GroupgtError, OSError):
                     shapes[name] = read_ground_truth(path, dataset.format).shape
         if len(set(shapes.values())) > 1:
@@ -415,7 +415,7 @@ class Checks:
             self.convention = OF_SHAPE[next(iter(shapes.values()))]
 
     def _metrics(self, convention: str) -> bool:
-        """The metrics, and all that must be one of them; whether all metrics are known."""
+        """Checks the metrics and all references to them; returns whether all metrics are valid."""
         section, document = self.config.evaluate, self.document
         all_known = document.is_sound("evaluate", "metrics") and document.is_sound("evaluate", "k")
         for position, text in enumerate(section.metrics):
@@ -444,7 +444,7 @@ class Checks:
         return all_known
 
     def _metric(self, path: KeyPath, text: str, convention: str, *, all_known: bool) -> bool:
-        """Whether it is one of the metrics, in any spelling; where not all are known, whether it is a metric."""
+        """Whether it is one of the metrics, in any spelling; if some metrics are invalid, whether it is a metric."""
         try:
             metric = parse_metric(text, convention)
         except GroupgtError as error:
@@ -456,7 +456,7 @@ class Checks:
         return True
 
     def _gates(self, convention: str, metrics: dict[str, Metric]) -> None:
-        """What gates name, and what they ask."""
+        """Checks the names and bounds of gates."""
         config = self.config
         compare = config.compare
         baseline = None if compare is None or compare.across == "datasets" else compare.baseline

@@ -1,6 +1,6 @@
-"""Gates: what must hold for the build to pass, of every system and data set that they name.
+"""Quality gates: conditions for the build to pass, on every system and data set that they name.
 
-Their part of an experiment file, what is checked of it, and the judging of a run, whose verdicts `runner` keeps.
+Their section of the experiment file, its checks, and the evaluation of gates after a run. `runner` keeps the results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNTIMED = (
     "of queries to ask a second time, one by one; or gate on batched_p50_ms or batched_p95_ms"
 )
 
-# What a gate asks: one of these keys.
+# The keys for the bound of a gate, which has exactly one of them.
 BOUNDS = ("min", "max", "max_drop", "min_gain")
 
 
@@ -79,11 +79,11 @@ class Gate:
 
     @property
     def is_relative(self) -> bool:
-        """Whether it is on a drop or a gain."""
+        """Whether its bound is on a drop or a gain."""
         return self.max_drop is not None or self.min_gain is not None
 
 
-# Why a gate has nothing to hold against its bound; it passes where there is no former self to be compared with.
+# Why a gate has no value to compare with its bound; it passes if there is no previous result to compare with.
 Problem = Literal[
     "failed", "no query", "no baseline", "no pair", "other machine", "not measured", "no previous run", "new", "refused"
 ]
@@ -91,9 +91,9 @@ Problem = Literal[
 
 @dataclass(frozen=True)
 class Drop:
-    """How far a system is below a baseline, or its former self (None), by the metric of a gate.
+    """How far a system is below a baseline, or its previous result (None), by the metric of a gate.
 
-    `is_beyond` says that the bound does not hold. `settings` say how the contrast was tested, one of `comparisons` in
+    `is_beyond`: the bound is violated. `settings` are those of the test of the contrast, which is one of `comparisons` in
     its family.
     """
 
@@ -107,10 +107,10 @@ class Drop:
 
 @dataclass(frozen=True)
 class GateResult(Result):
-    """One gate (counted from 1) on one system and data set: whether it passed, and by which figures.
+    """One gate (counted from 1) on one system and data set: whether it passed, and the figures behind that.
 
-    `asks` is the gate itself. Where it has no `value`, `problem` says why, and `detail` of what. `drop` holds what
-    a gate on a drop or a gain compares.
+    `asks` is the gate itself. Without a `value`, `problem` is the reason and `detail` its subject. `drop` is the
+    comparison behind a gate on a drop or a gain.
     """
 
     gate: int
@@ -135,18 +135,18 @@ class GateResult(Result):
 
     @property
     def timed(self) -> bool:
-        """Whether it is about latency: its results are times too, and stand where times stand."""
+        """Whether it is about latency: such results are times too, and appear with other times."""
         return self.asks.metric in LATENCIES
 
 
-# --- What is checked of the file.
+# --- Checks of the file.
 
 
 @dataclass(frozen=True, eq=False)
 class GateChecks:
-    """What gates are checked against: names of the file, its metrics, its baseline, how many questions are timed.
+    """What gates are checked against: names in the file, its metrics, its baseline, and the number of timed queries.
 
-    `metrics` are empty where not all of them are known, `baseline` is None where nothing is compared.
+    `metrics` is empty if some of them are invalid; `baseline` is None if nothing is compared.
     """
 
     document: Document
@@ -158,7 +158,7 @@ class GateChecks:
     timed: int | None
 
     def check(self, number: int, gate: Gate) -> None:
-        """Adds the faults of one gate: what it names must be there, and it must ask one thing."""
+        """Adds the errors of one gate: the names it refers to must exist, and it must have one bound."""
         document, path = self.document, ("gate", number)
         systems = self.families.systems
         matched, datasets = matching(gate.system, systems), matching(gate.dataset, self.datasets)
@@ -209,7 +209,7 @@ class GateChecks:
             self.document.fault((*path, "metric"), f"{gate.metric} {UNTIMED}")
 
     def _is_asked_alone(self, name: str) -> bool:
-        """Whether some question is asked alone, as far as the file tells."""
+        """Whether some query is run singly, as far as the file shows."""
         system = self.families.systems[name]
         if system.kind.build is None or system.options.asks_singly() is not False:
             return True
@@ -220,7 +220,7 @@ class GateChecks:
         return not system.is_stored and all(self._is_timed(below) for below in system.inputs)
 
     def _drop(self, path: KeyPath, matched: Sequence[System], datasets: Sequence[str]) -> None:
-        """Whether there is a baseline wherever a drop is asked for."""
+        """Checks that a baseline exists for every gate on a drop or a gain."""
         if self.baseline is None:
             if self.document.is_sound("compare"):
                 way = "set compare.baseline, or write against: previous"
@@ -236,7 +236,7 @@ class GateChecks:
 
 
 def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document: Document) -> None:
-    """Faults of a gate's slice, which only the data can show: a column, and a value that some question has."""
+    """Adds the errors of a gate's slice that only the data can show: missing columns, and values without a query."""
     for column, value in gate.slice.items():
         values = [text for name, text, _ in slicer if name == column]
         if str(value) not in values:
@@ -244,15 +244,15 @@ def check_slice(number: int, gate: Gate, slicer: Slicer, dataset: str, document:
             document.fault(("gate", number, "slice", column), what)
 
 
-# --- What a run is judged by.
+# --- Evaluation of gates.
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What gates are held against, by data set and system: evaluations, why others failed, and how long each took.
+    """The input of gates, by data set and system: evaluations, reasons for failures, and times.
 
-    `settings` say what is significant; `baseline` is None where nothing is compared. `against` holds the systems of
-    each data set beside their former selves, where there is a previous run.
+    `settings` define significance; `baseline` is None if nothing is compared. `against` pairs the systems of each data set
+    with their previous results, if there is a previous run.
     """
 
     systems: Mapping[str, System]
@@ -265,10 +265,10 @@ class Findings:
 
 
 def judged(gates: Sequence[Gate], findings: Findings) -> list[GateResult]:
-    """Every gate on every system and data set that it names and that was run."""
+    """Evaluates every gate on every system and data set that it names and that was run."""
     results: list[GateResult] = []
     for number, gate in enumerate(gates, 1):
-        # A pattern is held against all systems, so that one that is not run now changes nothing for the others.
+        # A pattern is matched against all systems, so that a system that is not run does not affect the others.
         names = matching(gate.system, findings.systems)
         for dataset in matching(gate.dataset, findings.evaluations):
             ran = {*findings.evaluations[dataset], *findings.failed.get(dataset, {})}
@@ -289,7 +289,7 @@ def members(gate: Gate, evaluation: Evaluation) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """One gate held against one system on one data set."""
+    """One gate on one system and one data set."""
 
     number: int
     gate: Gate
@@ -297,7 +297,7 @@ class _Trial:
     dataset: str
 
     def verdicts(self, findings: Findings) -> Iterator[GateResult]:
-        """One verdict; none of the latency of results that were read from files."""
+        """One result; none for the latency of results that were read from files."""
         evaluation = findings.evaluations[self.dataset].get(self.system)
         if evaluation is None:
             yield self._failed("failed", findings.failed[self.dataset][self.system])
@@ -313,7 +313,7 @@ class _Trial:
             yield self._bounded(mean_of(self._values(evaluation)))
 
     def _failed(self, problem: Problem, detail: str = "", *, passed: bool = False) -> GateResult:
-        """A gate fails where there is nothing to hold it against, but where that is yet to come."""
+        """A result without a value: the gate fails, unless there is nothing to compare with yet."""
         return GateResult(self.number, self.system, self.dataset, self.gate, passed, problem=problem, detail=detail)
 
     def _passed(self, value: float, drop: Drop | None = None, *, passed: bool) -> GateResult:
@@ -337,7 +337,7 @@ class _Trial:
         return self._failed("not measured") if value is None else self._bounded(value)
 
     def _beside_baseline(self, evaluation: Evaluation, findings: Findings) -> GateResult:
-        """A drop is one question: its p-value does not depend on what else is compared. That of a gain does."""
+        """Compares with the baseline: the p-value of a drop is uncorrected, that of a gain depends on all comparisons."""
         by_name = findings.evaluations[self.dataset]
         baseline = by_name.get(findings.baseline or "")
         if baseline is None:
@@ -350,7 +350,7 @@ class _Trial:
         return self._relative(baseline.name, metric, contrasts_in([family], findings.settings)[0], findings.settings)
 
     def _beside_former(self, evaluation: Evaluation, against: Against | None) -> GateResult:
-        """The system beside its former self; the family are all systems beside theirs."""
+        """Compares the system with its previous result; the family consists of all such comparisons."""
         text = evaluation.text_of(self.gate.metric)
         if against is None:
             return self._failed("no previous run", passed=True)
@@ -366,7 +366,7 @@ class _Trial:
     def _relative(
         self, baseline: str | None, metric: Metric, family: Sequence[Contrast], settings: Settings
     ) -> GateResult:
-        """Whether the first contrast of a family keeps the bound on a drop or a gain."""
+        """Checks the bound on a drop or a gain for the first contrast of a family."""
         own, gate = family[0], self.gate
         if not own.pairs:
             return self._failed("no pair")

@@ -52,11 +52,11 @@ class SystemConfig:
 
     @property
     def size(self) -> int:
-        """How many systems it stands for."""
+        """The number of systems that the entry stands for."""
         return math.prod(len(values) for values in self.matrix.values())
 
     def serves(self, dataset: str) -> bool:
-        """Whether its systems are run on a data set."""
+        """Whether its systems run on a data set."""
         return not self.only or dataset in self.only
 
 
@@ -88,7 +88,7 @@ def variants(family: str, config: SystemConfig) -> Iterator[Variant]:
 
 
 def label(value: Any) -> str:
-    """How a name shows a value: numbers in one way, plain text as it is, anything else as JSON.
+    """The text of a value in a name: one form for numbers, plain text unchanged, anything else as JSON.
 
     >>> [label(value) for value in (1.0, 1, 0.40, 1e-3, True, "english", [0.3, 1.0])]
     ['1', '1', '0.4', '0.001', 'true', 'english', '[0.3,1]']
@@ -103,7 +103,7 @@ def label(value: Any) -> str:
 
 
 def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str]:
-    """The names that a pattern means: exactly that one, else those it matches; only `*` and `?` are special.
+    """The names that a pattern matches: the exact name if there is one; only `*` and `?` are special.
 
     >>> matching("bm25[k1=0.9]", ["bm25[k1=0.9]", "bm25k"]), matching("bm*", ["bm25", "lsa"])
     (['bm25[k1=0.9]'], ['bm25'])
@@ -116,26 +116,26 @@ def matching(pattern: str, names: Iterable[str] | Mapping[str, Any]) -> list[str
 
 
 def combined(systems: Mapping[str, System], name: str) -> list[str]:
-    """A system and all that it is made from."""
+    """A system and all its inputs, direct and indirect."""
     names = [name]
     for each in names:
         names += [below for below in systems[each].inputs if below not in names]
     return names
 
 
-# More systems than this are a slip, not a sweep.
+# A sweep with more systems than this is a mistake.
 MOST_SYSTEMS = 10_000
-# Fusions of fusions go no deeper than this.
+# Maximum depth of nested fusions.
 DEEPEST_FUSION = 20
-# So many names are listed in a message.
+# Maximum number of names listed in a message.
 MOST_NAMES = 20
 
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One system: its name, the entry of the file it comes from, what makes it, and what it is made from.
+    """One system: its name, its entry in the file, its retriever, and its inputs.
 
-    `paths` says where in the file each of its options stands.
+    `paths` maps each option to its location in the file.
     """
 
     name: str
@@ -147,12 +147,12 @@ class System:
     inputs: tuple[str, ...] = ()
 
     def serves(self, dataset: str) -> bool:
-        """Whether it is run on a data set."""
+        """Whether it runs on a data set."""
         return self.config.serves(dataset)
 
     @property
     def is_asked_anew(self) -> bool:
-        """Whether each run asks it: code of others, or a service, of which the file names no version."""
+        """Whether every run queries it: user code or a service without a version in the file."""
         return self.kind.is_foreign and not self.config.version
 
     @property
@@ -166,7 +166,7 @@ def _is_stored(kind: RetrieverPlugin) -> bool:
 
 
 def is_option(path: KeyPath, document: Document) -> bool:
-    """Whether a key of an entry is an option of its retriever, which stands under `with` or `matrix`."""
+    """Whether a key of an entry is an option of its retriever, and so belongs under `with` or `matrix`."""
     if len(path) != 3 or path[0] != "systems":
         return False
     use = document.value["systems"][path[1]].get("use")
@@ -174,20 +174,20 @@ def is_option(path: KeyPath, document: Document) -> bool:
 
 
 def some_of(names: Sequence[str]) -> str:
-    """The first of many names, for a message."""
+    """The first few of many names, for a message."""
     return ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
 
 
 @dataclass(frozen=True, eq=False)
 class UsersCode:
-    """Whether code of the user's may run; where it may not, what needs it is a fault, or noted as `unchecked`."""
+    """Whether user code may run; if not, anything that needs it is an error, or is listed in `unchecked`."""
 
     document: Document
     allowed: bool
     unchecked: list[str] | None = None
 
     def check(self, path: KeyPath, what: str) -> None:
-        """Says what cannot be done without it."""
+        """Reports what cannot be done without user code."""
         if self.allowed:
             return
         if self.unchecked is None:
@@ -196,7 +196,7 @@ class UsersCode:
             self.unchecked.append(f"{'.'.join(map(str, path))}: {what}")
 
     def plugin(self, kind: str, name: str, path: KeyPath) -> Any:
-        """The plugin that a path of the file names, None where there is none; what it needs is checked."""
+        """The plugin that a path of the file names, or None; its requirements are checked."""
         if not self.document.is_sound(*path):
             return None
         try:
@@ -212,10 +212,10 @@ class UsersCode:
 
 
 class Families:
-    """Checks the entries of `systems` and resolves those that are sound.
+    """Checks the entries of `systems` and resolves the valid ones.
 
-    `corpora` says of each data set whether it has a corpus. `broken` are entries at fault: nothing is said of who names
-    a system that one of them may stand for.
+    `corpora` maps each data set to whether it has a corpus. `broken` are invalid entries: references to a system that one
+    of them may stand for are not reported.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class Families:
             self.broken.add("*")
 
     def walk(self) -> dict[str, System]:
-        """Checks everything; every system by its name."""
+        """Checks everything and returns every system by its name."""
         for family, config in self.entries.items():
             faults_before = self.document.faults.total
             if family not in self.broken and "*" not in self.broken:
@@ -248,31 +248,31 @@ class Families:
 
     @property
     def known(self) -> list[str]:
-        """The names of systems and of entries at fault: what a file may have meant by another."""
+        """The names of systems and of invalid entries: candidates for an unknown name."""
         return [*self.systems, *sorted(self.broken - {"*"})]
 
     def may_be(self, pattern: str) -> bool:
-        """Whether a name or pattern that fits no system may mean one of an entry at fault."""
+        """Whether a name or pattern that matches no system may refer to an invalid entry."""
         if not self.broken:
             return False
         return "*" in self.broken or "*" in pattern or "?" in pattern or pattern.partition("[")[0] in self.broken
 
     def near(self, name: str, names: Iterable[str]) -> str:
-        """What may be meant by a name that no system has: all systems of a sweep, or one of a near name."""
+        """A hint for an unknown system name: all systems of a sweep, or a similar name."""
         is_swept = any(system.family == name for system in self.systems.values())
         return f" (all systems of this sweep are '{name}[*')" if is_swept else near_names(name, names)
 
     def _served(self, config: SystemConfig) -> list[str]:
-        """The data sets of an entry."""
+        """The data sets that an entry runs on."""
         return [dataset for dataset in self.corpora if config.serves(dataset)]
 
     def _kind(self, family: str, config: SystemConfig) -> RetrieverPlugin | None:
-        """What makes the systems of an entry, None where that is at fault."""
+        """The retriever of an entry, or None if it is invalid."""
         kind: RetrieverPlugin | None = self.code.plugin("retriever", config.use, ("systems", family, "use"))
         return kind
 
     def _family(self, family: str, config: SystemConfig) -> None:
-        """One entry of `systems`, and every system it stands for."""
+        """Checks one entry of `systems` and every system it stands for."""
         path: KeyPath = ("systems", family)
         for position, dataset in enumerate(config.only):
             datasets = [*self.corpora, *self.document.left_out("datasets")]
@@ -328,7 +328,7 @@ class Families:
             self._files(variant, kind, options, self._served(config))
 
     def _files(self, variant: Variant, kind: RetrieverPlugin, options: Any, datasets: Sequence[str]) -> None:
-        """Whether the paths among the options lead somewhere, for every data set."""
+        """Checks for every data set that the paths among the options exist."""
         for option in (option for option in options_of(kind.options).values() if option.is_path):
             text = getattr(options, option.name)
             path = variant.paths.get(option.name, ())
@@ -350,7 +350,7 @@ class Families:
                 self.document.fault(variant.paths[key], what)
 
     def _fusions(self) -> None:
-        """The inputs of every fusion: known, no circles, on its data sets."""
+        """Checks the inputs of every fusion: they exist, contain no cycles, and run on its data sets."""
         faults_before = self.document.faults.total
         for name, system in list(self.systems.items()):
             if system.kind.fuse is None:
@@ -381,7 +381,7 @@ class Families:
                     self.document.fault(path, f"{name} is not run on dataset {dataset!r}; see its key `only`")
 
     def _counted(self, system: System, inputs: int) -> None:
-        """Lists among a fusion's options that hold a value for each input."""
+        """Checks that per-input option lists of a fusion have one value per input."""
         for key in ("weights", "least"):
             values = getattr(system.options, key, [])
             if values and len(values) != inputs:
@@ -389,7 +389,7 @@ class Families:
                 self.document.fault(system.paths[key], what)
 
     def _circles(self) -> None:
-        """Fusions that lead back to themselves, or are too deep; a level is one more than that of its inputs."""
+        """Reports fusions that contain themselves or are nested too deeply; a level is one above that of its inputs."""
         level = {name: 0 for name, system in self.systems.items() if not system.inputs}
         waiting = [name for name in self.systems if name not in level]
         while waiting:
@@ -412,7 +412,7 @@ class Families:
                 return
 
     def _trail(self, name: str) -> list[str]:
-        """The way from a system through inputs back to it, or to nowhere."""
+        """The path from a system through its inputs back to itself; empty if there is none."""
         came_from: dict[str, str] = {}
         stack = [name]
         while stack:
