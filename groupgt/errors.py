@@ -229,7 +229,10 @@ def _shortened(text: str) -> str:
 
 
 # Former spellings of options, keys and parameters: refused, with the new one named.
-RENAMED = {"check": "dry-run", "intervals": "confidence", "level": "confidence", "wanted": "power"}
+RENAMED = {
+    **{"check": "dry-run", "intervals": "confidence", "level": "confidence", "wanted": "power"},
+    **{"forest": "means", "deltas": "queries"},
+}
 
 
 def near_names(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Help of commands: options in groups where there are many, and two examples."""
+"""Help of commands: options in groups if there are many, and two examples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 # Commands with more options than this show them in groups.
 UNGROUPED_OPTIONS = 10
-# Options by what they are about. Commands have some of their own: these come first, as `Options`.
+# Options by topic. Options of a single command come first, under `Options`.
 GROUPS = {
     "Input": (
         *("--truth-format", "--where", "--policy", "--run-format", "--parts", "--memory", "--names", "--system"),
@@ -44,7 +44,7 @@ EXAMPLES = {
     ),
     "report": ("report results/a results/b --html report.html", "report results --history"),
     "plot": (
-        "plot forest qa.jsonl bm25.trec dense.jsonl -m ndcg@10 -o means.svg",
+        "plot means qa.jsonl bm25.trec dense.jsonl -m ndcg@10 -o means.svg",
         "plot groups qa.jsonl bm25.trec -m ndcg@10 -o groups.html",
     ),
     "check": ("check qa.jsonl bm25.trec", "check qa.jsonl --corpus corpus.jsonl"),
@@ -77,7 +77,7 @@ class Command(click.Command):
                     formatter.write_dl(shown)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the examples below everything else."""
+        """Writes the examples at the end."""
         super().format_epilog(ctx, formatter)
         if examples := EXAMPLES.get(self.name or ""):
             with formatter.section("Examples"):

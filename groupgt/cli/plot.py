@@ -84,7 +84,7 @@ def plot_command(
 ) -> None:
     """Draw one figure, WHAT, of RUNS against the ground truth in TRUTH, or of result folders of `groupgt run`.
 
-    A result folder replaces TRUTH and RUNS: groupgt plot forest results/sweep/latest -o forest.svg. Sweep and
+    A result folder replaces TRUTH and RUNS: groupgt plot means results/sweep/latest -o means.svg. Sweep and
     latency require one; depth, ecdf, groups and slices accept only one. The first metric of -m
     decides; without -m the primary one of the folder. Depth draws all of -m.
     """
@@ -106,7 +106,7 @@ def plot_command(
 
 
 class Asked(NamedTuple):
-    """What to draw: which figure, into what file, of which data set and systems, and how they are compared."""
+    """What to draw: the figure, its file, the data set and systems, and the settings of the comparison."""
 
     what: str
     output: Path
@@ -130,7 +130,7 @@ def _of_runs(inputs: Inputs, asked: Asked) -> Figure:
 
 
 def _against_depth(inputs: Inputs, what: str, systems: Systems) -> Figure | None:
-    """The metrics of -m against depth; None for another figure, or where none were named."""
+    """The metrics of -m as a function of depth; None for other figures, or without -m."""
     from groupgt.report.curves import depth_curves
 
     if what not in ("depth", *UNITS) or not inputs.metric_texts or not systems.evaluations:
@@ -160,7 +160,7 @@ def _of_folders(inputs: Inputs, asked: Asked) -> Figure:
 def _of_rankings(
     inputs: Inputs, folder: ResultFolder, dataset: str, metric: str | None, shown: Sequence[str]
 ) -> Drawable:
-    """What is drawn of the rankings that a result folder holds, measured as they were there."""
+    """Figures of the rankings in a result folder, measured as they were there."""
     from groupgt.comparison.systems import Systems
     from groupgt.report.data import drawable
 
@@ -177,7 +177,7 @@ def _of_rankings(
 
 
 def _refuse_reading_options() -> None:
-    """Options of reading and measuring, which a result folder has behind it, would be without effect."""
+    """Refuses options of reading and measuring, which have no effect on a result folder."""
     context = click.get_current_context()
     kept = {"truth_path", "run_paths", "metric_texts"}
     typed = [

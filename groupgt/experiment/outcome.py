@@ -1,4 +1,4 @@
-"""What an experiment found, as plain data; `report` tells it."""
+"""The results of an experiment as plain data; `report` presents them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Outcome(Result):
     truths: dict[str, GroundTruth] = field(default_factory=dict, repr=False)
     passages: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
-    def plot(self, name: str = "forest", *, dataset: str | None = None) -> Figure:
+    def plot(self, name: str = "means", *, dataset: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES`, of the only data set or the one named."""
         return self._teller.plot(name, dataset=dataset)
 

@@ -94,7 +94,7 @@ def forest(rows: Rows, about: About, *, delta: bool = False, title: str = "") ->
     values = [f"{row['name']} {number(row['value'])}{between(row, number)}" for row in rows]
     text = f"{'Differences' if delta else 'Means'} of {about.metric} with confidence intervals: {listed(values)}."
     return figure_of(
-        "differences" if delta else "forest",
+        "differences" if delta else "means",
         title or ("Differences with confidence intervals" if delta else "Means with confidence intervals"),
         about,
         {"layer": layers, "height": {"step": STEP}},
@@ -148,7 +148,7 @@ def deltas(
         f"{len(rows) - wins - losses:,} the same; mean {signed(mean['value'])}{between(mean, signed)}."
     )
     return figure_of(
-        "deltas",
+        "queries",
         f"{first} against {second}",
         replace(about, note="dashed: mean; band: CI"),
         {"layer": [marks, *band, zero_line("y")], "height": 240},
@@ -381,9 +381,9 @@ def _rank_kind(rank: int | None) -> str:
 
 # Each figure by name, and what it shows.
 FIGURES: dict[str, str] = {
-    "forest": "means with confidence intervals",
+    "means": "means with confidence intervals",
     "differences": "differences from the baseline with confidence intervals",
-    "deltas": "per-query differences, sorted, with mean and CI",
+    "queries": "per-query differences, sorted, with mean and CI",
     "depth": "recall, complete and ndcg against k, or against a budget",
     "iprec": "interpolated precision at eleven points of recall",
     "ecdf": "share of queries with a first hit, and complete, by rank",

@@ -1,4 +1,4 @@
-"""What a `Comparison` shows: its verdict, tables and footer in their order, its rows for files, and its page."""
+"""What a `Comparison` shows: verdict, tables and footer in order, rows for files, and its page."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from groupgt.report.tested import MEANINGS, corrected_over, described, how_teste
 
 
 class ComparisonTeller(Teller[Comparison]):
-    """Everything of a comparison, the verdict first."""
+    """Presents a comparison, the verdict first."""
 
     @property
     def title(self) -> str:
-        """What a page of it is called."""
+        """The title of its page."""
         return f"against {self.result.baseline}"
 
-    main_figure = "forest"
+    main_figure = "means"
 
     def blocks(self) -> list[Item]:
         """Everything, the verdict first."""
         return [Verdict(list(contrasts.sentences(self.result.by()))), *items(self.result), *_notes(self.result)]
 
     def table(self, style: str = tables.DEFAULT) -> str:
-        """One table a metric."""
+        """One table per metric."""
         return document(list(contrasts.grids(self.result, list(self.result.metrics))), style)
 
     def summary(self) -> str:
-        """Short Markdown for a pull request: the verdict, and what changed against the baseline."""
+        """A Markdown summary for a pull request: verdict and changes from the baseline."""
         systems = self.result.by()
         verdict = Verdict(list(contrasts.sentences(systems, brief=True)))
         return document([f"## {self.title}", verdict, *changed(systems)], "github")
@@ -55,15 +55,15 @@ class ComparisonTeller(Teller[Comparison]):
         return latex_of(self.result, digits, against, caption)
 
     def footer(self) -> list[str]:
-        """What was measured: counted, or as it was read from result folders."""
+        """What was measured: counted, or as read from result folders."""
         return population_of(self.result)
 
     def warnings(self) -> list[str]:
-        """What keeps a reader from concluding too much."""
+        """Limits on what readers can conclude."""
         return contrasts.warnings(self.result)
 
     def figures(self, metric: str | None = None) -> dict[str, Callable[[], Figure]]:
-        """The figures that can be drawn, by name."""
+        """The available figures, by name."""
         return drawable(self.result.by(metric), self.result)
 
     def page(self, metric: str | None = None, corpus: Mapping[str, str] | None = None) -> bytes:
@@ -72,7 +72,7 @@ class ComparisonTeller(Teller[Comparison]):
         return single_page(dataset_of(self.result.by(metric, passages=corpus or {}), title))
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each system and metric, of the whole (where `by` is empty) and of each slice."""
+        """Headers and a row for each system and metric, over all queries (`by` is empty) and for each slice."""
         comparison = self.result
         first = ["by", "slice", "run", "metric", "mean", "low", "high", "queries"]
         headers = [*first, "baseline", *OF_CONTRAST, "significant"]
@@ -82,7 +82,7 @@ class ComparisonTeller(Teller[Comparison]):
         return headers, rows
 
     def frame_rows(self) -> Grid:
-        """The same, by the names that metrics were asked by."""
+        """The same rows, with metrics named as requested."""
         return as_asked(self.csv_rows(), self.result.metrics)
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class ComparisonTeller(Teller[Comparison]):
         return shown
 
 
-# Columns of the CSV that are fields of a contrast.
+# CSV columns that are fields of a contrast.
 COUNTS = ("pairs", "unpaired", "wins", "ties", "losses")
 LAST = ("spread", "effect_size", "raw_p_value", "p_value")
 OF_CONTRAST = ("delta", "delta_low", "delta_high", *COUNTS, *LAST)
@@ -125,20 +125,20 @@ def _csv_cells(comparison: Systems, row: Row) -> list[Any]:
 
 
 def cells_of(contrast: Contrast) -> list[Any]:
-    """The columns of the CSV that are of a contrast."""
+    """The values of a contrast's CSV columns."""
     last = {name: getattr(contrast, name) for name in LAST}
     if not math.isfinite(contrast.effect_size):
         last["effect_size"] = None
     return [contrast.delta, *contrast.delta_interval, *(getattr(contrast, name) for name in COUNTS), *last.values()]
 
 
-# --- Tables and what stands below them.
+# --- Tables and the notes below them.
 
 
 def items(comparison: Systems, metrics: Sequence[str] | None = None, *, brief: bool = False) -> Iterator[Item]:
-    """The leaderboard, every difference, where they come from and who fails where; at last the test.
+    """The leaderboard, every difference, its sources, and which systems fail where; finally the test.
 
-    Pairs and slices are shown where somebody asked for them, but in a `brief` one; all else are details.
+    Pairs and slices are shown if requested, except if `brief`; everything else is a detail.
     """
     chosen = list(comparison.metrics) if metrics is None else list(metrics)
     above: list[Item] = [*leaderboard.grids(comparison.by())]
@@ -158,7 +158,7 @@ def changed(comparison: Systems) -> Iterator[Item]:
 
 
 def _notes(comparison: Systems) -> Iterator[Item]:
-    """The population: as it was read from result folders, or counted."""
+    """The population: as read from result folders, or counted."""
     if not comparison.evaluations:
         yield "\n".join(comparison.population)
         return
@@ -167,14 +167,14 @@ def _notes(comparison: Systems) -> Iterator[Item]:
 
 
 def population_of(comparison: Systems) -> list[str]:
-    """What was measured: counted, or as it was read from result folders."""
+    """What was measured: counted, or as read from result folders."""
     if not comparison.evaluations:
         return list(comparison.population)
     return population(comparison.every, [comparison.convention])
 
 
 def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Iterator[Item]:
-    """How differences were tested, and what marks mean; what stands below tables that are details is one, too."""
+    """How differences were tested, and what marks mean; the notes below tables that are details are details, too."""
     settings = comparison.settings
     shown = marks_in(item for item in above if not isinstance(item, Detail))
     several = len(comparison.by().metrics) > 1
@@ -199,7 +199,7 @@ def _footer(comparison: Systems, above: Sequence[Item], *, details: bool) -> Ite
 
 
 def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
-    """How many comparisons the largest family of some rows makes, and how many families there are."""
+    """The number of comparisons in the largest family of some rows, and the number of families."""
     families: dict[str, list[Contrast | None]] = {}
     for row in rows:
         families.setdefault(row.metric, []).append(row.against)
@@ -207,7 +207,7 @@ def _family_sizes(rows: Iterable[Row]) -> tuple[int, int]:
 
 
 def _pairs_in(systems: Systems) -> tuple[int, int]:
-    """How many pairs without the baseline were compared by each metric, and by how many."""
+    """The number of pairs without the baseline compared per metric, and the number of metrics."""
     families: dict[str, int] = {}
     for *_, text in systems.others:
         families[text] = families.get(text, 0) + 1
@@ -218,7 +218,7 @@ def _pairs_in(systems: Systems) -> tuple[int, int]:
 
 
 def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[], Figure]]:
-    """The figures that can be drawn of a comparison, by its systems with a metric of their own, by name."""
+    """The available figures of a comparison, by name; `systems` may have a metric of its own."""
     figures = evaluated.drawable(systems)
     if len(systems.names) > 1:
         figures |= {name: lambda draw=draw: draw(systems) for name, draw in contrasts.FIGURES.items()}  # type: ignore[misc]
@@ -227,7 +227,7 @@ def drawable(systems: Systems, comparison: Comparison) -> dict[str, Callable[[],
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """The tables of one data set on the page, with what its systems are against one another."""
+    """The tables of one data set on the page, including comparisons between its systems."""
     dataset = evaluated.dataset_of(systems, name)
     dataset["tests"] = _tests(systems)
     dataset["verdict"] = list(contrasts.sentences(systems))
@@ -240,7 +240,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 
 
 def _tests(systems: Systems) -> list[str]:
-    """How differences were tested, as foot of the page's tables."""
+    """How differences were tested, as footer of the page's tables."""
     settings = systems.settings
     intervals = f"{100 * settings.confidence:g} % bootstrap intervals"
     if len(systems.names) < 2:

@@ -1,4 +1,4 @@
-"""What is said of systems against a baseline, and of any two: sentences, tables, figures, their part of the page."""
+"""Reports systems against a baseline, and any two systems: sentences, tables, figures, their part of the page."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from groupgt.report.means import about, best_sentence
 from groupgt.report.sentences import doubt, doubts, enumerated, every
 
 NO_BREAK = "\u00a0"
-# More comparisons than this are counted and not named.
+# More comparisons than this are only counted, not named.
 LISTED = 5
 
 
-# --- Sentences: what changed against the baseline, who is best, and doubts; all by the primary metric.
+# --- Sentences: changes from the baseline, the best system, and warnings; all by the primary metric.
 
 # Systems that the sentences name.
 TOLD = 3
 
 
 def sentences(systems: Systems, *, brief: bool = False) -> Iterator[data.Sentence]:
-    """All sentences, in the order in which they are read; a `brief` verdict is on what changed, where anything did."""
+    """All sentences, in reading order; a `brief` verdict reports only changes if there are any."""
     is_compared = len(systems.names) > 1 and systems.is_baseline_named
     if is_compared:
         yield from _changes(systems)
@@ -52,21 +52,21 @@ def _changes(systems: Systems) -> Iterator[data.Sentence]:
 
 
 class Other(NamedTuple):
-    """What systems are compared with: the words before its name after `worse` and `different from`, and the name."""
+    """What systems are compared with: the words that follow `worse` and `different from`, and the name."""
 
     than: str
     from_: str
     name: str = ""
 
     def parts(self, words: str, rest: str) -> list[str]:
-        """Words, its name if it has one, and the rest, as parts of a sentence."""
+        """The words, its name (if any), and the rest, as parts of a sentence."""
         return [words, self.name, rest] if self.name else [words + rest]
 
 
 def changes(
     contrasts: Mapping[str, Contrast], other: Other, label: str, settings: Settings, *, higher: bool
 ) -> Iterator[data.Sentence]:
-    """Significant losses, then significant gains, the largest first; or that there are none, and the largest of all."""
+    """Significant losses, then significant gains, largest first; if there are none, the largest difference."""
     count = comparisons(contrasts.values())
     contrasts = {name: each for name, each in contrasts.items() if each.pairs}
     if not contrasts:
@@ -102,7 +102,7 @@ def changes(
 
 
 def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -> str:
-    """A difference `of` a metric, with its interval and its p, one of `count` in its family."""
+    """A difference `of` a metric with its CI and p, one of `count` in its family."""
     low, high = contrast.delta_interval
     level = f"{100 * contrast.confidence:.3g} % CI"
     between = "" if math.isnan(low) else f"{level} {signed(low)} to {signed(high)}; "
@@ -113,7 +113,7 @@ def measured(contrast: Contrast, settings: Settings, count: int, of: str = "") -
 
 
 def _winner(systems: Systems) -> data.Sentence:
-    """Which system is best, where a test says so against every other; else which has the highest mean."""
+    """The best system if tests show it against every other; otherwise the one with the highest mean."""
     best = systems.best
     if best is None or len(systems.names) == 1 or not systems.baseline:
         return best_sentence(systems)
@@ -134,7 +134,7 @@ def _winner(systems: Systems) -> data.Sentence:
 
 
 def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
-    """The slice in which a system loses most to the baseline, and that in which it gains most, where significant."""
+    """The slices with a system's largest loss and largest gain over the baseline, if significant."""
     if not systems.is_baseline_named or not systems.is_compared:
         return
     rows = [
@@ -156,14 +156,14 @@ def _changes_in_slices(systems: Systems) -> Iterator[data.Sentence]:
 
 
 def warnings(systems: Systems) -> list[str]:
-    """What keeps a reader from concluding too much by the primary metric: few queries that differ, or left out."""
+    """Limits on conclusions from the primary metric: few queries that differ, or excluded queries."""
     settings = systems.settings
     lines = [f"warning: {text}" for text in doubts(systems.evaluations)]
     contrasts = systems.against_baseline
     tested = {name: each for name, each in contrasts.items() if not math.isnan(each.raw_p_value)}
-    # The smallest p of a family is multiplied by their number, but Holm's last by 1 alone.
+    # Bonferroni multiplies p by the family's size; Holm multiplies the last one only by 1.
     factor = len(tested) if settings.correction == "bonferroni" else 1
-    # The smallest p of m queries that differ is 2 ÷ 2^m, times the number of comparisons.
+    # With m queries that differ, the smallest p is 2 ÷ 2^m, times the number of comparisons.
     needed = max(1, math.ceil(1 + math.log2(max(factor, 1) / settings.alpha) - SLACK))
     few = [f"{name} in {systems.label} ({each.differ:,})" for name, each in tested.items() if 0 < each.differ < needed]
     if few:
@@ -194,12 +194,12 @@ def _some(names: Sequence[str]) -> str:
 
 # --- Tables.
 
-# Columns that a narrow terminal does without, first first; then intervals and p, the corrected one never.
+# Columns hidden on a narrow terminal, in this order; then CIs and raw p, but never corrected p.
 SHED = ("differ", "effect", "queries")
 
 
 def grids(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
-    """One table a metric: a row a system."""
+    """One table per metric, one row per system."""
     level = f"{100 * systems.settings.confidence:g} % CI"
     corrected = corrected_headers(systems.settings)
     for text in metrics:
@@ -218,17 +218,17 @@ def p_header(settings: Settings) -> str:
 
 
 def corrected_headers(settings: Settings) -> list[str]:
-    """The header of corrected p-values, where there are any beside the raw ones."""
+    """The header of corrected p-values, if there are any in addition to the raw ones."""
     return [] if settings.correction == "none" else [p_header(settings)]
 
 
 def delta_text(delta: float | None, *, significant: bool) -> str:
-    """A difference, marked where it is significant."""
+    """A difference, marked if significant."""
     return marked(signed(delta), significant=significant)
 
 
 def marked(text: str, *, significant: bool) -> str:
-    """A figure with the mark of what is significant, where it is."""
+    """A number, marked if significant."""
     return text + (tables.MARK if significant else "")
 
 
@@ -252,9 +252,9 @@ def _effect(size: float) -> str:
 def beside_grid(
     beside: Beside, metric: str, headers: Sequence[str], first: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
-    """What each is beside the other by one metric: `first` are the first cells of its row, where not its name alone.
+    """Each one compared with the other by one metric; `first` are a row's first cells (default: the name).
 
-    `headers` are those of these cells, the queries, the mean of the other and its own.
+    `headers` are those of these cells, of the queries, of the mean of the other, and of its own mean.
     """
     contrasts = beside.contrasts(metric)
     level = 100 * next((each.confidence for each in contrasts.values()), 1 - beside.settings.alpha)
@@ -267,13 +267,13 @@ def beside_grid(
 
 
 def pairs(systems: Systems, metrics: Sequence[str]) -> Iterator[Block]:
-    """Every two systems, a table a metric, where the settings ask for them."""
+    """All pairs of systems, one table per metric, if the settings request them."""
     corrected = corrected_headers(systems.settings)
     for text in metrics:
         rows: list[list[Any]] = []
         for pair in (pair for pair in systems.pairs if pair.metric == text):
             contrast = pair.against
-            # A mark stands beside the p of the test that says so.
+            # The mark goes next to the p of the deciding test.
             decisive = marked(small(contrast.p_value), significant=contrast.significant)
             p_values = [small(contrast.raw_p_value), decisive] if corrected else [decisive]
             tukey = marked(small(pair.tukey), significant=pair.tukey <= systems.settings.alpha)
@@ -295,14 +295,14 @@ def _against_baseline(systems: Systems) -> Iterator[tuple[str, Contrast]]:
 
 
 def differences(systems: Systems) -> Figure:
-    """Differences against the baseline with their intervals."""
+    """Differences from the baseline with CIs."""
     rows = [{"name": name, **_delta(each), "kind": systems.kind(name)} for name, each in _against_baseline(systems)]
     title = f"Differences against {systems.baseline}"
     return figures.forest(rows, about(systems, systems.label), delta=True, title=title)
 
 
 def _delta(contrast: Contrast | None) -> dict[str, float | None]:
-    """A difference and the ends of its interval, as figures have them."""
+    """A difference and the bounds of its CI, as a figure's row."""
     if contrast is None:
         return {"value": None, "low": None, "high": None}
     low, high = interval(contrast.delta_interval) or (None, None)
@@ -320,7 +320,7 @@ def outcomes(systems: Systems) -> Figure:
 
 
 def deltas(systems: Systems, first: str | None = None, second: str | None = None) -> Figure:
-    """The difference of every query, sorted: of the best, or the first, system against the baseline."""
+    """Per-query differences of the best (or the first) system from the baseline, sorted."""
     against = second or systems.baseline
     others = [name for name in systems.names if name != against]
     chosen = first or (systems.best if systems.best in others else None) or others[0]
@@ -338,14 +338,14 @@ def deltas(systems: Systems, first: str | None = None, second: str | None = None
     return figures.deltas(rows, about(systems, systems.label), chosen, against, mean)
 
 
-FIGURES = {"differences": differences, "deltas": deltas, "outcomes": outcomes}
+FIGURES = {"differences": differences, "queries": deltas, "outcomes": outcomes}
 
 
 # --- The page.
 
 
 def page_rows(systems: Systems) -> Iterator[data.Contrast]:
-    """All differences: against the baseline as the tables have them, then of all others, then within slices."""
+    """All differences: from the baseline in table order, then between all others, then within slices."""
     for row in systems.rows:
         if row.against is not None:
             yield _page_row(systems, (row.system, systems.baseline, row.metric), row.against)
@@ -385,12 +385,12 @@ def _page_row(systems: Systems, key: Key, contrast: Contrast) -> data.Contrast:
 
 
 def templates(systems: Systems) -> dict[str, data.Drawing]:
-    """Templates of the figures of differences."""
+    """Templates of the difference figures."""
     label, stated, nothing = systems.label, about(systems, systems.label), _delta(None)
     sizes = {f"difference in {label}": "$label"}
     return {
         "differences": template(differences(systems), sizes),
         "outcomes": template(outcomes(systems), {f"than {systems.baseline}": "$label"}),
-        "deltas": template(figures.deltas([], stated, "", "", nothing, bars=True), sizes),
-        "deltas many": template(figures.deltas([], stated, "", "", nothing, bars=False), sizes),
+        "queries": template(figures.deltas([], stated, "", "", nothing, bars=True), sizes),
+        "queries many": template(figures.deltas([], stated, "", "", nothing, bars=False), sizes),
     }

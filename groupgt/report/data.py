@@ -1,6 +1,6 @@
-"""What the page and figures show of systems on one ground truth: all that evaluations know, and under which rules.
+"""What the page and figures show of systems on one ground truth: the data of evaluations, and their rules.
 
-`report.comparison` adds what systems are against one another, `report.page` gates, times and versions.
+`report.comparison` adds comparisons between systems; `report.page` adds gates, times and versions.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from groupgt.report.curves import depth_curves, ecdf, precision_recall, units
 from groupgt.report.means import about, best_sentence, forest
 from groupgt.report.misses import details, groups_figure
 
-# Queries that the page lists; of more, those that say most.
+# Maximum number of queries on the page; beyond it, the most informative ones are listed.
 LISTED = 10_000
-# Of more systems the page has no picture until it is drawn.
+# With more systems than this, the page has no picture until it draws the figure.
 STILL_SYSTEMS = 40
-# Counts of the population that are shown where there are any.
+# Counts of the population that are shown if not 0.
 COUNTS = {
     "missing": "queries without results",
     "extra": "results without ground truth",
@@ -34,8 +34,8 @@ COUNTS = {
 
 
 def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
-    """The figures that can be drawn, by name."""
-    drawings: dict[str, Callable[[], Figure]] = {"forest": lambda: forest(systems)}
+    """The available figures, by name."""
+    drawings: dict[str, Callable[[], Figure]] = {"means": lambda: forest(systems)}
     if systems.evaluations:
         drawings["depth"] = lambda: depth_curves(systems)
         drawings["ecdf"] = lambda: ecdf(systems)
@@ -50,7 +50,7 @@ def drawable(systems: Systems) -> dict[str, Callable[[], Figure]]:
 
 
 def dataset_of(systems: Systems, name: str) -> data.Dataset:
-    """The tables of one data set, with all that evaluations know."""
+    """The tables of one data set, with all data of its evaluations."""
     kept = systems.most_telling[:LISTED]
     evaluated = bool(systems.evaluations)
     missing = len(systems.qids) - len(kept)
@@ -79,7 +79,7 @@ def dataset_of(systems: Systems, name: str) -> data.Dataset:
 
 
 def facts(systems: Systems) -> list[tuple[str, str]]:
-    """What was measured, and under which rules."""
+    """What was measured, and by which rules."""
     first, truth = systems.first, systems.first.truth
     judgments = truth.judgments
     lines = [
@@ -166,11 +166,11 @@ def _questions(systems: Systems, kept: Ints) -> data.Questions:
 
 
 def _drawings(systems: Systems) -> dict[str, data.Drawing]:
-    """What the page draws: templates where what they show is chosen there."""
+    """The figures of the page: templates if their content is chosen on the page."""
     means = forest(systems)
-    drawings = {"forest": template(means, {systems.label: "$label"})}
+    drawings = {"means": template(means, {systems.label: "$label"})}
     if 1 < len(systems.names) <= STILL_SYSTEMS:
-        drawings["forest"]["still"] = still(means)
+        drawings["means"]["still"] = still(means)
     if systems.evaluations:
         curves = depth_curves(systems)
         drawings["depth"] = drawing(curves)

@@ -22,33 +22,33 @@ class OutcomeTeller(Teller[Outcome]):
 
     @property
     def title(self) -> str:
-        """What the experiment is called."""
+        """The title of the experiment."""
         return self.result.experiment.title
 
     @property
     def main_figure(self) -> str:
-        """The forest of the only data set."""
-        return "forest" if sum(map(bool, self.result.evaluations.values())) == 1 else ""
+        """The forest plot of the only data set."""
+        return "means" if sum(map(bool, self.result.evaluations.values())) == 1 else ""
 
     def blocks(self) -> list[Item]:
-        """Everything but times."""
+        """Everything except times."""
         return list(items(self.result))
 
     def csv_rows(self) -> Grid:
-        """Headers and a row for each mean, of the whole and of each slice: what means.csv holds."""
+        """Headers and a row for each mean, overall and for each slice: the contents of means.csv."""
         return means_grid(self.result)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but times as plain Python: what results.json holds."""
+        """Everything except times as plain Python: the contents of results.json."""
         plain: dict[str, Any] = nulls(results_of(self.result))
         return plain
 
     def figures(self, dataset: str | None = None) -> Mapping[str, Callable[[], Figure]]:
-        """The figures of the only data set or the one named."""
+        """The figures of the only or the named data set."""
         return drawable(self.result, dataset)
 
     def text(self, style: str = tables.DEFAULT) -> str:
-        """What the result folder holds."""
+        """The text that is in the result folder."""
         return text(self.result, style)
 
     def page(self) -> bytes:

@@ -461,7 +461,7 @@ def test_a_picture_stands_in_until_the_figure_is_drawn(opened: Tab) -> None:
     if not has_converter():
         pytest.skip("vl-convert is not installed")
     opened.view("overview")
-    assert opened.run("[...stills.keys()].join()") == "0 forest"
+    assert opened.run("[...stills.keys()].join()") == "0 means"
     before = "meansFigure(page.datasets[0], page.datasets[0].primary).querySelector('.plot > svg') !== null"
     assert opened.run(before)
     assert opened.count("figure .plot svg.marks") == 1  # the one that was drawn has taken its place

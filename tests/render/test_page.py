@@ -288,18 +288,18 @@ def test_pictures_stand_in_the_page_until_figures_are_drawn() -> None:
     rows = [{"name": name, "value": 0.5, "low": 0.4, "high": 0.6, "kind": ""} for name in names]
     own = dataset()
     figure = forest(rows, About("ndcg@10", 3, "coverage", "default policy"))
-    own["drawings"]["forest"] = {**template(figure), "still": still(figure)}
+    own["drawings"]["means"] = {**template(figure), "still": still(figure)}
     data = page_bytes(page(own))
     reader = read(data)
     assert len(reader.scripts) == len(SCRIPTS)
     text = data.decode()
-    picture = text[text.index("<svg", text.index('data-still="0 forest"')) : text.index("</figure>")]
+    picture = text[text.index("<svg", text.index('data-still="0 means"')) : text.index("</figure>")]
     assert "var(--ink)" in picture
     assert "&lt;script&gt;" in picture
     assert 'class="x"' in picture.replace("&quot;", '"')
     assert set(re.findall(r"<(\w+)", picture)) <= {"svg", "g", "path", "text", "line", "rect", "defs", "clipPath"}
     # It is not in the blocks again.
-    assert "still" not in value(reader, "page")["datasets"][0]["drawings"]["forest"]
+    assert "still" not in value(reader, "page")["datasets"][0]["drawings"]["means"]
 
 
 def test_without_vl_convert_a_table_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def test_a_comparison_writes_its_page_and_draws_itself(tmp_path: Path) -> None:
     first, second, metric, within, delta, *_ = shown["contrasts"][0]
     assert (first, second, metric, within, delta) == (1, 0, 0, -1, 0.5)
     assert table.plot().text.startswith("whole against half by recall@2, query by query: 12 better, 0 worse")
-    assert table.plot("forest", metric="mrr").spec["title"]["subtitle"][0].startswith("mrr")
+    assert table.plot("means", metric="mrr").spec["title"]["subtitle"][0].startswith("mrr")
 
 
 def test_commands_write_pages(tmp_path: Path) -> None:
@@ -192,11 +192,11 @@ def test_an_outcome_writes_its_page_and_draws_itself(handbook: Outcome, tmp_path
     handbook.to_html(tmp_path / "page.html")
     pages = [path.read_bytes().split(b"\n") for path in (handbook.folder / "report.html", tmp_path / "page.html")]
     assert sum(one != two for one, two in zip(*pages, strict=True)) <= 1
-    assert handbook.plot().name == "forest"
+    assert handbook.plot().name == "means"
     assert handbook.plot("latency", dataset="handbook").rows
     with pytest.raises(groupgt.ConfigError, match=r"dataset: expected one of handbook, found 'handbok' \(did you mean"):
-        handbook.plot("forest", dataset="handbok")
-    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' is not available here; available: forest"):
+        handbook.plot("means", dataset="handbok")
+    with pytest.raises(groupgt.ConfigError, match="figure 'sweep' is not available here; available: means"):
         handbook.plot("sweep")
 
 
@@ -332,11 +332,11 @@ def test_a_figure_of_runs_is_written(tmp_path: Path) -> None:
         plot("depth", *FILES, "-m", "bpref", "-o", tmp_path / "depth.json")
     with pytest.raises(groupgt.ConfigError, match="--size: expected WIDTHxHEIGHT"):
         plot("depth", *FILES, "-o", tmp_path / "depth.json", "--size", "600")
-    said = plot("forest", *FILES, "-m", "mrr", "--baseline", "dense", "-o", tmp_path / "forest.html")
+    said = plot("means", *FILES, "-m", "mrr", "--baseline", "dense", "-o", tmp_path / "forest.html")
     assert said.startswith("Means of mrr with confidence intervals: ")
 
 
-@pytest.mark.parametrize("what", ["forest", "deltas", "latency", "depth", "ecdf", "groups", "slices"])
+@pytest.mark.parametrize("what", ["means", "queries", "latency", "depth", "ecdf", "groups", "slices"])
 def test_a_figure_of_a_result_folder_is_written(what: str, handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     known = handbook.plot(what)
@@ -352,14 +352,14 @@ def test_some_systems_are_drawn(handbook: Outcome, tmp_path: Path) -> None:
     assert handbook.folder is not None
     names = handbook.systems[next(iter(handbook.systems))].names
     chosen, baseline = names[0], handbook.experiment.baseline
-    plot("forest", handbook.folder, "--system", chosen, "-o", tmp_path / "figure.json")
+    plot("means", handbook.folder, "--system", chosen, "-o", tmp_path / "figure.json")
     rows = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))["data"]["values"]
     assert {row["name"] for row in rows} == {chosen, *([baseline] if baseline else [])}
     assert len(names) > len(rows)
-    said = plot("forest", *FILES, "--system", "dense", "-o", tmp_path / "figure.json")
+    said = plot("means", *FILES, "--system", "dense", "-o", tmp_path / "figure.json")
     assert said.startswith("Means of ")
     with pytest.raises(groupgt.ConfigError, match="system: expected one of bm25 or dense, found 'sparse'"):
-        plot("forest", *FILES, "--system", "sparse", "-o", tmp_path / "figure.json")
+        plot("means", *FILES, "--system", "sparse", "-o", tmp_path / "figure.json")
 
 
 def test_sweeps_are_drawn_of_an_experiment_and_of_its_folder(tmp_path: Path) -> None:
@@ -393,17 +393,17 @@ def test_figures_that_cannot_be_drawn_are_refused(handbook: Outcome, tmp_path: P
     shutil.rmtree(unkept / "runs")
     for arguments, what in (
         (["depht", folder, "-o", file], r"unknown figure 'depht' \(did you mean 'depth'\?\)"),
-        (["depth", folder, unkept, "-o", file], "available: forest, .*; name one result folder, or TRUTH"),
-        (["forest", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it"),
-        (["forest", folder, "-o", tmp_path / "a.gif"], r"expected a file that ends in \.svg"),
+        (["depth", folder, unkept, "-o", file], "available: means, .*; name one result folder, or TRUTH"),
+        (["means", folder, "-o", tmp_path / "none" / "a.json"], "found no folder to write it"),
+        (["means", folder, "-o", tmp_path / "a.gif"], r"expected a file that ends in \.svg"),
         (
-            ["forest", tmp_path / "empty", "-o", file],
+            ["means", tmp_path / "empty", "-o", file],
             r"expected a result folder of `groupgt run`, found no manifest\.json",
         ),
-        (["forest", folder, other, "-o", file], "the ground truth of data set 'handbook' differs"),
-        (["forest", folder, "--by", "type", "-o", file], "--by: a result folder is already evaluated"),
-        (["forest", folder, "--dataset", "handbok", "-o", file], r"found 'handbok' \(did you mean 'handbook'\?\)"),
-        (["forest", *FILES, "--dataset", "handbook", "-o", file], "--dataset: TRUTH and RUNS are one data set"),
+        (["means", folder, other, "-o", file], "the ground truth of data set 'handbook' differs"),
+        (["means", folder, "--by", "type", "-o", file], "--by: a result folder is already evaluated"),
+        (["means", folder, "--dataset", "handbok", "-o", file], r"found 'handbok' \(did you mean 'handbook'\?\)"),
+        (["means", *FILES, "--dataset", "handbook", "-o", file], "--dataset: TRUTH and RUNS are one data set"),
     ):
         with pytest.raises(groupgt.GroupgtError, match=what) as error:
             plot(*arguments)
@@ -420,4 +420,4 @@ def test_a_disk_that_is_full_is_one_line(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(Path, "write_bytes", full)
     file = tmp_path / "forest.json"
     with pytest.raises(groupgt.DataError, match=r"forest\.json: cannot be written: No space left on device$"):
-        CliRunner().invoke(cli, ["plot", "forest", *map(str, FILES), "-o", str(file)], catch_exceptions=False)
+        CliRunner().invoke(cli, ["plot", "means", *map(str, FILES), "-o", str(file)], catch_exceptions=False)

@@ -89,13 +89,13 @@ function pairVerdict(set, metric, a, b, each, rows) {
 
 /** @param {Plain} set @param {number} metric @param {string} a @param {string} b @param {Contrast | null} each @param {Plain[]} rows */
 function deltasFigure(set, metric, a, b, each, rows) {
-  const drawing = rows.length > 600 ? set.drawings["deltas many"] : set.drawings.deltas;
+  const drawing = rows.length > 600 ? set.drawings["queries many"] : set.drawings.queries;
   if (!drawing) return null;
   const { label } = set.metrics[metric];
   const [low, high] = (each && each.interval) || [null, null];
   const mean = each && known(each.delta) ? [{ value: each.delta, low: low ?? each.delta, high: high ?? each.delta }] : [];
   return figure({
-    id: "deltas",
+    id: "queries",
     drawing,
     title: "Query by query",
     lines: linesFor(drawing, label, rows.length, `dashed: mean; band: ${level(each)}; click a bar for the query`),

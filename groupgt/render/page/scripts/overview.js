@@ -25,7 +25,7 @@ async function overview() {
     set.systems.length > 1 ? leaderboard(set) : null,
   ];
   const figures = [];
-  if (set.drawings.forest && set.systems.length > 1) figures.push(meansFigure(set, set.primary));
+  if (set.drawings.means && set.systems.length > 1) figures.push(meansFigure(set, set.primary));
   const latency = (times.drawings[set.name] || {}).latency;
   if (latency) figures.push(fixedFigure("latency", latency));
   const sweeps = Object.entries(set.drawings).filter(([key]) => key.startsWith("sweep"));
@@ -132,11 +132,11 @@ function meansFigure(set, metric) {
   });
   const label = set.metrics[metric].label;
   const questions = Math.max(...set.systems.map((/** @type {Plain} */ each) => each.queries[metric]));
-  const drawing = set.drawings.forest;
+  const drawing = set.drawings.means;
   const said = rows.slice(0, 8).map((/** @type {Plain} */ row) => `${row.name} ${fixed(row.value)}`);
   return figure({
     id: "means",
-    still: "forest",
+    still: "means",
     drawing,
     title: `Mean ${label} with confidence intervals`,
     lines: linesFor(drawing, label, questions),
