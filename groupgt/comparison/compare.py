@@ -101,7 +101,7 @@ class Comparison(Systems, Result):
         """Short Markdown for a pull request: the verdict, and only what differs significantly from the baseline."""
         return self._teller.summary()
 
-    def plot(self, name: str = "deltas", *, metric: str | None = None) -> Figure:
+    def plot(self, name: str = "queries", *, metric: str | None = None) -> Figure:
         """A figure of `groupgt.render.figures.FIGURES` by one metric, the first where none is named."""
         return self._teller.plot(name, metric=metric)
 
